@@ -1,5 +1,6 @@
 """`ckai bench`: measure the speed of each part on this machine."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,8 @@ def command(
             game=game,
             on_report=lambda report: console.print(str(report)),
         )
+        if evaluator == AUTO:
+            evaluator = os.environ.get("CKAI_EVALUATOR") or AUTO
         backends = BACKENDS if evaluator == FASTEST else (evaluator,)
         if evaluator == AUTO:  # the one that was chosen just now, or before
             backends = (backend_without_trial(network) or remembered(network, groups) or "torch",)

@@ -138,12 +138,12 @@ def command(
             f"expected a network for {DEFAULT_GAME_NAME} with --tables, found {checkpoint} for "
             f"{network.encode.GAME}"
         )
+    if tables and not paths and any(given is not None for given in (plots, split, heldout, split_seed)):
+        raise click.UsageError(
+            "expected --data with --plots, --split, --heldout and --split-seed, found --tables alone"
+        )
     truth = _against_tables(network, tables) if tables else None
     if truth is not None and not paths:
-        if any(given is not None for given in (plots, split, heldout, split_seed)):
-            raise click.UsageError(
-                "expected --data with --plots, --split, --heldout and --split-seed, found --tables alone"
-            )
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
         _print({**identity, **truth}, f"{digest_text(loaded.digest)}\n{tablebase_text(truth)}", as_json)
         return
@@ -251,8 +251,8 @@ def _refuse_with_solved(others: Mapping[str, object]) -> None:
 def digest_text(digest: str | None) -> str:
     """Say what the digest of a checkpoint is, or that it has none."""
     if digest is None:
-        return "digest: none, the file is of an earlier version; damage to it may go unnoticed"
-    return f"digest: {digest}, as it was written"
+        return "digest: none; an earlier version wrote the file, so damage may go undetected"
+    return f"digest: {digest} (verified)"
 
 
 def _against_tables(network: Any, pieces: int) -> dict[str, Any]:

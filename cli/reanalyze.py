@@ -102,7 +102,7 @@ def command(
             seed=seed,
             network=hash_of(network.read_bytes()),
             counts=counts,
-            warn=lambda line: click.echo(f"warning: {line}", err=True),
+            warn=lambda line: click.echo(f"ckai: warning: {line}", err=True),
             stop=stop,
         )
     assert done is not None, "an early end is an error, which was raised"

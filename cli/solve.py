@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 SECONDS = 2.0
 """Time of a problem if nothing else is given."""
 
-_HELP = f"""Solve the problems of FILES, and check their results by the tablebases.
+_HELP = """Solve the problems of FILES, and check their results by the tablebases.
 
 A PDN file has a problem in each game: the position of its FEN tag, its moves as the solution, its result.
 A file of FENs has one in each line: a FEN, then a result (1-0 is a win for Black; or win, draw, loss for the
-side to move) and the moves of the solution, as far as they are known, then a comment after a semicolon.
+side to move) and the moves of the solution, if any, then a comment after a semicolon.
 
 A problem is solved when the search ends on the first move of the solution, or on one proven to win or draw as
 well; without a solution, when it ends on a value of the expected result. The time shown is the point after
 which the answer stayed correct. The limit applies to each problem.
-[default: the player's @LIMIT, else {SECONDS:g} s]
 
 The exit status is 0 if all problems that can be checked are solved and no stated result is refuted, 1 if
 not, or if a problem cannot be read.
@@ -47,7 +46,11 @@ Examples:
 @click.argument(
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per problem.")
+@click.option(
+    "--seconds",
+    type=FiniteRange(0, min_open=True),
+    help=f"Seconds per problem.  [default: the player's @LIMIT, else {SECONDS:g}]",
+)
 @click.option("--visits", type=click.IntRange(1), help="Visits per problem, of a tree search.")
 @click.option(
     "--engine",
@@ -81,7 +84,7 @@ def command(
     problems = [each for each in found if isinstance(each, Problem)]
     errors = [str(each) for each in found if not isinstance(each, Problem)]
     for error in errors:
-        click.echo(f"ckai: {error}", err=True)
+        click.echo(f"ckai: warning: {error}", err=True)
     if not problems:
         raise ValueError(f"{files[0]}: expected problems that can be read, found none")
     report_compilation()

@@ -15,6 +15,8 @@ POSITIONS: tuple[str, ...] = get_args(Positions)
 
 GAMES = "ckai.games"
 """Group of the entry points of games, each a `GameSpec`."""
+ENCODINGS = "ckai.encodings"
+"""Group of the entry points of encodings of games that are in other packages, each an `Encoding`."""
 NETWORKS = "ckai.networks"
 """Group of the entry points of architectures, each a subclass of `Network`."""
 

@@ -285,7 +285,7 @@ def check_dataset(path: Path) -> None:
         DatasetError: there is none, or it is a folder.
     """
     if not path.exists():
-        raise DatasetError(f"{path}: no such file")
+        raise DatasetError(f"{path}: expected a data set, found no such file; check the path")
     if path.is_dir():
         raise DatasetError(f"{path}: expected a Parquet file, found a folder")
 

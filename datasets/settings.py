@@ -50,7 +50,7 @@ class SettingError(ValueError):
     def within(self, path: str) -> "SettingError":
         """Return the same error with the path of a section, which ends with a dot, before the name."""
         before, name, after = self.parts
-        return SettingError(before, path + name, after)
+        return SettingError(before, path + name, after.replace("did you mean ", f"did you mean {path}", 1))
 
 
 def setting(
@@ -305,7 +305,7 @@ def read_settings(cls: type[T], data: Any, path: str = "") -> T:
         ValueError: an unknown setting (names the closest), a wrong type or a value out of range.
     """
     if not isinstance(data, Mapping):
-        raise ValueError(f"expected settings{path and f' for {path[:-1]}'}, found {type(data).__name__}")
+        raise ValueError(f"expected a JSON object{path and f' for {path[:-1]}'}, found {type(data).__name__}")
     values: dict[str, Any] = {}
     try:
         for name, value in data.items():

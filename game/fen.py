@@ -41,6 +41,10 @@ def parse_fen(text: str) -> Placement:
             if len(clock) > 6:
                 raise PositionError(f"FEN {text[:80]!r}: expected a number of plies, found {clock[:20]!r}")
             halfmove_clock = int(clock[1:])
+    if len(fields) > 2 and {f[:1] for f in fields[:2]} == {"B", "W"} and fields[2][:1] not in ("B", "W"):
+        raise PositionError(
+            f"FEN {text[:80]!r}: expected a clock such as H12 after the two lists, found {fields[2][:20]!r}"
+        )
     if len(fields) != 2 or {f[:1] for f in fields} - {""} - {"B", "W"} or fields[0][:1] == fields[1][:1]:
         raise PositionError(f"FEN {text!r}: expected one list W... and one list B..., such as B:W21-32:B1-12")
     sides = {"B": 0, "W": 0}
@@ -56,6 +60,10 @@ def parse_fen(text: str) -> Placement:
                 )
             first = int(piece[2])
             last = int(piece[4]) if piece[4] else first
+            if first > last:
+                raise PositionError(
+                    f"FEN {text!r}: expected a range such as {last}-{first}, low square first, found {item!r}"
+                )
             if not (1 <= first <= last <= 32):
                 raise PositionError(f"FEN {text!r}: expected squares from 1 to 32, found {item!r}")
             for square in range(first, last + 1):

@@ -65,7 +65,7 @@ def squares_by_piece(pieces: Mapping[int, str]) -> dict[str, list[int]]:
     squares: dict[str, list[int]] = {"b": [], "B": [], "w": [], "W": []}
     for square, letter in pieces.items():
         if letter not in squares:
-            raise PositionError(f"expected a piece of b, B, w, W on square {square}, found {letter!r}")
+            raise PositionError(f"expected one of b, B, w, W on square {square}, found {letter!r}")
         squares[letter].append(square)
     return squares
 

@@ -133,7 +133,7 @@ class Position:
         """
         boards = place_men_and_kings(black, black_kings, white, white_kings)
         if turn not in tuple(Color):
-            raise PositionError(f"expected a turn of black or white, found {turn!r}")
+            raise PositionError(f"expected turn black or white, found {turn!r}")
         return cls._from_boards(turn == BLACK, *boards, jumper, halfmove_clock)
 
     @classmethod

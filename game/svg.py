@@ -175,7 +175,7 @@ def piece_shapes(letter: str) -> str:
         ValueError: there is no such piece.
     """
     if letter not in ("b", "B", "w", "W"):
-        raise ValueError(f"expected a piece of b, B, w, W, found {letter!r}")
+        raise ValueError(f"expected one of b, B, w, W, found {letter!r}")
     fill, line = PIECES[letter.lower()]
     corners = " L".join(f"{x},{y}" for x, y in CROWN)
     crown = f'<path class="crown" d="M{corners} Z" fill="{CROWN_FILL}"/>' if letter.isupper() else ""

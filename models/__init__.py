@@ -9,8 +9,8 @@ Examples:
     >>> from ckai.datasets import RowsDataModule, read_rows
     >>> from ckai.models import TrainConfig, build, load_network, predict, save_checkpoint, train
     >>> network = build("resnet", {"channels": 8, "blocks": 1})
-    >>> data = RowsDataModule(["games.parquet"], heldout=0.5)
-    >>> state = train(network, data, TrainConfig(epochs=2, seed=1))
+    >>> data = RowsDataModule(["games.parquet"], heldout=0.5, seed=1)
+    >>> state = train(network, data, TrainConfig(epochs=2))
     >>> len(state["history"])
     2
     >>> save_checkpoint("mine.ckpt", network)
@@ -51,7 +51,13 @@ if TYPE_CHECKING:
         TrainConfig,
     )
     from ckai.models.training.pretrain import PretrainResult, pretrain
-    from ckai.models.training.trainer import TrainingError, TrainingProgress, train
+    from ckai.models.training.trainer import (
+        TrainingError,
+        TrainingProgress,
+        load_average,
+        load_best,
+        train,
+    )
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -82,7 +88,13 @@ else:
                 "TrainConfig",
             ],
             "training.pretrain": ["PretrainResult", "pretrain"],
-            "training.trainer": ["TrainingError", "TrainingProgress", "train"],
+            "training.trainer": [
+                "TrainingError",
+                "TrainingProgress",
+                "load_average",
+                "load_best",
+                "train",
+            ],
         },
     )
 
@@ -112,6 +124,8 @@ __all__ = [
     "encode_rows",
     "evaluate_checkpoint",
     "export_network",
+    "load_average",
+    "load_best",
     "load_checkpoint",
     "load_network",
     "make_evaluator",

@@ -270,9 +270,13 @@ def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Netw
 def _read(path: Path) -> tuple[Any, str | None]:
     """The contents of a file and its digest, None if it has none."""
     if not path.exists():
-        raise CheckpointError(f"{path}: no such file")
+        raise CheckpointError(
+            f"{path}: expected a checkpoint or an installed network, found no such file; check the path"
+        )
     if path.is_dir():
-        raise CheckpointError(f"{path}: expected a checkpoint, found a folder")
+        raise CheckpointError(
+            f"{path}: expected a checkpoint, found a folder; name a file in it, such as best.ckpt"
+        )
     if not zipfile.is_zipfile(path):
         raise CheckpointError(
             f"{path}: expected a ckai checkpoint, found a file that is not one or is cut short"

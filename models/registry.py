@@ -24,6 +24,8 @@ from ckai.models import networks
 from ckai.models.layers.heads import OUTPUTS
 from ckai.models.layers.network import _NETWORKS, Network
 
+_TYPE_NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
+
 
 class ModelError(ValueError):
     """An unknown architecture or setting, or an invalid value; says what was expected."""
@@ -78,7 +80,8 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         settings: its settings by name; others have their defaults.
 
     Raises:
-        ModelError: an unknown architecture or setting, an invalid value, or outputs of the wrong shapes.
+        ModelError: an unknown architecture or setting, an invalid value, or planes or outputs of other
+            shapes than declared.
 
     Examples:
         >>> network = build("resnet", {"channels": 8, "blocks": 1})
@@ -91,9 +94,11 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         if key not in fields:
             close = difflib.get_close_matches(str(key), fields, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ModelError(f"{name} has the settings {', '.join(fields) or 'none'}, found {key!r}{hint}")
+            raise ModelError(
+                f"expected one of the settings of {name} ({', '.join(fields)}), found {key!r}{hint}"
+            )
         if not _is_like(value, fields[key].default):
-            wanted = type(fields[key].default).__name__
+            wanted = _TYPE_NAMES[type(fields[key].default)]
             raise ModelError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
     try:
         network = cls(cls.settings_type(**(settings or {})))
@@ -106,8 +111,22 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         if isinstance(error, RuntimeError):
             raise
         raise ModelError(f"settings of {name}: {error}") from error
+    _check_planes(network)
     _check_outputs(network)
     return network
+
+
+def _check_planes(network: Network) -> None:
+    """Refuse an encoding whose planes have another shape than it declares."""
+    encode = network.encode
+    board, extra = (torch.zeros(1, n, dtype=torch.int8) for n in (encode.board_bytes, encode.EXTRA))
+    jumper, clock = torch.tensor([-1], dtype=torch.int8), torch.zeros(1, dtype=torch.int16)
+    found = tuple(encode(board, jumper, clock, network.dtype, extra if encode.EXTRA else None).shape)
+    if found != (1, encode.PLANES, *encode.SHAPE):
+        raise ModelError(
+            f"encoding {network.settings.encoding}: expected planes of the shape "
+            f"{(1, encode.PLANES, *encode.SHAPE)} for one position, found {found}; see PLANES and SHAPE"
+        )
 
 
 def _check_outputs(network: Network) -> None:
@@ -143,7 +162,8 @@ def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:
         try:
             settings[key] = _parse(text, default)
         except ValueError:
-            raise ModelError(f"expected {type(default).__name__} for {key}, found {text!r}") from None
+            wanted = _TYPE_NAMES.get(type(default), "a number, true, false or text in a program")
+            raise ModelError(f"expected {wanted} for {key}, found {text!r}") from None
     return settings
 
 
@@ -163,8 +183,10 @@ def _parse(text: str, like: Any) -> Any:
         if text.lower() not in ("true", "false"):
             raise ValueError(text)
         return text.lower() == "true"
-    if not isinstance(like, int | float):
+    if like is None or isinstance(like, str):
         return text
+    if not isinstance(like, int | float):
+        raise ValueError(text)
     number = type(like)(text)
     if not math.isfinite(number):
         raise ValueError(text)

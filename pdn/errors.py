@@ -10,7 +10,8 @@ class PdnError(ValueError):
         reason: what was expected and what was found.
         path: the file, or the name given for a source that is not a file.
         line: 1-based line, None where no single line is meant.
-        game: 0-based number of the game in the source, as in the rows' `game` column.
+        game: 0-based number of the game in the source, as in the rows' `game` column; the message counts from
+            1, as `ckai play --load` does.
         ply: 0-based ply that cannot be played, as in the rows' `ply` column.
         text: the text in the file.
         legal: the legal moves at that place.
@@ -18,7 +19,7 @@ class PdnError(ValueError):
     >>> from ckai.game import Game
     >>> Game.from_pdn("1. 11-15 22-18 2. 8-11 *")
     Traceback (most recent call last):
-    ckai.pdn.errors.PdnError: text:1: game 0: ply 2: '8-11' is illegal here (legal: 15x22)
+    ckai.pdn.errors.PdnError: text:1: game 1: ply 2: '8-11' is illegal here (legal: 15x22)
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class PdnError(ValueError):
         self.ply, self.text, self.legal = ply, text, tuple(legal)
 
     def __str__(self) -> str:
-        return self.named("" if self.game is None else f"game {self.game}: ")
+        return self.named("" if self.game is None else f"game {self.game + 1}: ")
 
     def named(self, game: str) -> str:
         """Return the message with another name of the game, such as `problem 2: `, or with none."""

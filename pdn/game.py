@@ -63,7 +63,7 @@ class PdnGame:
     >>> game.header("event"), game.result, len(game.moves)
     ('Club', '1-0', 2)
     >>> str(game.problem)
-    "club.pdn:1: game 0: ply 2: '8-11' is illegal here (legal: 15x22)"
+    "club.pdn:1: game 1: ply 2: '8-11' is illegal here (legal: 15x22)"
     """
 
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -163,7 +163,7 @@ def from_game(
     <BLANKLINE>
     """
     if result not in RESULTS:
-        raise ValueError(f"expected a result of {', '.join(RESULTS)}, found {result!r}")
+        raise ValueError(f"expected one of the results {', '.join(RESULTS)}, found {result!r}")
     if comments and len(comments) != len(game.moves):
         raise ValueError(f"expected {len(game.moves)} comments, one a move, found {len(comments)}")
     pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)

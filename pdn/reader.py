@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ckai.game import Move, MoveError, Position
 from ckai.pdn import lexer
@@ -17,7 +17,7 @@ LISTED = 12
 """Most legal moves that a message lists."""
 
 
-def read_games(source: str | Path | BinaryIO, name: str | None = None) -> Generator[PdnGame, None, None]:
+def read_games(source: str | Path | Readable, name: str | None = None) -> Generator[PdnGame, None, None]:
     """Read games one at a time, in bounded memory.
 
     Args:
@@ -306,12 +306,12 @@ def _comment(text: str) -> str:
 def _reason(text: str, error: MoveError, legal: tuple[str, ...]) -> str:
     words = "".join(text.split())
     if "ambiguous" in str(error):
-        kind = "is ambiguous"
+        kind = "is ambiguous here"
     elif "square" in str(error):
         kind = str(error)
     else:
-        kind = "is illegal"
+        kind = "is illegal here"
     if not legal:
-        return f"'{words}' {kind} here: the game is over, the side to move has no legal move"
+        return f"'{words}' {kind}: the game is over, the side to move has no legal move"
     shown = ", ".join(legal[:LISTED]) + (", ..." if len(legal) > LISTED else "")
-    return f"'{words}' {kind} here (legal: {shown})"
+    return f"'{words}' {kind} (legal: {shown})"

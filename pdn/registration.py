@@ -27,8 +27,9 @@ def _read(source: TextSource, number: int, limits: Mapping[str, Any]) -> Game:
     games.close()
     if game is None:
         hint = ": give a file's path as a pathlib.Path" if isinstance(source, str) and count == 0 else ""
-        found = "1 game" if count == 1 else f"{count} games"
-        raise PdnError(f"expected a game {number}, counting from 0, found {found}{hint}", name)
+        if not count:
+            raise PdnError(f"expected games, found none{hint}", name)
+        raise PdnError(f"expected a game number from 0 to {count - 1}, found {number}", name)
     if game.problem is not None:
         raise game.problem
     return game.play(**limits)

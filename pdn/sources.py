@@ -114,7 +114,7 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
     name = source_name(path)
     source_size(path)
     if str(path) == STDIN:
-        with _open_single(sys.stdin.buffer, name, None) as source:
+        with open_stream(sys.stdin.buffer, name) as source:
             yield source
         return
     try:
@@ -126,7 +126,7 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
         if seekable and packed_form(_first_bytes(raw, name)) == "zip archive":
             yield from _members(raw, name)
         else:
-            with _open_single(raw, name, raw if seekable else None) as source:
+            with open_stream(raw, name, raw if seekable else None) as source:
                 yield source
 
 
@@ -140,7 +140,18 @@ def _first_bytes(raw: Any, name: str) -> bytes:
 
 
 @contextmanager
-def _open_single(raw: Any, name: str, progress: IO[bytes] | None) -> Iterator[OpenedSource]:
+def open_stream(raw: Any, name: str, progress: IO[bytes] | None = None) -> Iterator[OpenedSource]:
+    """Open text that is being read, unpacked if it is a gzip or bzip2 file.
+
+    Args:
+        raw: bytes, buffered: with `peek`.
+        name: printable name for messages.
+        progress: `OpenedSource.raw`.
+
+    Raises:
+        ReadError: if it cannot be read.
+        PdnError: for a zip archive, which cannot be read in one pass.
+    """
     form = packed_form(_first_bytes(raw, name))
     if form == "gzip file":
         with gzip.GzipFile(fileobj=raw, mode="rb") as file:

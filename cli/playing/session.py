@@ -1,6 +1,6 @@
 """A game between people and an engine, and the moves that lie ahead; independent of the terminal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
@@ -132,7 +132,7 @@ class Session:
             skip_forced: go back to a move that was not forced: forced ones are played again by themselves.
         """
         if self.ended is not None:
-            again = self.ended.reason == Reason.RESIGNED and self.humans and not self.human_to_move
+            again = bool(self.humans) and resigns_again(self.ended, self.humans)
             self.ended = None
             if not again:
                 return []
@@ -207,3 +207,9 @@ class Session:
 def side_of(position: Any) -> Side:
     """Return the side to move."""
     return "black" if position.black else "white"
+
+
+def resigns_again(outcome: Outcome, people: Collection[Side]) -> bool:
+    """Return whether a player that is no person resigned, which would do so again."""
+    loser: Side = "white" if outcome.winner == "black" else "black"
+    return outcome.reason == Reason.RESIGNED and loser not in people

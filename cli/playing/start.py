@@ -156,8 +156,9 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
     names = names or [name for name in spec.named_openings if wanted and _plain(name).startswith(wanted)]
     if len(names) == 1:
         return names[0], spec.named_openings[names[0]]
-    known = ", ".join(names or spec.named_openings) or "none with a name"
-    raise StartError(f"expected one opening of {known}; ballot, or moves; found {text[:40]!r}")
+    known = ", ".join(names or spec.named_openings)
+    expected = f"one of the openings {known}, ballot, or moves" if known else "ballot or moves"
+    raise StartError(f"expected {expected}, found {text[:40]!r}")
 
 
 @cache

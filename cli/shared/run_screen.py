@@ -78,7 +78,7 @@ class RunScreen:
             self._ceiling = self.run.ceiling(self.evaluator)
             self.message(estimate(self.run.config, self._ceiling, self.run.network.stat().st_size))
         elif "warning" in event.info:
-            self.message(f"warning: {event.info['warning']}")
+            self.message(f"ckai: warning: {event.info['warning']}")
         elif event.stage == "done":
             self._remove_bar(event.generation)
             self.history.append(event.info)

@@ -69,6 +69,11 @@ def _rule(config: RunConfig) -> str:
     return config.selfplay.root_rule
 
 
+def unused(config: RunConfig, names: Collection[str]) -> set[str]:
+    """Return those of the settings `names` that do nothing beside the others of a run."""
+    return {need.setting for need in NEEDS if need.setting in names and not need.is_met(config)}
+
+
 def check_used(config: RunConfig, given: Collection[str], varied: Collection[str] = ()) -> None:
     """Refuse settings that were given and would do nothing.
 

@@ -102,7 +102,7 @@ class StudyScreen:
 
     def warn(self, text: str) -> None:
         """See `Watcher`."""
-        self._print(f"warning: {text}")
+        self._print(f"ckai: warning: {text}")
 
 
 def score_text(study: "StudyFolder", score: "Score") -> str:

@@ -22,6 +22,7 @@ from ckai.cli.shared.new_run import (
 from ckai.cli.shared.output import json_option, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
+from ckai.cli.shared.unused import unused
 from ckai.datasets.settings import change_settings, parse_settings
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.tuning.config import StudySettings
@@ -183,6 +184,8 @@ def repeat_command(study: "Study", trial: int) -> str:
         del options[at : at + 2]
     words = ["ckai", "selfplay", *options]
     words += ["--generations", str(study.schedule[-1].generations)]
+    idle = unused(config, changed)  # refused, too
     for name, value in changed.items():
-        words += ["--setting", f"{name}={value_text(value)}"]
+        if name not in idle:
+            words += ["--setting", f"{name}={value_text(value)}"]
     return shlex.join(words)

@@ -62,7 +62,7 @@ class Actions:
         if name is None:
             return self._session.table.spec
         if name not in games:
-            raise ActionError(f"expected a game of {', '.join(games)}, found {name[:60]!r}")
+            raise ActionError(f"expected one of the games {', '.join(games)}, found {name[:60]!r}")
         return games[name]
 
     def _changed(self, **answer: Any) -> Answer:

@@ -149,7 +149,9 @@ def read_message(text: str) -> Message:
         number = None
     kind = data.pop("type", None)
     if not isinstance(kind, str) or kind not in FIELDS:
-        raise MessageError(f"expected a message of {', '.join(FIELDS)}, found {str(kind)[:60]!r}", number)
+        raise MessageError(
+            f"expected one of the messages {', '.join(FIELDS)}, found {str(kind)[:60]!r}", number
+        )
     if kind != "load" and len(text) > MAX_CHARACTERS:
         raise MessageError(
             f"{kind}: expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}", number

@@ -6,7 +6,7 @@ from typing import Any
 
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import SIDES, Session, Side, side_of
+from ckai.cli.playing.session import SIDES, Session, Side, resigns_again, side_of
 from ckai.cli.web.pdn_tree import annotates, pdn_of
 from ckai.cli.web.seats import PERSON, Seat
 from ckai.cli.web.tree import MAX_COMMENT, Node, Tree
@@ -185,18 +185,18 @@ class Table:
             raise ActionError("the game is over")
 
     def undo(self) -> None:
-        """Take back a person's last move and all after it; a resignation, agreement or lost time alone.
+        """Take back a person's last move and all after it; see `Session.undo`.
 
         Raises:
             ActionError: there is nothing to take back.
         """
         if not self.can_undo:
             raise ActionError("you have no move to take back")
-        if self.ended is not None:
-            self.ended = None
-        else:
-            target = self._undo_target()
-            assert target is not None
+        ended, self.ended = self.ended, None
+        people = [side for side in SIDES if self.seats[side].human]
+        again = ended is not None and resigns_again(ended, people)
+        target = self._undo_target()
+        if target is not None and (ended is None or again):
             self._undone = self.current.path()[target.ply + 1 :] + self._undone
             self.current = target
         if self.clock is not None:

@@ -262,8 +262,11 @@ class Tables:
         value = int(self.probe_many(np.array([_row(position)], np.int64))[0])
         if value == UNKNOWN:
             number = (position.own | position.opp).bit_count()
+            larger = self.pieces < number <= MAX_PIECES
+            hint = f"; `ckai tables build --pieces {number}` builds larger tables" if larger else ""
             raise TableError(
-                f"{position.fen}: expected 2 to {self.pieces} pieces with some on each side, found {number}"
+                f"{position.fen}: expected 2 to {self.pieces} pieces with some on each side, found "
+                f"{number}{hint}"
             )
         if value == DRAWN:
             return ProbeResult(DRAW, None)

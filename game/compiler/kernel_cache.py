@@ -21,6 +21,7 @@ includes hashes of the file of the rules and of the modules beside it that it us
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -102,19 +103,28 @@ def _init_with_all_kernels(self: Any, cache_path: Any, filename_base: Any, sourc
     _init(self, cache_path, filename_base, (source_stamp, kernels_digest(Path(__file__).parents[2])))
 
 
+_IMPORTED = re.compile(rb"^from ckai\.([\w.]+) import", re.MULTILINE).findall
+
+
 @cache
 def kernels_digest(root: Path) -> str:
-    """Return a hash of the modules with kernels, which mention Numba or the decorators of `ckai.game.jit`.
+    """Return a hash of the modules with kernels and of those whose constants they import.
+
+    Modules with kernels mention Numba or the decorators of `ckai.game.jit`.
 
     Args:
         root: the folder of `PACKAGES`.
     """
-    digest = hashlib.sha256()
-    for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*.py")):
+    sources, hashed = dict[Path, bytes](), set[Path]()
+    for path in (path for package in PACKAGES for path in (root / package).rglob("*.py")):
         with suppress(OSError):
-            source = path.read_bytes()
-            if b"numba" in source or b"ckai.game.jit" in source:
-                digest.update(source)
+            sources[path] = path.read_bytes()
+    for path, source in sources.items():
+        if b"numba" in source or b"ckai.game.jit" in source:
+            hashed |= {path, *(root / f"{name.decode().replace('.', '/')}.py" for name in _IMPORTED(source))}
+    digest = hashlib.sha256()
+    for path in sorted(hashed & sources.keys()):
+        digest.update(sources[path])
     return digest.hexdigest()
 
 

@@ -104,7 +104,7 @@ def make_evaluator(
     if backend.startswith("cuda:"):
         makers[backend] = partial(_cuda, name=backend)
     if backend not in makers:
-        raise ValueError(f"expected evaluator {', '.join(NAMES)}, found {backend!r}")
+        raise ValueError(f"expected one of the evaluators {', '.join(NAMES)}, found {backend!r}")
     return makers[backend](network, threads, like)
 
 

@@ -113,7 +113,8 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
 def _check_replaced(path: Path, to: str) -> None:
     """Check the name of an output, and that it replaces nothing but an earlier export."""
     if path.suffix != SUFFIXES[to]:
-        raise ForeignFileError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}")
+        found = path.suffix or "no suffix"
+        raise ForeignFileError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
     make_parent(path)
     if len(path.name) > 255:
         raise WriteError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path))

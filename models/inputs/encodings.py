@@ -114,13 +114,17 @@ class Encoding(nn.Module):
         """
         return positions
 
-    def extra(self, board: Tensor, jumper: Tensor) -> Tensor | None:
-        """Return `[B, EXTRA]` int8, computed on the CPU, on the device of `board`; None if `EXTRA` is 0."""
+    def extra(self, board: Tensor, jumper: Tensor, halfmove_clock: Tensor) -> Tensor | None:
+        """Return `[B, EXTRA]` int8, computed on the CPU, on the device of `board`; None if `EXTRA` is 0.
+
+        The rows are those of `forward`.
+        """
         if not self.EXTRA:
             return None
         positions = np.zeros((len(board), self.position_bytes), np.int8)
         positions[:, : self.board_bytes] = board.cpu().numpy()
         positions[:, self.board_bytes] = jumper.cpu().numpy()
+        positions[:, self.board_bytes + 1] = halfmove_clock.clamp(max=127).cpu().numpy()
         extra = self.append_extra(positions)[:, self.position_bytes :]
         return torch.from_numpy(np.ascontiguousarray(extra)).to(board.device)
 
@@ -360,7 +364,7 @@ class TacticsEncoding(MovesEncoding):
     ) -> Tensor:
         """Return `[B, PLANES, 8, 4]` in [-1, 1]."""
         if extra is None:
-            extra = self.extra(board, jumper)
+            extra = self.extra(board, jumper, halfmove_clock)
             assert extra is not None
         changes = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3)
         changes = changes.reshape(-1, len(self.DEPTHS) * 4, ROWS, COLUMNS)

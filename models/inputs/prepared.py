@@ -13,7 +13,7 @@ def with_extra(batch: Batch, encoding: Encoding) -> Batch:
     """Return a batch with `extra`, the output of `Encoding.extra`, unless it has one or needs none."""
     if "extra" in batch:
         return batch
-    extra = encoding.extra(batch["board"], batch["jumper"])
+    extra = encoding.extra(batch["board"], batch["jumper"], batch["quiet"])
     return batch if extra is None else {**batch, "extra": extra}
 
 

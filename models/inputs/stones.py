@@ -42,4 +42,4 @@ class StonesEncoding(Encoding):
     ) -> Tensor:
         """Return `[B, 3, rows, columns]` of 0 and 1."""
         planes = torch.stack([board > 0, board < 0, torch.ones_like(board, dtype=torch.bool)], 1)
-        return planes.to(dtype).view(-1, self.PLANES, *self.SHAPE)
+        return planes.to(dtype).view(-1, StonesEncoding.PLANES, *self.SHAPE)

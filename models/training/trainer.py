@@ -72,9 +72,10 @@ def train(
 
     Args:
         network: the weights to start from; with `state`, the weights saved with it. Ends with the last
-            weights, on the CPU.
-        data: the rows; its batch size is used, not `config.batch_size`.
-        config: the settings.
+            weights, on the CPU; `load_best` replaces them by those of the epoch with the lowest held-out
+            policy loss, `load_average` by the moving average (`config.ema`), which `history` measures.
+        data: the rows; its batch size and seed are used, not those of `config`.
+        config: the settings. For the same weights again, seed PyTorch before the network is built.
         state: resume from this state, passed to `save` or returned by an earlier call.
         save: called with the state at the end of each epoch and every `save_seconds` between steps; save the
             network's weights, and those of `heads`, with it.

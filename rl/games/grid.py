@@ -105,7 +105,9 @@ class GridPosition:
         for move in moves:
             if str(move) == text.strip():
                 return move
-        raise MoveError(f"expected a move of {', '.join(map(str, moves)) or 'none'}, found {text[:40]!r}")
+        raise MoveError(
+            f"expected one of the moves {', '.join(map(str, moves)) or 'none'}, found {text[:40]!r}"
+        )
 
     def outcome(self) -> Outcome | None:
         """Return how the game ended, or None while it is in progress."""

@@ -52,7 +52,7 @@ def read_level(arguments: dict[str, str]) -> Limit:
 
 def _whole(name: str, text: str) -> int:
     if _WHOLE.fullmatch(text) is None or int(text) < 1:
-        raise ValueError(f"expected {name} of 1 or more, found {quoted(text)}")
+        raise ValueError(f"expected {name} >= 1, found {quoted(text)}")
     return min(int(text), MAX_COUNT)
 
 

@@ -56,16 +56,18 @@ class Parameters:
             ValueError: there is none of that name, or it cannot have this value.
         """
         if name not in self.choices:
-            raise ValueError(f"expected a parameter of {', '.join(self.choices)}, found {quoted(name)}")
+            raise ValueError(
+                f"expected one of the parameters {', '.join(self.choices)}, found {quoted(name)}"
+            )
         choices = self.choices[name]
         if isinstance(choices, range):
             if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) in choices):
                 between = f"{choices[0]} to {choices[-1]}"
-                raise ValueError(f"expected {name} of {between}, found {quoted(value)}")
+                raise ValueError(f"expected {name} from {between}, found {quoted(value)}")
             setattr(self, name, int(value))
             return
         if choices is not None and value not in choices:
-            raise ValueError(f"expected {name} of {', '.join(choices)}, found {quoted(value)}")
+            raise ValueError(f"expected {name} to be one of {', '.join(choices)}, found {quoted(value)}")
         if not value:
-            raise ValueError(f"expected a value of {name}, found none")
+            raise ValueError(f"expected a value for {name}, found none")
         setattr(self, name, value)

@@ -82,7 +82,7 @@ class HubSession:
             raise ValueError(f"expected {', '.join(DURING_SEARCH)} during a search, found {command}")
         if command not in self._commands:
             names = ", ".join([*self._commands, "quit"])
-            raise ValueError(f"expected a command of {names}, found {quoted(command)}")
+            raise ValueError(f"expected one of the commands {names}, found {quoted(command)}")
         self._commands[command](self, arguments)
 
     def _hub(self, arguments: dict[str, str]) -> None:
@@ -99,7 +99,7 @@ class HubSession:
         if self._thinker is None or name not in self.parameters.choices:
             self.parameters.set(name, value)
         elif value != getattr(self.parameters, name):
-            raise ValueError(f"expected set-param before init, found it after that: {name} stays as it is")
+            raise ValueError(f"expected set-param before init, found it after; {name} is unchanged")
 
     def _init(self, arguments: dict[str, str]) -> None:
         if self._thinker is None:

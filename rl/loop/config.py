@@ -205,7 +205,10 @@ class RunConfig:
         if (self.selfplay.tables and not spec.supports_tables) or (
             self.start.expert_share and not spec.supports_experts
         ):
-            raise ValueError(f"expected no tablebases and no expert positions for {self.game}")
+            raise ValueError(
+                f"expected no tablebases (selfplay.tables=0) and no expert positions (start.expert_share=0) "
+                f"for {self.game}"
+            )
         if (self.selfplay.random_symmetries or self.learn.symmetries) and not spec.symmetries:
             raise ValueError(f"expected no symmetries for {self.game}, whose board has none")
 
@@ -218,8 +221,10 @@ class RunConfig:
         """
         from ckai.rl.games.registry import get_game
 
-        data: dict[str, Any] = {"game": game}
-        for name, value in get_game(game).run_defaults.items():
+        spec, data = get_game(game), dict[str, Any](game=game)
+        if not spec.supports_tables:
+            data["selfplay"] = {"tables": 0}
+        for name, value in spec.run_defaults.items():
             part, _, setting = name.rpartition(".")
             (data.setdefault(part, {}) if part else data)[setting] = value
         return cls.from_dict(data)

@@ -129,6 +129,10 @@ class RunFolder:
             ) from None
         except OSError as error:
             raise RunError(f"{path}: cannot be read ({error.strerror}); check the permissions") from error
+        except json.JSONDecodeError as error:
+            raise RunError(
+                f"{path}: expected the settings of a run as JSON, found a damaged file ({error}); restore it"
+            ) from error
         except ValueError as error:
             raise RunError(f"{path}: {error}") from error
 

@@ -120,14 +120,16 @@ class Run(RunReanalysis):
             self._publish()
 
     def _check_whole(self) -> None:
-        """Raise a RunError if a finished generation comes after one that is missing."""
+        """Raise a RunError if a finished generation comes after one that would be played or trained again."""
         names = [path.parent.name.removeprefix("gen_") for path in self.folder.glob("gen_*/done.json")]
         last = max((int(name) for name in names if name.isdecimal()), default=0)
-        if last > self.generations:
-            missing = self.path(self.generations + 1)
-            raise RunError(
-                f"{missing}: expected a finished generation, as there are later ones, found none; restore it"
-            )
+        for n in range(self.generations + 1, last):
+            parts = ("selfplay.json", "candidate.ckpt", "match.json")  # done.json is made of these
+            if not all(self.path(n, name).exists() for name in parts):
+                raise RunError(
+                    f"{self.path(n)}: expected a finished generation, as there are later ones, found none; "
+                    "restore it"
+                )
 
     def _late(self, n: int, generations: int) -> int:
         """Most games that generation `n` need not wait for; the last of `generations` waits for all."""

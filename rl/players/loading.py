@@ -137,7 +137,8 @@ def _alpha_beta_player(spec: PlayerSpec, game: GameSpec, tables: Tables | None, 
         integers = cast(IntegerEvaluator, load_evaluator(source, "integers", game=game.name))
     except BackendError as error:
         raise PlayerSpecError(
-            f"{spec.text}: expected a network with integers (ckai pretrain --model swift); {error}"
+            f"{spec.text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
+            f"another ({error})"
         ) from None
     seconds = spec.seconds if spec.number or spec.seconds or spec.control else DEFAULT_SECONDS
     return NetworkAlphaBetaPlayer(
@@ -214,7 +215,9 @@ def checkpoints_of(spec: PlayerSpec) -> list[Path]:
 
 def _require_game(name: str, game: GameSpec, text: str) -> None:
     if game.name != name:
-        raise PlayerSpecError(f"{text}: expected the game {name}, found {game.name}")
+        raise PlayerSpecError(
+            f"{text}: expected a player of {game.name}, found one of {name}; choose another player or game"
+        )
 
 
 def _require_limit(
@@ -225,4 +228,5 @@ def _require_limit(
         or ((spec.seconds is not None or spec.control is not None) and not seconds)
         or (spec.policy and not policy)
     ):
-        raise PlayerSpecError(f"{spec.text}: expected {wanted} after {spec.who}, found another limit")
+        found = spec.text.removeprefix(spec.who)
+        raise PlayerSpecError(f"{spec.text}: expected {wanted} after {spec.who}, found {found}")

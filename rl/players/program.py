@@ -70,7 +70,8 @@ class Program:
             )
         except (OSError, ValueError) as error:
             raise self.error(
-                f"{command}: expected a program, found none that can be started ({error}); check the command"
+                f"{command}: expected a program, found none that can be started "
+                f"({getattr(error, 'strerror', None) or error}); check the command"
             ) from error
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._last_error = ""

@@ -27,7 +27,7 @@ POLICY_SIMS = 2
 
 @dataclass(frozen=True)
 class SearchPlayer:
-    """A tree search; plays the most visited move, without noise or temperature."""
+    """A tree search; plays the most visited move, without noise unless `constants` have some."""
 
     evaluator: Evaluator
     sims: int

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ckai.game import MoveError, Position, PositionError
 from ckai.pdn import PdnGame, read_games
-from ckai.pdn.sources import packed_form
+from ckai.pdn.sources import open_stream, packed_form
 from ckai.rl.engine.result import Proof
 from ckai.rl.problems.problem import RESULTS, Problem, ProblemError, result_for
 
@@ -38,12 +38,17 @@ def read_problems(path: Path) -> Iterator[Problem | ProblemError]:
     data = path.read_bytes()
     if _FEN_LINE.match(data) or path.suffix.lower() == ".fen":
         return _read_fens(data.decode(errors="replace"), str(path))
-    return _read_pdn(path if packed_form(data) else io.BytesIO(data), str(path))
+    return _read_pdn(data, path)
 
 
-def _read_pdn(source: Path | io.BytesIO, path: str) -> Iterator[Problem | ProblemError]:
-    for game in read_games(source, path):
-        yield _from_game(game, path)
+def _read_pdn(data: bytes, path: Path) -> Iterator[Problem | ProblemError]:
+    if packed_form(data) == "zip archive" and path.is_file():
+        for game in read_games(path, str(path)):
+            yield _from_game(game, str(path))
+        return
+    with open_stream(io.BufferedReader(io.BytesIO(data)), str(path)) as opened:  # what a pipe had is gone
+        for game in read_games(opened.file, str(path)):
+            yield _from_game(game, str(path))
 
 
 def _from_game(game: PdnGame, path: str) -> Problem | ProblemError:

@@ -1,4 +1,4 @@
-"""Creates the searcher that suits an evaluator."""
+"""Creates the searcher of engines and players, which keep their trees from move to move."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import InlineSearcher, runs_inline
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import SearchConstants
+from ckai.rl.search.selection import GUMBEL, SearchConstants
 
 
 def measured_batch_sizer(evaluator: Evaluator, game: Any) -> BatchSizer:
@@ -40,7 +40,12 @@ def make_searcher(
             `visits_per_leaf`, `batches` and `threads` then have no effect. The seed of a `RolloutEvaluator`
             takes precedence.
         trees, nodes, leaves, visits_per_leaf, batches, threads, constants, game, seed: see `Searcher`.
+
+    Raises:
+        ValueError: `constants` have the root rule GUMBEL, which needs a fresh tree for each move.
     """
+    if constants is not None and constants.root_rule == GUMBEL:
+        raise ValueError("expected the root rule puct or forced, found gumbel, which is for self-play alone")
     if runs_inline(evaluator):
         if isinstance(evaluator, RolloutEvaluator):
             seed = int(evaluator.seed)

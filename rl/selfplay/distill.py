@@ -201,7 +201,7 @@ def distill(
     output, config = Path(output), config or DistillConfig()
     if output.suffix != ".parquet" or is_headers_path(output):
         raise DistillError(
-            f"{output}: expected a name for rows, such as distilled.parquet, found another one"
+            f"{output}: expected an output that ends in .parquet, not .headers.parquet, found {output.name}"
         )
     folder = output.with_suffix(".shards")
     settings = {

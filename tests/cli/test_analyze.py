@@ -77,7 +77,7 @@ def test_games_that_cannot_be_read_are_named(here, ckai):
     _, _, err = ckai("analyze", "mine.pdn", *QUICK)
     warnings = [line for line in err.splitlines() if line.startswith("ckai: warning")]
     assert len(warnings) == 2
-    assert "game 1: ply 2: '8-11' is illegal here (legal: 15x22)" in warnings[0]
+    assert "game 2: ply 2: '8-11' is illegal here (legal: 15x22)" in warnings[0]
     assert "found '1' (Chinese chess)" in warnings[1]
     assert "1 analysed up to the error, 1 left out" in err
 

@@ -75,7 +75,7 @@ def test_the_other_games_are_played_shown_and_gone_on_with(here, name, spec, mov
     assert result.exit_code == 0, result.output
     assert "would play" in result.output
     assert "main line:" in result.output or "forced" in result.output
-    assert "expected a move of" in result.output
+    assert "expected one of the moves" in result.output
     again = invoke([*words, "--load", "a.pdn"], "back\nnext\n")
     assert again.exit_code == 0, again.output
     assert len(get_game(name).read_game(Path("a.pdn"), 1).game.moves) == 2
@@ -183,10 +183,14 @@ def test_perfect_play_never_loses_however_one_plays():
         (["--engine", "uniform@5m", "--clock", "5m"], 2, "has a clock; leave out other limits"),
         (["--engine", "alphabeta", "--seconds", "1", "--sims", "2"], 2, "--sims or --seconds, not both"),
         (["--games", "x.parquet"], 2, "expected a data set, found no such file"),
-        (["--engine", "alphabeta@3", "--game", "connect4"], 1, "expected the game checkers, found connect4"),
+        (
+            ["--engine", "alphabeta@3", "--game", "connect4"],
+            1,
+            "expected a player of connect4, found one of checkers",
+        ),
         (["--engine", "rollout@9", "--game", "connect4", "--tables", "4"], 2, "auto or none for connect4"),
         (["--engine", "perfect"], 1, "expected a game that can be solved, found checkers"),
-        (["--opening", "nonsense"], 1, "expected one opening of Old Faithful"),
+        (["--opening", "nonsense"], 1, "expected one of the openings Old Faithful"),
         (["--load", "x.pdn"], 1, "expected a file of games, found no such file"),
     ],
 )

@@ -174,7 +174,7 @@ def test_errors_are_one_line_that_says_what_to_do(here, errors_of):
     ):
         # The first time there is a line on compiling before it.
         assert errors_of("parse", *words).splitlines()[-1] == f"ckai: error: {message}"
-    assert "ckai: error: a.pdn:1: game 0: ply 0: '1-32' is illegal here" in errors_of("parse", "a.pdn")
+    assert "ckai: error: a.pdn:1: game 1: ply 0: '1-32' is illegal here" in errors_of("parse", "a.pdn")
 
 
 def test_plots_that_cannot_be_written_are_explained(here, errors_of):

@@ -79,4 +79,4 @@ def test_other_folders_are_refused_with_what_was_expected(ckai, run):
     assert "runs/a: expected a finished generation, found none; `ckai selfplay --run runs/a` goes on" in err
     status, _, err = ckai(*TRAIN, "--data", "none.parquet")
     assert status == 1
-    assert "none.parquet: no such file" in err
+    assert "none.parquet: expected a data set, found no such file" in err

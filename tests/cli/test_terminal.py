@@ -224,7 +224,7 @@ def test_an_opening_is_named_and_begun(here):
     )
     assert "Will o' the Wisp: 11-15 23-19 9-13" in text
     assert "expected ballot:1 to ballot:174, found 'ballot:175'" in " ".join(text.split())
-    assert "expected one opening of Old Faithful, Bristol" in " ".join(text.split())
+    assert "expected one of the openings Old Faithful, Bristol" in " ".join(text.split())
     assert "'11-18' is illegal" in text
 
 
@@ -268,7 +268,9 @@ def test_ballots_of_go_are_its_openings():
 
 
 def test_a_beginning_of_several_names_is_no_opening():
-    with pytest.raises(StartError, match="one opening of Double Corner, Denny, Dundee, Dyke, Defiance; "):
+    with pytest.raises(
+        StartError, match="one of the openings Double Corner, Denny, Dundee, Dyke, Defiance, "
+    ):
         opening_moves("d", CHECKERS, random.Random(0))
 
 

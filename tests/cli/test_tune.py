@@ -9,6 +9,7 @@ import pytest
 import torch
 from make_rows import random_games, write
 
+from ckai.cli.strength.tune import repeat_command
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.loop.run import Run
 from ckai.rl.tuning.study import Study
@@ -126,12 +127,23 @@ def test_a_study_whose_first_trial_has_no_expert_positions_continues(ckai, stopp
     assert (status, "other expert positions, not those of others.parquet" in err) == (1, True)
 
 
+@pytest.mark.usefixtures("stopped")
+def test_the_command_leaves_out_what_would_do_nothing(ckai):
+    tried = ("--try", "selfplay.full_search_prob=0.25,1", "--try", "selfplay.fast_visits=10,20")
+    assert ckai("tune", *NETWORK, *TINY, *tried, "--trials", 4, *STUDY[2:])[0] == 130
+    study = Study.open(Path("tune"))
+    for trial in range(4):
+        selfplay, words = study.run(trial).config.selfplay, repeat_command(study, trial)
+        fast = selfplay.full_search_prob < 1 and selfplay.fast_visits != 20
+        assert ("selfplay.fast_visits" in words) == fast
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ((), "give --try NAME=VALUES"),
         (("--try", "learn.lr=0..1"), "expected learn.lr > 0, found 0"),
-        (("--try", "learn.windw=1..2"), "unknown setting learn.windw; did you mean window?"),
+        (("--try", "learn.windw=1..2"), "unknown setting learn.windw; did you mean learn.window?"),
         (("--try", "learn.epochs=1,2", "--trials", 5), "give --trials 3 or more values to try"),
         (("--try", "learn.lr=1e-3..1", "--against", "nobody"), "nobody: expected a checkpoint"),
         (("--try", "learn.lr=1e-3..1", "--score", "mistakes"), "with classes of solved positions"),

@@ -163,7 +163,7 @@ def test_a_file_without_games_is_an_error(tmp_path, text):
 
 
 def test_a_file_with_nothing_to_use_is_an_error_that_is_explained(tmp_path):
-    reason = r"games\.pdn:1: game 0: expected GameType 21 .*'25' \(Russian.*; none of 2 games can be used; "
+    reason = r"games\.pdn:1: game 1: expected GameType 21 .*'25' \(Russian.*; none of 2 games can be used; "
     with pytest.raises(PdnError, match=reason):
         convert('[GameType "25"]\n1. 11-15 *\n1. 1-32 *', tmp_path)
     assert len((tmp_path / "out" / "games.refused.jsonl").read_text().splitlines()) == 2
@@ -171,7 +171,7 @@ def test_a_file_with_nothing_to_use_is_an_error_that_is_explained(tmp_path):
 
 
 def test_the_only_game_that_cannot_be_used_is_explained(tmp_path):
-    with pytest.raises(PdnError, match=r"games\.pdn:1: game 0: ply 0: '1-32' is .*; the only game cannot"):
+    with pytest.raises(PdnError, match=r"games\.pdn:1: game 1: ply 0: '1-32' is .*; the only game cannot"):
         convert("1. 1-32 *", tmp_path)
 
 
@@ -233,7 +233,7 @@ def test_dropped_duplicates_count_as_rejected(tmp_path):
         (5, 13, "rejected", "has the first position and the moves of game 0"),
     ]
     assert [h["game"] for h in pq.read_table(headers_path(tally.output)).to_pylist()] == [0, 1, 3, 4, 6, 7]
-    with pytest.raises(PdnError, match=r"game 5: ply 4: '1-32'"):
+    with pytest.raises(PdnError, match=r"game 6: ply 4: '1-32'"):
         convert(REPEATED, tmp_path, dedupe=True, strict=True)
 
 
@@ -427,7 +427,7 @@ def test_a_full_disk_is_explained_and_what_stood_there_stays(tmp_path, monkeypat
 
 
 def test_strict_stops_at_the_first_bad_game(tmp_path):
-    with pytest.raises(PdnError, match=r"games\.pdn:10: game 1: ply 2: '8-11' is illegal here"):
+    with pytest.raises(PdnError, match=r"games\.pdn:10: game 2: ply 2: '8-11' is illegal here"):
         convert(ODD, tmp_path, strict=True)
     assert not list((tmp_path / "out").iterdir())
 

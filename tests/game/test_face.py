@@ -91,8 +91,8 @@ def test_the_initial_position_by_squares():
         ({"black": range(1, 14)}, "Black has 13 pieces"),
         ({"black": [29]}, "a man of Black on its crowning row, square 29"),
         ({"white": [4], "turn": "white"}, "a man of White on its crowning row, square 4"),
-        ({"black": [1], "turn": "red"}, "a turn of black or white, found 'red'"),
-        ({"black": [1], "turn": True}, "a turn of black or white, found True"),
+        ({"black": [1], "turn": "red"}, "turn black or white, found 'red'"),
+        ({"black": [1], "turn": True}, "turn black or white, found True"),
         ({"black": [1], "halfmove_clock": -1}, "halfmove_clock from 0 to 32767, found -1"),
         ({"black": [1], "white": [6], "jumper": 1}, None),
         ({"black": [1], "white": [6], "jumper": 2}, "no piece of the side to move on jumper square 2"),
@@ -110,7 +110,7 @@ def test_set_ups_that_cannot_be(fields, message):
 
 @pytest.mark.parametrize("letter", ["x", "", "bb", ".", None])
 def test_unknown_pieces_are_refused(letter):
-    with pytest.raises(PositionError, match="expected a piece of b, B, w, W on square 7"):
+    with pytest.raises(PositionError, match="expected one of b, B, w, W on square 7"):
         Position.from_pieces({7: letter})
 
 

@@ -87,6 +87,7 @@ def test_jumper():
         ("B:W21", "expected one list W"),
         ("B:W21:W22", "expected one list W"),
         ("B:W21:B1:B2", "expected one list W"),
+        ("B:W21:B1:Hx", "expected a clock such as H12 after the two lists, found 'HX'"),
         ("B::", "expected one list W"),
         ("B:W21:X1", "expected one list W"),
         ("B:W21:Bx", "found 'X'"),
@@ -99,7 +100,7 @@ def test_jumper():
         ("B:W\u0662\u0661:B1", "expected a square such as 18"),  # 21 in Arabic digits
         ("B:W33:B1", "squares from 1 to 32, found '33'"),
         ("B:W0:B1", "squares from 1 to 32, found '0'"),
-        ("B:W12-9:B1", "squares from 1 to 32, found '12-9'"),
+        ("B:W12-9:B1", "a range such as 9-12, low square first, found '12-9'"),
         ("B:W18,18:B1", "two pieces on square 18"),
         ("B:W18,K18:B1", "two pieces on square 18"),
         ("B:W18:B17-19", "two pieces on square 18"),

@@ -133,6 +133,14 @@ def test_kernels_are_compiled_again_when_one_that_they_may_call_changes(tmp_path
         digests.append(kernel_cache.kernels_digest(tmp_path))
     assert len(set(digests)) == 3
     assert digests[2] == digests[3]  # no kernels
+    (tmp_path / "rl" / "search" / "kernel.py").write_text(
+        "from ckai.game.jit import hot\nfrom ckai.rl.search.selection import LIMIT\n"
+    )
+    for source in ("LIMIT = 1\n", "LIMIT = 2\n"):  # a constant that is compiled into the kernel
+        called.write_text(source)
+        kernel_cache.kernels_digest.cache_clear()
+        digests.append(kernel_cache.kernels_digest(tmp_path))
+    assert len(set(digests)) == 5
     stamp = kernels.resolve.func._cache._cache_file._source_stamp
     kernel_cache.kernels_digest.cache_clear()
     assert stamp[1] == kernel_cache.kernels_digest(Path(kernel_cache.__file__).parents[2])

@@ -285,7 +285,9 @@ def test_evaluators_are_loaded_by_name(networks, tmp_path):
     path = tmp_path / "network.ckpt"
     save_checkpoint(path, networks["cnn2x2"])
     assert load_evaluator(path, "cpu").name == load_evaluator(path, "torch").name
-    with pytest.raises(ValueError, match=r"expected evaluator auto, fastest, torch, .*, found 'tpu'"):
+    with pytest.raises(
+        ValueError, match=r"expected one of the evaluators auto, fastest, torch, .*, found 'tpu'"
+    ):
         load_evaluator(path, "tpu")
     reports = []
     evaluator = load_evaluator(path, "fastest", batch=16, threads=1, on_report=reports.append)

@@ -95,7 +95,10 @@ def test_a_file_with_code_is_refused_and_not_run(tmp_path, monkeypatch):
     ("changes", "message"),
     [
         ({"architecture": "cnn9x9"}, "cnn2x2, .*found 'cnn9x9'"),
-        ({"architecture": "resnet"}, "has the settings encoding, value, channels, blocks, .*found 'hidden'"),
+        (
+            {"architecture": "resnet"},
+            r"expected one of the settings of resnet \(encoding, value, channels, blocks, .*found 'hidden'",
+        ),
         (
             {"settings": {"channels": 4, "hidden": 8}},
             r"policy.weight of shape \[128, 8\].*found \[128, 16\]",

@@ -150,7 +150,7 @@ def test_evaluate_shows_the_digest_or_that_there_is_none(path, tmp_path):
     assert f"digest: {digest}" in run(cli, command).output
     assert json.loads(run(cli, [*command, "--json"]).stdout)["digest"] == digest
     rewrite(path)
-    assert "digest: none, the file is of an earlier version" in run(cli, command).output
+    assert "digest: none; an earlier version wrote the file" in run(cli, command).output
     assert json.loads(run(cli, [*command, "--json"]).stdout)["digest"] is None
 
 
@@ -272,11 +272,11 @@ def test_integers_are_finite_whatever_the_weights_are():
         ({"info": {"data": ["x"]}}, "expected each entry of info.data to be dict, found str"),
         ({"metrics": [1.0]}, "expected metrics to be dict, found list"),
         ({"metrics": {1: 1.0}}, "expected the names of metrics to be str, found int"),
-        ({"settings": {"channels": "4"}}, "expected channels to be int, found '4'"),
-        ({"settings": {"channels": True}}, "expected channels to be int, found True"),
-        ({"settings": {"channels": float("nan")}}, "expected channels to be int, found nan"),
-        ({"settings": {3: 4}}, "has the settings encoding, value, channels, hidden, found 3"),
-        ({"settings": {"encoding": []}}, r"expected encoding to be str, found \[\]"),
+        ({"settings": {"channels": "4"}}, "expected channels to be an integer, found '4'"),
+        ({"settings": {"channels": True}}, "expected channels to be an integer, found True"),
+        ({"settings": {"channels": float("nan")}}, "expected channels to be an integer, found nan"),
+        ({"settings": {3: 4}}, r"\(encoding, value, channels, hidden\), found 3"),
+        ({"settings": {"encoding": []}}, r"expected encoding to be text, found \[\]"),
         ({"settings": {"channels": 10**6, "hidden": 10**6}}, "weights of the file, found a far larger one"),
         ({"settings": {"channels": 10**18}}, "net.ckpt: "),
         pytest.param(
@@ -319,7 +319,7 @@ def test_lists_that_stand_in_themselves_many_times_are_read_in_no_time(path):
 
 
 def test_settings_of_a_program_have_types_too():
-    with pytest.raises(ModelError, match=r"settings of resnet: expected blocks to be int, found 1\.5"):
+    with pytest.raises(ModelError, match=r"settings of resnet: expected blocks to be an integer, found 1\.5"):
         build("resnet", {"blocks": 1.5})
 
 

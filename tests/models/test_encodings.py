@@ -11,9 +11,11 @@ from positions import games, setups
 
 from ckai.datasets import choices
 from ckai.models.inputs import registry
-from ckai.models.inputs.encodings import MovesEncoding, TacticsEncoding
-from ckai.models.inputs.registry import encoding_names, encoding_type
+from ckai.models.inputs.encodings import Encoding, MovesEncoding, TacticsEncoding
+from ckai.models.inputs.registry import encoding_names, encoding_type, register_encoding
+from ckai.models.inputs.stones import StonesEncoding
 from ckai.models.inputs.tactics import MOST, append_changes
+from ckai.models.registry import ModelError, build
 from ckai.rl.games import registry as game_registry
 
 
@@ -92,7 +94,7 @@ def test_every_encoding_keeps_its_promises(position):
             continue
         planes = encode(*tensors(position), torch.float32)
         assert planes.shape == (1, encode.PLANES, 8, 4)
-        extra = encode.extra(*tensors(position)[:2])
+        extra = encode.extra(*tensors(position))
         assert (0 if extra is None else extra.shape[1]) == encode.EXTRA
         assert torch.equal(planes, encode(*tensors(position), torch.float32, extra))
 
@@ -119,7 +121,9 @@ def test_a_broken_game_package_stops_nobody_else(monkeypatch):
     broken = EntryPoint("fourline", "nosuchpackage.fourline:SPEC", "ckai.games")
     entries = choices.entry_points_of(choices.GAMES) | {"fourline": broken}
     for module in (choices, registry, game_registry):
-        monkeypatch.setattr(module, "entry_points_of", lambda group: entries)
+        monkeypatch.setattr(
+            module, "entry_points_of", lambda group: entries if group == choices.GAMES else {}
+        )
     reason = (
         r"game fourline, entry point nosuchpackage\.fourline:SPEC: cannot be imported \(ModuleNotFoundError"
     )
@@ -128,3 +132,76 @@ def test_a_broken_game_package_stops_nobody_else(monkeypatch):
         encoding_type("foo")
     with pytest.raises(ValueError, match=reason):
         game_registry.get_game("fourline")
+
+
+MINE = """
+from ckai.models.inputs.encodings import MovesEncoding
+from ckai.models.inputs.registry import register_encoding
+
+@register_encoding("mine")
+class Mine(MovesEncoding):
+    VERSION = "mine-1"
+"""
+
+
+@pytest.fixture
+def unregistered():
+    """Forget the encodings that a test registers."""
+    before = dict(registry._ENCODINGS)
+    yield
+    registry._ENCODINGS.clear()
+    registry._ENCODINGS.update(before)
+
+
+@pytest.mark.usefixtures("unregistered")
+def test_an_installed_package_adds_an_encoding(tmp_path, monkeypatch):
+    (tmp_path / "encodings_of_mine.py").write_text(MINE)
+    monkeypatch.syspath_prepend(tmp_path)
+    found = {choices.ENCODINGS: {"mine": EntryPoint("mine", "encodings_of_mine:Mine", choices.ENCODINGS)}}
+    for module in (choices, registry):
+        monkeypatch.setattr(module, "entry_points_of", lambda group: found.get(group, {}))
+    assert build("mlp", {"encoding": "mine"}).encode.VERSION == "mine-1"
+
+
+def test_an_encoding_without_a_version_of_its_own_is_refused():
+    class Mine(MovesEncoding):
+        PLANES = 13
+
+    with pytest.raises(ValueError, match="encoding mine: expected Mine to define VERSION, found none"):
+        register_encoding("mine")(Mine)
+
+
+@pytest.mark.usefixtures("unregistered")
+def test_planes_of_another_shape_than_declared_are_refused():
+    @register_encoding("mine")
+    class Mine(MovesEncoding):
+        VERSION, PLANES = "mine-1", 13
+
+    shapes = r"\(1, 13, 8, 4\) for one position, found \(1, 12, 8, 4\)"
+    with pytest.raises(ModelError, match=rf"encoding mine: expected planes of the shape {shapes}"):
+        build("mlp", {"encoding": "mine"})
+
+
+def test_more_planes_of_stones():
+    class More(StonesEncoding):
+        SHAPE, NUM_ACTIONS, PLANES = (2, 3), 6, 4
+
+        def forward(self, board, jumper, halfmove_clock, dtype, extra=None):
+            planes = super().forward(board, jumper, halfmove_clock, dtype, extra)
+            return torch.cat([planes, planes[:, :1] + planes[:, 1:2]], 1)
+
+    boards = torch.tensor([[1, 0, -1, 0, 0, 1]], dtype=torch.int8)
+    planes = More()(boards, torch.tensor([-1]), torch.tensor([0]), torch.float32)
+    assert planes.tolist()[0][3] == [[1, 0, 1], [0, 0, 1]]
+
+
+def test_what_is_computed_on_the_cpu_sees_the_halfmove_clock():
+    class Late(MovesEncoding):
+        EXTRA = 1
+
+        def append_extra(self, positions):
+            return np.concatenate([positions, positions[:, -1:]], 1)
+
+    board, jumper = torch.zeros(2, 32, dtype=torch.int8), torch.full((2,), -1, dtype=torch.int8)
+    clock = torch.tensor([40, 500], dtype=torch.int16)
+    assert Encoding.extra(Late(), board, jumper, clock).tolist() == [[40], [127]]

@@ -113,12 +113,15 @@ def test_unknown_names_and_settings_are_refused_with_those_that_exist():
             match=f"^settings of mlp: expected a network that fits in memory, found hidden={size}$",
         ):
             build("mlp", {"hidden": size})
-    with pytest.raises(ModelError, match="expected int for blocks, found 'many'"):
+    with pytest.raises(ModelError, match="expected an integer for blocks, found 'many'"):
         parse_settings("resnet", ["blocks=many"])
     with pytest.raises(ModelError, match="expected key=value"):
         parse_settings("resnet", ["blocks"])
     with pytest.raises(ValueError, match="nan"):
         _parse("nan", 0.1)  # of a float setting; the shipped networks have none
+    assert _parse("x", None) == "x"
+    with pytest.raises(ValueError, match="3,4"):
+        _parse("3,4", (1, 2))
     assert parse_settings("resnet", ["blocks=3", "channels=8"]) == {"blocks": 3, "channels": 8}
 
 

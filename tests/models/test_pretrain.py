@@ -565,14 +565,18 @@ def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--data", "none.parquet"], 1, "none.parquet: no such file"),
+        (["--data", "none.parquet"], 1, "none.parquet: expected a data set, found no such file"),
         (
             ["--model", "cnn9"],
             1,
             f"expected one of the networks {', '.join(names())}, found 'cnn9'",
         ),
         (["--set", "channels"], 1, "expected key=value"),
-        (["--set", "depth=3"], 1, "cnn2x2 has the settings encoding, value, channels, hidden, found 'depth'"),
+        (
+            ["--set", "depth=3"],
+            1,
+            "expected one of the settings of cnn2x2 (encoding, value, channels, hidden), found 'depth'",
+        ),
         (["--lr", "-1"], 2, "expected lr > 0, found -1"),
         (["--heldout", "1"], 2, "expected heldout in [0, 1), found 1"),
     ],
@@ -587,7 +591,9 @@ def test_bad_input_is_one_line(data, tmp_path, ckai, arguments, code, message):
 
 def test_a_missing_file_is_noticed_before_anything_is_said(tmp_path, ckai):
     _, _, err = ckai("pretrain", "--data", tmp_path / "none.parquet", "-o", tmp_path / "x.ckpt")
-    assert err.splitlines() == [f"ckai: error: {tmp_path / 'none.parquet'}: no such file"]
+    assert err.splitlines() == [
+        f"ckai: error: {tmp_path / 'none.parquet'}: expected a data set, found no such file; check the path"
+    ]
 
 
 @pytest.mark.slow

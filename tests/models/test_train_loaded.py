@@ -67,7 +67,7 @@ class Slow:
     def __init__(self):
         self.begun = threading.Semaphore(0)
 
-    def extra(self, board, jumper):
+    def extra(self, board, jumper, halfmove_clock):
         self.begun.release()
         number = int(board[0, 0])
         time.sleep(0.02 if number % 3 == 0 else 0.0)
@@ -80,7 +80,8 @@ class Slow:
 
 def numbered(count):
     return [
-        {"board": torch.full((2, 32), n, dtype=torch.int8), "jumper": torch.zeros(2)} for n in range(count)
+        {"board": torch.full((2, 32), n, dtype=torch.int8), "jumper": torch.zeros(2), "quiet": torch.zeros(2)}
+        for n in range(count)
     ]
 
 

@@ -77,12 +77,12 @@ def test_sources(kind, tmp_path):
         ["11-15", "22-18"],
     )
     assert (second.headers["White"], [str(m) for m in second]) == ("W\u00fcllie", ["9-14", "22-18"])
-    with pytest.raises(PdnError, match="expected a game 2, counting from 0, found 2 games"):
+    with pytest.raises(PdnError, match="expected a game number from 0 to 1, found 2"):
         Game.from_pdn(source(), 2)
 
 
 def test_a_path_as_text_is_explained(tmp_path):
-    with pytest.raises(PdnError, match=r"found 0 games: give a file's path as a pathlib.Path"):
+    with pytest.raises(PdnError, match=r"found none: give a file's path as a pathlib.Path"):
         Game.from_pdn("games.pdn")
     with pytest.raises(FileNotFoundError):
         Game.from_pdn(tmp_path / "none.pdn")
@@ -134,7 +134,7 @@ def test_headers_of_a_file():
 
 
 def test_results_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="expected a result"):
+    with pytest.raises(ValueError, match="expected one of the results"):
         Game().to_pdn(result="won")
 
 

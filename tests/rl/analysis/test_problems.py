@@ -1,6 +1,9 @@
 """Problems: reading them, what counts as solved, what the tables refute."""
 
+import bz2
 import gzip
+import os
+import threading
 
 import pytest
 
@@ -99,6 +102,16 @@ def test_a_long_name_is_cut(tmp_path):
     path.write_text("B:W18:B14 ;" + "n" * 1000)
     (problem,) = read_problems(path)
     assert len(problem.name) == MAX_NAME
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+def test_problems_are_read_from_a_pipe(tmp_path, pack):
+    path = tmp_path / "pipe.pdn"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_bytes, args=(pack(PDN.encode()),), daemon=True)
+    writer.start()
+    assert len(list(read_problems(path))) == 4
+    writer.join()
 
 
 def test_a_file_of_nothing(tmp_path):

@@ -22,7 +22,9 @@ from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.result import MoveMap, StopReason, Value
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.selection import GUMBEL, SearchConstants
 
 START = Position.start()
 FOREVER = 60
@@ -541,3 +543,11 @@ def test_a_program_may_end_while_an_analysis_goes_on():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
+
+
+def test_a_rule_that_needs_a_fresh_tree_is_refused():
+    constants = SearchConstants(root_rule=GUMBEL)
+    with pytest.raises(ValueError, match="expected the root rule puct or forced, found gumbel"):
+        Engine(UniformEvaluator(), constants=constants)
+    with pytest.raises(ValueError, match="expected the root rule puct or forced, found gumbel"):
+        SearchPlayer(UniformEvaluator(), 8, constants).searcher(1)

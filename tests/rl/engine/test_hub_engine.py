@@ -258,7 +258,7 @@ def test_an_engine_that_cannot_be_loaded_may_be_replaced(talk):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("", "expected a command"),
+        ("", "expected one of the commands"),
         ("hello", "found 'hello'"),
         ('pos pos="', "name=value"),
         ("pos", "expected pos"),
@@ -273,9 +273,9 @@ def test_an_engine_that_cannot_be_loaded_may_be_replaced(talk):
         ("set-param value=1", "no name"),
         ("set-param name=variant", "no value"),
         ("set-param name=variant value=normal", "english"),
-        ("set-param name=colour value=1", "parameter of variant, engine"),
-        ("set-param name=threads value=1025", "threads of 0 to 1024, found '1025'"),
-        ("set-param name=threads value=many", "threads of 0 to 1024, found 'many'"),
+        ("set-param name=colour value=1", "parameters variant, engine"),
+        ("set-param name=threads value=1025", "threads from 0 to 1024, found '1025'"),
+        ("set-param name=threads value=many", "threads from 0 to 1024, found 'many'"),
         ("set-param name=engine value", "expected a value"),
         ("pos " + "x" * MAX_LINE, "at most 1,048,576"),
     ],

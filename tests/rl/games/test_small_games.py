@@ -134,7 +134,7 @@ def test_tic_tac_toe_is_a_draw_and_its_mistakes_are_known():
     assert [solve(corner.push(move)) == 0 for move in corner.legal_moves()] == [
         str(move) == "5" for move in corner.legal_moves()
     ]
-    with pytest.raises(MoveError, match="expected a move of 2, 3"):
+    with pytest.raises(MoveError, match="expected one of the moves 2, 3"):
         corner.find_move("1")
 
 
@@ -298,7 +298,7 @@ def test_files_of_another_game_are_refused(tmp_path):
     with pytest.raises(ValueError, match="one of the games"):
         get_game("chess")
     for name in ("alphabeta@3", "hub:program"):
-        with pytest.raises(PlayerSpecError, match="expected the game checkers, found connect4"):
+        with pytest.raises(PlayerSpecError, match="expected a player of connect4, found one of checkers"):
             load_player(name, game=get_game("connect4"))
     with pytest.raises(PlayerSpecError, match="expected a game that can be solved, found checkers"):
         load_player("perfect")

@@ -223,4 +223,4 @@ def test_the_command(whole, tmp_path, ckai, monkeypatch):
     assert (status, err.strip().split("error: ")[1][:20]) == (1, "new.parquet: exists;")
     status, _, err = ckai("reanalyze", str(run.folder), "--generation", "8")
     assert status == 1
-    assert "gen_0008/rows.parquet: no such file" in err
+    assert "gen_0008/rows.parquet: expected a data set, found no such file" in err

@@ -244,10 +244,15 @@ def test_a_damaged_candidate_is_reported_and_trained_again(tmp_path, network):
 
 def test_damaged_numbers_are_named(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
-    run.go(1, ignore_event)
+    run.go(2, ignore_event)
+    before = run.history()
     run.path(1, "done.json").write_text('{"generation": ')
     with pytest.raises(RunError, match=r"done\.json: expected measurements as JSON, found a damaged file"):
-        run.go(2, ignore_event)
+        run.go(3, ignore_event)
+    run.path(1, "done.json").unlink()  # as the message says
+    run.go(2, ignore_event)
+    assert [measured["generation"] for measured in run.history()] == [1, 2]
+    assert run.history()[0]["selfplay"] == before[0]["selfplay"]
 
 
 @pytest.mark.parametrize(
@@ -392,7 +397,8 @@ def test_settings_of_another_network_begin_a_new_run(tmp_path, ckai, monkeypatch
     status, _, err = ckai(*new, "--set", "channels=2")
     assert status == 0, err
     assert (
-        "beginning runs/run-002; runs/run-001 has 0 of 1 generation (mlp has the settings encoding, " in err
+        "beginning runs/run-002; runs/run-001 has 0 of 1 generation (expected one of the settings of mlp "
+        "(encoding, " in err
     )
 
 

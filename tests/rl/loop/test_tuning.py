@@ -155,7 +155,7 @@ def test_earlier_names_are_taken():
     [
         ("learn.lr", "expected a setting with values to try, such as"),
         ("lern.lr=1..2", "unknown setting lern; did you mean learn?"),
-        ("learn.windw=1..2", "unknown setting learn.windw; did you mean window?"),
+        ("learn.windw=1..2", "unknown setting learn.windw; did you mean learn.window?"),
         ("learn=1,2", "expected a setting such as"),
         ("game=go,checkers", "found game: a study is of one game"),
         ("learn.lr=0..1", "expected learn.lr > 0, found 0"),

@@ -408,7 +408,7 @@ def test_alpha_beta_with_a_network(tmp_path):
     assert (deep.depth, deep.seconds) == (3, None)
     assert game_of([spec]) == "checkers"
     for text, message in (
-        (f"alphabeta:{tmp_path / 'mlp.ckpt'}@20ms", "expected a network with integers"),
+        (f"alphabeta:{tmp_path / 'mlp.ckpt'}@20ms", "expected an integer network"),
         (f"{spec}@policy", "seconds or a depth"),
     ):
         with pytest.raises(PlayerSpecError, match=message):

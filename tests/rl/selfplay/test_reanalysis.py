@@ -329,5 +329,5 @@ def test_other_files_are_refused(tmp_path, rows):
         ReanalysisError, match=r"new\.parquet: expected reanalyzed rows, found a damaged file"
     ):
         read_reanalysis(output, settings_of(CONFIG, 0.5, 4, ""))
-    with pytest.raises(DatasetError, match=r"none\.parquet: no such file"):
+    with pytest.raises(DatasetError, match=r"none\.parquet: expected a data set, found no such file"):
         drawn_rows(tmp_path / "none.parquet", 1.0, 0)
