@@ -50,20 +50,19 @@ def _type_of(setting: Setting) -> Any:
         return None
     if str in setting.types:
         return click.STRING
-    if tuple in setting.types:
-        return click.FLOAT
     low, high = (setting.bounds.get(name) for name in ("ge", "le"))
     above, below = (setting.bounds.get(name) for name in ("gt", "lt"))
-    number = _Number if float in setting.types else _Integer
     if not {"ge", "gt", "le", "lt"} & set(setting.bounds):
-        return click.FLOAT if number is _Number else click.INT
-    return number(
-        setting,
-        min=above if low is None else low,
-        max=below if high is None else high,
-        min_open=low is None and above is not None,
-        max_open=high is None and below is not None,
-    )
+        return click.INT if int in setting.types else click.FLOAT
+    bounds: dict[str, Any] = {
+        "min": above if low is None else low,
+        "max": below if high is None else high,
+        "min_open": low is None and above is not None,
+        "max_open": high is None and below is not None,
+    }
+    if tuple in setting.types:  # a number at a time, while the setting checks all of them
+        return click.FloatRange(**bounds)
+    return (_Number if float in setting.types else _Integer)(setting, **bounds)
 
 
 class SettingOption(click.Option):
