@@ -164,6 +164,7 @@ class SelfPlayConfig:
     )
     random_symmetries: bool = setting(
         default=False,
+        aliases=("turn_positions",),
         option="--random-symmetries/--no-random-symmetries",
         help="Show the network each game in a random rotation or reflection, if the game's board allows it",
     )
