@@ -123,7 +123,7 @@ def test_the_output_is_named_after_the_first_file(here, name, output):
     assert (here / "data" / f"{output}.parquet").exists()
 
 
-@pytest.mark.programs
+@pytest.mark.slow
 def test_standard_input_is_read_from_a_pipe(here):
     code = "import sys; from ckai.cli.main import main; sys.argv[0] = 'ckai'; main()"
     for data in (GAME.encode(), gzip.compress(GAME.encode())):

@@ -69,7 +69,7 @@ def test_the_planes_of_moves_are_the_rules(position):
     assert sorted(int(i) * 4 + int(d) for d, i in legal.nonzero()) == sorted(position.legal_actions())
 
 
-@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("depth", [0, pytest.param(1, marks=pytest.mark.slow), 2])
 @settings(max_examples=25)
 @given(position=positions(setup=False))
 def test_tactics_are_what_a_plain_search_finds(depth, position):

@@ -199,7 +199,8 @@ def test_games_are_late_until_they_are_too_old():
 # --- runs ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("overlap", [False, True])
 def test_the_next_generation_takes_late_games_in(tmp_path, network, monkeypatch, overlap):
     run = Run.create(tmp_path / "run", network, replace(TINY, overlap=overlap))
     workers, events, counted = SlowWorkers(held_back(FIRST + 15, until=2)), [], []
