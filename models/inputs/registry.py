@@ -37,7 +37,7 @@ def register_encoding(name: str) -> Callable[[_E], _E]:
     """Register an `Encoding` under a name for network settings; a class decorator.
 
     Raises:
-        ValueError: the class has no `VERSION` of its own, by which checkpoints of it are told from others.
+        ValueError: the class has no `VERSION` of its own, which checkpoints of it name.
     """
 
     def decorate(encoding: _E) -> _E:
