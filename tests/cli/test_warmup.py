@@ -12,7 +12,9 @@ import pytest
 
 COUNT = Path(__file__).parent.parent / "support" / "count_compiled.py"
 SAMPLE = Path(__file__).parent.parent.parent / "data" / "sample.pdn"
-EXEMPT = {"count_moves", "write_legal", "index_of", "place", "jump_paths", "_spread", "negamax"}
+EXEMPT = {"count_moves", "write_legal", "index_of", "place", "jump_paths", "_spread", "negamax"} | {
+    "rank_position", "unrank_position", "_unrank",
+}  # fmt: skip
 """Kernels that only tests, benchmarks and other kernels call; with a full cache they are not loaded."""
 NEW = ("--init", "none", "--set", "hidden=16")
 SMALL = ("--generations", "1", "--games", "4", "--sims", "4", "--gate-games", "2", "--evaluator", "torch")
