@@ -24,7 +24,7 @@ from pydantic.fields import FieldInfo
 T = TypeVar("T")
 
 _STRICT = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-_TYPES = {
+TYPE_NAMES = {  # types of settings in words
     bool: "true or false",
     int: "an integer",
     float: "a number",
@@ -236,7 +236,7 @@ class Setting:
         if tuple in self.types:
             return SettingError(f"expected numbers {self.range} for ", name, f", found {value!r}")
         if wrong_type or not self.range:
-            types = [_TYPES[each] for each in self.types if each in _TYPES]
+            types = [TYPE_NAMES[each] for each in self.types if each in TYPE_NAMES]
             return SettingError(f"expected {' or '.join(types)} for ", name, f", found {value!r}")
         return SettingError("expected ", name, f" {self.range}, found {value!r}")
 

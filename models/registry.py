@@ -20,11 +20,10 @@ from typing import Any
 import torch
 
 from ckai.datasets.choices import NETWORKS, entry_points_of, load_entry
+from ckai.datasets.settings import TYPE_NAMES
 from ckai.models import networks
 from ckai.models.layers.heads import OUTPUTS
 from ckai.models.layers.network import _NETWORKS, Network
-
-_TYPE_NAMES = {bool: "true or false", int: "an integer", float: "a number", str: "text"}
 
 
 class ModelError(ValueError):
@@ -98,7 +97,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
                 f"expected one of the settings of {name} ({', '.join(fields)}), found {key!r}{hint}"
             )
         if not _is_like(value, fields[key].default):
-            wanted = _TYPE_NAMES[type(fields[key].default)]
+            wanted = _type_name(fields[key].default)
             raise ModelError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
     try:
         network = cls(cls.settings_type(**(settings or {})))
@@ -162,9 +161,12 @@ def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:
         try:
             settings[key] = _parse(text, default)
         except ValueError:
-            wanted = _TYPE_NAMES.get(type(default), "a number, true, false or text in a program")
-            raise ModelError(f"expected {wanted} for {key}, found {text!r}") from None
+            raise ModelError(f"expected {_type_name(default)} for {key}, found {text!r}") from None
     return settings
+
+
+def _type_name(default: Any) -> str:
+    return TYPE_NAMES.get(type(default), type(default).__name__)
 
 
 def _is_like(value: Any, default: Any) -> bool:

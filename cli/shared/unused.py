@@ -69,9 +69,9 @@ def _rule(config: RunConfig) -> str:
     return config.selfplay.root_rule
 
 
-def unused(config: RunConfig, names: Collection[str]) -> set[str]:
-    """Return those of the settings `names` that do nothing beside the others of a run."""
-    return {need.setting for need in NEEDS if need.setting in names and not need.is_met(config)}
+def unused(config: RunConfig, names: Collection[str]) -> list[Need]:
+    """Return what those of the settings `names` need that do nothing beside the others of a run."""
+    return [need for need in NEEDS if need.setting in names and not need.is_met(config)]
 
 
 def check_used(config: RunConfig, given: Collection[str], varied: Collection[str] = ()) -> None:
@@ -89,8 +89,8 @@ def check_used(config: RunConfig, given: Collection[str], varied: Collection[str
         each.path: (each.option or f"--setting {each.path}").partition("/")[0]
         for each in all_settings(RunConfig)
     }
-    for need in NEEDS:
-        if need.setting in given and need.other not in varied and not need.is_met(config):
+    for need in unused(config, given):
+        if need.other not in varied:
             option = options[need.setting]
             raise click.UsageError(
                 f"expected {need.wanted} with {option}, found it without; add it or omit {option}"

@@ -184,7 +184,7 @@ def repeat_command(study: "Study", trial: int) -> str:
         del options[at : at + 2]
     words = ["ckai", "selfplay", *options]
     words += ["--generations", str(study.schedule[-1].generations)]
-    idle = unused(config, changed)  # refused, too
+    idle = {need.setting for need in unused(config, changed)}  # refused, too
     for name, value in changed.items():
         if name not in idle:
             words += ["--setting", f"{name}={value_text(value)}"]

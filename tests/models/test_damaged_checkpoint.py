@@ -276,7 +276,7 @@ def test_integers_are_finite_whatever_the_weights_are():
         ({"settings": {"channels": True}}, "expected channels to be an integer, found True"),
         ({"settings": {"channels": float("nan")}}, "expected channels to be an integer, found nan"),
         ({"settings": {3: 4}}, r"\(encoding, value, channels, hidden\), found 3"),
-        ({"settings": {"encoding": []}}, r"expected encoding to be text, found \[\]"),
+        ({"settings": {"encoding": []}}, r"expected encoding to be a text, found \[\]"),
         ({"settings": {"channels": 10**6, "hidden": 10**6}}, "weights of the file, found a far larger one"),
         ({"settings": {"channels": 10**18}}, "net.ckpt: "),
         pytest.param(
