@@ -64,8 +64,6 @@ def setting(
     lt: float | None = None,
     multiple_of: int | None = None,
     option: str | None = "",
-    aliases: tuple[str, ...] = (),
-    option_aliases: tuple[str, ...] = (),
 ) -> Any:
     """Declare a field of a settings class, or a section if its type is a settings class.
 
@@ -79,10 +77,8 @@ def setting(
         lt: exclusive upper bound.
         multiple_of: factor that must divide the value.
         option: option on the command line; empty: `--` and the name; None: no option.
-        aliases: earlier names, still accepted in config.json and texts.
-        option_aliases: earlier names of the option, still accepted but not shown.
     """
-    extra: dict[str, Any] = {"option": option, "aliases": aliases, "option_aliases": option_aliases}
+    extra: dict[str, Any] = {"option": option}
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
     given: dict[str, Any] = {name: value for name, value in bounds.items() if value is not None}
     if default_factory is not None:
@@ -156,8 +152,6 @@ class Setting:
     """`ge`, `gt`, `le`, `lt`, `multiple_of`, as far as given; for a tuple those of its items."""
     option: str | None
     """Option with its dashes; None: no option."""
-    aliases: tuple[str, ...]
-    option_aliases: tuple[str, ...]
     constraints: tuple[Any, ...] = dataclasses.field(repr=False)
     """Constraints of pydantic."""
 
@@ -272,8 +266,6 @@ def _setting(cls: Any, name: str, path: str = "", heading: str = "") -> Setting:
         help=field.description or "",
         bounds=bounds,
         option=f"--{name.replace('_', '-')}" if option == "" else option,
-        aliases=extra["aliases"],
-        option_aliases=extra["option_aliases"],
         constraints=tuple(field.metadata),
     )
 
@@ -284,21 +276,12 @@ def _of_items(annotation: Any) -> list[Any]:
     return [part for item in items for field in getattr(item, "__metadata__", ()) for part in field.metadata]
 
 
-def _current_name(cls: Any, name: str) -> str:
-    """Return the current name of a field, given the current or an earlier one."""
-    for now, field in _fields(cls).items():
-        extra: Any = field.json_schema_extra
-        if name == now or name in extra["aliases"]:
-            return now
-    raise _unknown(cls, name)
-
-
 def read_settings(cls: type[T], data: Any, path: str = "") -> T:
     """Read settings from plain data, such as config.json; missing ones have their defaults.
 
     Args:
         cls: the settings class.
-        data: values by name, with a dict for each section; earlier names are accepted.
+        data: values by name, with a dict for each section.
         path: section of the settings, ending with a dot, for messages.
 
     Raises:
@@ -306,16 +289,10 @@ def read_settings(cls: type[T], data: Any, path: str = "") -> T:
     """
     if not isinstance(data, Mapping):
         raise ValueError(f"expected a JSON object{path and f' for {path[:-1]}'}, found {type(data).__name__}")
-    values: dict[str, Any] = {}
-    try:
-        for name, value in data.items():
-            now = _current_name(cls, name)
-            if now in values:
-                raise SettingError("setting ", now, f" is given twice, once as {name}")
-            values[now] = value
-    except SettingError as error:
-        raise error.within(path) from None
+    values = dict(data)
     for name, value in values.items():
+        if name not in _fields(cls):
+            raise _unknown(cls, name).within(path)
         section = _fields(cls)[name].annotation
         if dataclasses.is_dataclass(section):
             values[name] = read_settings(section, value, f"{path}{name}.")  # type: ignore[arg-type]
@@ -353,7 +330,7 @@ def find_setting(cls: Any, name: str, text: str = "") -> Setting:
 
     Args:
         cls: the settings class.
-        name: name with its sections, such as `learn.lr`; earlier names are accepted.
+        name: name with its sections, such as `learn.lr`.
         text: the text that has the name, for messages.
 
     Raises:
@@ -363,24 +340,20 @@ def find_setting(cls: Any, name: str, text: str = "") -> Setting:
     owner, path = cls, ""
     for section in sections:
         owner, path = _section(owner, section, path, text or name)
-    try:
-        now = _current_name(owner, last)
-    except SettingError as error:
-        raise error.within(path) from None
-    if dataclasses.is_dataclass(_fields(owner)[now].annotation):
+    if last not in _fields(owner):
+        raise _unknown(owner, last).within(path)
+    if dataclasses.is_dataclass(_fields(owner)[last].annotation):
         raise ValueError(f"expected a setting such as learn.batch_size=256, found {text or name!r}")
-    return _setting(owner, now, path)
+    return _setting(owner, last, path)
 
 
 def _section(owner: Any, name: str, path: str, pair: str) -> tuple[Any, str]:
-    try:
-        now = _current_name(owner, name)
-    except SettingError as error:
-        raise error.within(path) from None
-    inner = _fields(owner)[now].annotation
+    if name not in _fields(owner):
+        raise _unknown(owner, name).within(path)
+    inner = _fields(owner)[name].annotation
     if not dataclasses.is_dataclass(inner):
         raise ValueError(f"expected a setting such as learn.batch_size=256, found {pair!r}")
-    return inner, f"{path}{now}."
+    return inner, f"{path}{name}."
 
 
 def change_settings(config: T, values: Mapping[str, Any]) -> T:

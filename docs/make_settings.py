@@ -19,8 +19,7 @@ INTRODUCTION = """\
 Written by `python docs/make_settings.py` from the classes of settings; do not edit it.
 
 A setting is named by its section and name, such as `learn.lr`. Most have an option of the command;
-`ckai selfplay --setting NAME=VALUE` changes any. A run stores them all in its `config.json`, where the
-names of earlier versions are still read.
+`ckai selfplay --setting NAME=VALUE` changes any. A run stores them all in its `config.json`.
 """
 COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay": (
@@ -69,8 +68,6 @@ def page() -> str:
 
 def _row(setting: Setting) -> str:
     name = f"`{setting.path}`"
-    if setting.aliases:
-        name += f" (was {', '.join(f'`{old}`' for old in setting.aliases)})"
     option = f"`{setting.option}`" if setting.option else ""
     cells = (name, option, _default(setting.default), _values(setting), f"{setting.help}.")
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"

@@ -6,8 +6,7 @@
 def command(ctx): config = change_settings(RunConfig(), given_settings(ctx))
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
@@ -66,7 +65,7 @@ def _type_of(setting: Setting) -> Any:
 
 
 class SettingOption(click.Option):
-    """The option of a setting; earlier names are accepted but not shown in help.
+    """The option of a setting.
 
     Values from the command line, the environment or a preset are in `given_settings`.
     """
@@ -85,7 +84,7 @@ class SettingOption(click.Option):
         flag, multiple = bool in setting.types, tuple in setting.types
         long = f"{shown}/{negative or '--no-' + shown.removeprefix('--')}" if flag else shown
         super().__init__(
-            [shown.removeprefix("--").replace("-", "_"), long, *setting.option_aliases],
+            [shown.removeprefix("--").replace("-", "_"), long],
             type=_type_of(setting),
             is_flag=flag or None,
             multiple=multiple,
@@ -96,25 +95,6 @@ class SettingOption(click.Option):
             callback=_remember,
         )
         self.setting = setting
-
-    @contextmanager
-    def _shown_names(self) -> Iterator[None]:
-        opts, secondary = self.opts, self.secondary_opts
-        self.opts, self.secondary_opts = opts[:1], secondary[:1]  # earlier names come last
-        try:
-            yield
-        finally:
-            self.opts, self.secondary_opts = opts, secondary
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """See click."""
-        with self._shown_names():
-            return super().get_help_record(ctx)
-
-    def get_error_hint(self, ctx: click.Context | None) -> str:
-        """See click."""
-        with self._shown_names():
-            return super().get_error_hint(ctx)  # type: ignore[arg-type]
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> Any:

@@ -38,8 +38,6 @@ class LearnConfig:
         default=0.0,
         ge=0,
         le=1,
-        aliases=("surprise",),
-        option_aliases=("--surprise",),
         help="Share of an epoch distributed to rows by the KL divergence of the search policy from the "
         "network's (KataGo's policy surprise weighting)",
     )
@@ -143,7 +141,6 @@ class GateConfig:
         ge=0,
         le=1,
         option="--gate-threshold",
-        option_aliases=("--gate-score",),
         help="Share of the points that --gate score requires",
     )
     elo0: float = setting(default=0.0, option=None, help="Elo difference that sprt rejects")
@@ -176,7 +173,6 @@ class RunConfig:
     overlap: bool = setting(
         default=False,
         option="--overlap/--no-overlap",
-        option_aliases=(" /--in-turn",),
         help="Play a generation while training on the previous one; faster with a GPU",
     )
     late: float = setting(

@@ -50,7 +50,6 @@ class SelfPlayConfig:
         default=16,
         ge=1,
         option=None,
-        aliases=("considered",),
         help="Root actions that gumbel starts with",
     )
     gumbel_scale: float = setting(
@@ -68,23 +67,18 @@ class SelfPlayConfig:
         default=1.0,
         gt=0,
         le=1,
-        aliases=("full_share",),
-        option_aliases=("--full-share",),
         help="Probability of a full search (playout cap randomization); the other searches take "
         "--fast-visits, add no noise and train no policy",
     )
     fast_visits: int = setting(
         default=20,
         ge=1,
-        aliases=("fast_sims",),
-        option_aliases=("--fast-sims",),
         help="Visits of the searches that are not full",
     )
     single_move_visits: int = setting(
         default=1,
         ge=1,
         option=None,
-        aliases=("forced_sims",),
         help="Visits where only one action is legal",
     )
     cache_positions: int = setting(
@@ -164,7 +158,6 @@ class SelfPlayConfig:
     )
     random_symmetries: bool = setting(
         default=False,
-        aliases=("turn_positions",),
         option="--random-symmetries/--no-random-symmetries",
         help="Show the network each game in a random rotation or reflection, if the game's board allows it",
     )
@@ -173,7 +166,6 @@ class SelfPlayConfig:
         ge=0,
         le=1,
         option=None,
-        aliases=("resign_played_out",),
         help="Probability that a game is played out nevertheless, which shows how often resigning is wrong",
     )
     max_plies: int = setting(
@@ -188,7 +180,6 @@ class SelfPlayConfig:
         ge=1,
         le=1000,
         option=None,
-        aliases=("quiet_limit",),
         help="Halfmove clock at which a game is drawn",
     )
     repetition_limit: int = setting(
@@ -199,8 +190,6 @@ class SelfPlayConfig:
     )
     tables_mode: Literal["adjudicate", "label", "play"] = setting(
         default="adjudicate",
-        aliases=("at_tables",),
-        option_aliases=("--at-tables",),
         help="Handling of a game that reaches the tablebases: adjudicate ends it with the true result; label "
         "plays on and sets z to the true result, for earlier moves that of the first position in the tables; "
         "play plays on and takes z from how it ends. The search probes them in any case",
@@ -243,24 +232,19 @@ class StartConfig:
         default=0.5,
         ge=0,
         le=1,
-        aliases=("balanced",),
         help="Share of games that start from a balanced opening; in games of stones, from any opening",
     )
-    opening_plies: int = setting(
-        default=3, ge=0, le=5, option=None, aliases=("plies",), help="Length of these openings in plies"
-    )
+    opening_plies: int = setting(default=3, ge=0, le=5, option=None, help="Length of these openings in plies")
     max_men_lost: int = setting(
         default=0,
         ge=0,
         option=None,
-        aliases=("men",),
         help="Most men that a side may lose by force in these openings",
     )
     expert_share: float = setting(
         default=0.0,
         ge=0,
         le=1,
-        aliases=("experts",),
         help="Share of games that start from positions of the rows given with --experts",
     )
 
@@ -290,8 +274,6 @@ class PoolConfig:
     opponents: int = setting(
         default=2,
         ge=1,
-        aliases=("rivals",),
         option="--pool-opponents",
-        option_aliases=("--pool-rivals",),
         help="Past networks to play against per generation",
     )

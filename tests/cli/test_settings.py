@@ -1,4 +1,4 @@
-"""Options made from settings: names, help, errors, earlier names; the page of all settings."""
+"""Options made from settings: names, help, errors; the page of all settings."""
 
 import importlib.util
 import subprocess
@@ -51,29 +51,6 @@ def test_only_what_is_given_is_given():
     assert given(PretrainConfig, *words) == {
         "weights": (2.0, 0.5), "train.loss.mask_illegal": True, "train.optimizer.name": "momentum"
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("old", "value", "path"),
-    [
-        ("--full-share", 0.25, "selfplay.full_search_prob"),
-        ("--fast-sims", 7, "selfplay.fast_visits"),
-        ("--at-tables", "label", "selfplay.tables_mode"),
-        ("--surprise", 0.5, "learn.policy_kl_share"),
-        ("--pool-rivals", 3, "pool.opponents"),
-        ("--gate-score", 0.6, "gate.threshold"),
-    ],
-)
-def test_earlier_spellings_are_taken_and_not_shown(old, value, path):
-    assert given(RunConfig, old, value) == {path: value}
-    new = next(one.option for one in all_settings(RunConfig) if one.path == path)
-    assert given(RunConfig, new, value) == {path: value}
-    code, output = given(RunConfig, old, "x")
-    assert code == 2
-    assert f"'{new}'" in output
-    text = CliRunner().invoke(selfplay(), ["--help"]).output
-    assert new in text
-    assert old not in text
 
 
 def test_in_turn_is_no_overlap():
@@ -130,14 +107,6 @@ def test_names_options_and_defaults_are_sound(cls):
         assert (checked, type(checked)) == (one.default, type(one.default))
         assert one.help[0].isupper()
         assert not one.help.endswith(".")
-
-
-@pytest.mark.parametrize("cls", CLASSES)
-def test_no_earlier_name_is_a_name_of_today(cls):
-    paths = {one.path for one in all_settings(cls)}
-    for one in all_settings(cls):
-        section = one.path.rpartition(".")[0]
-        assert paths.isdisjoint(f"{section}.{old}" if section else old for old in one.aliases)
 
 
 def test_constants_that_help_must_not_import_are_the_same():
@@ -230,13 +199,6 @@ def test_a_config_of_a_run_of_before_is_read_whole():
             if name in parts.get(part, {}):
                 continue
             assert value != defaults[part][name], f"{part}.{name}"
-
-
-def test_earlier_names_in_settings_given_as_texts():
-    config = RunConfig().changed(["selfplay.full_share=0.5", "learn.surprise=0.25", "start.balanced=0"])
-    assert config.selfplay.full_search_prob == 0.5
-    assert config.learn.policy_kl_share == 0.25
-    assert config.start.opening_share == 0
 
 
 def test_a_config_of_a_pretraining_of_before_is_read():

@@ -1,4 +1,4 @@
-"""Settings from one source: checked, read and written by their fields, with the names of earlier versions."""
+"""Settings from one source: checked, read and written by their fields."""
 
 import json
 import pickle
@@ -24,7 +24,7 @@ from ckai.datasets.settings import (
 class Engine:
     """A section."""
 
-    power: float = setting(default=1.5, gt=0, le=400, help="Power", aliases=("strength",))
+    power: float = setting(default=1.5, gt=0, le=400, help="Power")
     gears: int = setting(default=5, ge=1, help="Gears", option="--engine-gears")
     fuel: Literal["petrol", "gas", "none"] = setting(default="petrol", help="Fuel")
     turbo: bool = setting(default=False, help="Use a turbo")
@@ -39,7 +39,7 @@ class Car:
     load: float | None = setting(default=None, ge=0, lt=1, help="Load")
     stops: tuple[Annotated[float, Field(gt=0)], ...] = setting(default=(), help="Stops")
     extras: dict[str, int] = setting(default_factory=dict, help="Extras", option=None)
-    engine: Engine = setting(default_factory=Engine, help="Engine", aliases=("motor",))
+    engine: Engine = setting(default_factory=Engine, help="Engine")
 
     def __post_init__(self) -> None:
         if self.load and not self.wheels:
@@ -94,7 +94,6 @@ def test_wrong_values_are_refused_in_one_line(given, message):
         ({"enigne": {}}, "unknown setting enigne; did you mean engine?"),
         ([], "expected a JSON object, found list"),
         ({"load": 0.5, "wheels": 0}, "expected wheels under a load, found none"),
-        ({"engine": {"power": 1, "strength": 2}}, "setting engine.power is given twice, once as strength"),
     ],
 )
 def test_wrong_data_is_refused_in_one_line(data, message):
@@ -122,11 +121,6 @@ def test_a_whole_number_is_fine_for_a_float_and_becomes_one():
     engine = Engine(power=2)
     assert (engine.power, type(engine.power)) == (2.0, float)
     assert Car(stops=[1]).stops == (1.0,)
-
-
-def test_earlier_names_are_read():
-    assert read_settings(Car, {"motor": {"strength": 3}}).engine.power == 3
-    assert parse_settings(Car, ["motor.strength=3"]) == {"engine.power": 3}
 
 
 def test_settings_as_texts():
@@ -165,7 +159,6 @@ def test_a_field_describes_itself():
     power, gears = found["engine.power"], found["engine.gears"]
     assert (power.heading, power.default, power.help, power.range) == ("Engine", 1.5, "Power", "in (0, 400]")
     assert (power.option, gears.option, found["name"].option) == ("--power", "--engine-gears", None)
-    assert power.aliases == ("strength",)
     assert found["engine.fuel"].choices == ("petrol", "gas", "none")
     assert (found["load"].range, found["engine.turbo"].range) == ("in [0, 1)", "")
     assert (found["extras"].default, found["load"].default) == ({}, None)

@@ -67,11 +67,6 @@ def test_rows(tmp_path):
     assert refused > FLIPS * 0.8
 
 
-def test_rows_of_earlier_versions_have_no_checksums_and_are_read(tmp_path):
-    rows = random_games(5)
-    assert len(read_rows(write(tmp_path / "old.parquet", rows))) == len(rows)
-
-
 def write_shard(games, folder):
     writer = ShardWriter(folder, 1)
     for game in games:

@@ -146,10 +146,6 @@ def test_what_is_tried_is_written_as_it_is_read(text):
     assert RunConfig.defaults_for("go").changed([f"{text.partition('=')[0]}={value_text(drawn)}"])
 
 
-def test_earlier_names_are_taken():
-    assert parse_tried("learn.surprise=0..1").name == "learn.policy_kl_share"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
