@@ -53,9 +53,6 @@ def test_only_what_is_given_is_given():
     }  # fmt: skip
 
 
-def test_in_turn_is_no_overlap():
-    assert given(RunConfig, "--in-turn") == given(RunConfig, "--no-overlap") == {"overlap": False}
-    assert "--in-turn" not in CliRunner().invoke(selfplay(), ["--help"]).output
 
 
 def selfplay():
