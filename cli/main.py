@@ -36,7 +36,6 @@ GROUPS = {
         "tournament": "Rate all players in a round robin.",
         "levels": "List the levels of play, or measure them by matches.",
         "ladder": "Find how many playouts vanilla MCTS needs to match a player.",
-        "tune": "Find good settings of self-play by successive halving.",
     },
     "Tools": {
         "warmup": "Compile everything for this machine, once.",

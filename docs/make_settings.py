@@ -10,7 +10,6 @@ from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.leases.config import WorkSettings
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.selfplay.distill_config import DistillConfig
-from ckai.rl.tuning.config import StudySettings
 
 PAGE = Path(__file__).parent / "settings.md"
 INTRODUCTION = """\
@@ -31,11 +30,6 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
         WorkSettings,
         "Workers",
         "Not stored in the run; give them with each command. See [many machines](cluster.md).",
-    ),
-    "tune": (
-        StudySettings,
-        "Study",
-        "A study stores them in its `study.json`; its runs have the settings of `ckai selfplay`.",
     ),
     "pretrain": (
         PretrainConfig,

@@ -70,7 +70,6 @@ ORDERS = {
         ("leases", "reanalysis"),
         ("loop",),
         ("bench", "solved", "warmup"),
-        ("tuning",),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "go", "tictactoe")),
     "cli": (("shared",), ("playing",), ("pages", "strength", "terminal"), ("web",), ("*",), ("main",)),

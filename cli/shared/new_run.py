@@ -1,6 +1,6 @@
 """What commands share that begin self-play runs: options of the first network, settings of a new run."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,7 +73,6 @@ def new_run(
     evaluator: str,
     ray: str | None = None,
     work: WorkersConfig | None = None,
-    varied: Collection[str] = (),
 ) -> tuple[Any, RunConfig]:
     """Return the first network of a new run, and its settings: those given, else defaults.
 
@@ -82,7 +81,6 @@ def new_run(
         evaluator: evaluator backend.
         ray: value of `--ray`.
         work: settings of its workers.
-        varied: names of settings that other runs of a study have otherwise.
 
     Returns:
         The checkpoint, or the network; and the settings, whose defaults are for the game and the machine.
@@ -102,7 +100,7 @@ def new_run(
     defaults = default_config(network.encode.GAME, ray)
     on_gpu = runs_on_gpu(network, evaluator) if work is None or ray is None else work.gpus_per_worker > 0
     config = change_settings(defaults, given)
-    check_used(config, wanted.given, varied)
+    check_used(config, wanted.given)
     if on_gpu and IN_FLIGHT not in given:
         config = config.for_gpu()
     if wanted.game and wanted.game != config.game:

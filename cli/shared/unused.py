@@ -74,13 +74,12 @@ def unused(config: RunConfig, names: Collection[str]) -> list[Need]:
     return [need for need in NEEDS if need.setting in names and not need.is_met(config)]
 
 
-def check_used(config: RunConfig, given: Collection[str], varied: Collection[str] = ()) -> None:
+def check_used(config: RunConfig, given: Collection[str]) -> None:
     """Refuse settings that were given and would do nothing.
 
     Args:
         config: the settings of the run.
         given: names of those that were given.
-        varied: names of settings that other runs of a study have otherwise.
 
     Raises:
         UsageError: there is such a setting.
@@ -90,16 +89,15 @@ def check_used(config: RunConfig, given: Collection[str], varied: Collection[str
         for each in all_settings(RunConfig)
     }
     for need in unused(config, given):
-        if need.other not in varied:
-            option = options[need.setting]
-            raise click.UsageError(
-                f"expected {need.wanted} with {option}, found it without; add it or omit {option}"
-            )
+        option = options[need.setting]
+        raise click.UsageError(
+            f"expected {need.wanted} with {option}, found it without; add it or omit {option}"
+        )
     visits = {
         "selfplay.sims": config.selfplay.sims,
         "learn.reanalyze_sims": config.learn.reanalyze_sims,
     }
-    if _rule(config) == "gumbel" or "selfplay.root_rule" in varied:
+    if _rule(config) == "gumbel":
         return
     for name in given:
         if visits.get(name) == 1:  # that of the root, so that no action has one

@@ -19,10 +19,9 @@ from ckai.rl.loop.config import RunConfig
 from ckai.rl.search import selection
 from ckai.rl.search.rules import ROOT_RULES
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.tuning.config import StudySettings
 
 ROOT = Path(__file__).parents[2]
-CLASSES = (RunConfig, PretrainConfig, StudySettings)
+CLASSES = (RunConfig, PretrainConfig)
 
 
 def given(cls, *words):
@@ -53,8 +52,6 @@ def test_only_what_is_given_is_given():
     }  # fmt: skip
 
 
-
-
 def selfplay():
     return importlib.import_module("ckai.cli.selfplay").command
 
@@ -77,7 +74,7 @@ def test_a_wrong_value_is_wrong_usage(cls, words, message):
     assert message in " ".join(output.split())
 
 
-@pytest.mark.parametrize("name", ["pretrain", "selfplay", "tune"])
+@pytest.mark.parametrize("name", ["pretrain", "selfplay"])
 def test_help_of_a_command_with_settings_imports_nothing_heavy(name):
     code = (
         f"import sys; from ckai.cli.main import main; sys.argv = ['ckai', {name!r}, '--help']\n"
@@ -87,7 +84,7 @@ def test_help_of_a_command_with_settings_imports_nothing_heavy(name):
     heavy = {"numba", "numpy", "torch", "rich", "pyarrow", "pandas", "matplotlib", "pytorch_lightning"}
     assert heavy.isdisjoint(out.stderr.split())
     assert "pydantic" in out.stderr.split()
-    cls = {"pretrain": PretrainConfig, "selfplay": RunConfig, "tune": StudySettings}[name]
+    cls = {"pretrain": PretrainConfig, "selfplay": RunConfig}[name]
     for one in all_settings(cls):
         assert one.option is None or one.option.split("/")[0] in out.stdout
 
