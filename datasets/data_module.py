@@ -17,11 +17,6 @@ If the data include self-play, or positions were averaged, it also has:
     q_known  [B] bool          whether the row has a search's value
     policy   [B, A] float32    shares of the visits, or the action played without a search; a row sums to 1,
                                or to 0 where it has no policy target; A is 8 times the bytes of `legal`
-
-If endings are asked for, and a data set has them, it also has:
-
-    plies_left  [B] float32             plies to the end of the game, 0 where that is not known
-    ownership   [B, 3, points] float32  what is on each square then: shares of the mover, nobody and the other
 """
 
 import itertools
@@ -38,7 +33,7 @@ from torch import Tensor
 from ckai.datasets.choices import DEFAULT_GAME_NAME, POSITIONS
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile, RowFiles
-from ckai.datasets.rows import Rows, concatenate, occupancy
+from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.sampling import draw, epoch_size, resample
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, held_out, position_keys
@@ -90,7 +85,6 @@ class RowsDataModule(pl.LightningDataModule):
         surprise: float = 0.0,
         game: str = DEFAULT_GAME_NAME,
         symmetries: Symmetries | None = None,
-        endings: bool = False,
         transform: Callable[[Batch], Batch] | None = None,
     ) -> None:
         """Open and check the files; decode them if they fit.
@@ -112,7 +106,6 @@ class RowsDataModule(pl.LightningDataModule):
                 sampled evenly, and the epoch's length stays the same (policy surprise weighting).
             game: the game the rows must be of.
             symmetries: of which one is drawn for every training row; None: rows stay as they are.
-            endings: whether to read how the games ended, for auxiliary heads.
             transform: returns what to train on in place of each training batch; None: they stay as they are.
 
         Raises:
@@ -135,7 +128,7 @@ class RowsDataModule(pl.LightningDataModule):
             )
         if not 0 <= surprise <= 1:
             raise ValueError(f"expected surprise in [0, 1], found {surprise}")
-        self.game, self.files = game, RowFiles(paths, game, endings)
+        self.game, self.files = game, RowFiles(paths, game)
         self.surprise, self.symmetries, self.transform = surprise, symmetries, transform
         self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
         self._overfit = 0
@@ -388,9 +381,6 @@ def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
             arrays["policy"] = policy
         else:
             arrays["policy"] = rows.visits.dense(rows.label, 8 * rows.legal.shape[1])
-    if rows.plies_left is not None and rows.ownership is not None:
-        arrays["plies_left"] = rows.plies_left.astype(np.float32)
-        arrays["ownership"] = occupancy(rows.ownership)
     return {name: torch.from_numpy(a if a.flags.writeable else a.copy()) for name, a in arrays.items()}
 
 

@@ -31,11 +31,11 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         how: one of `POSITIONS`: "all", "distinct" or "average".
 
     Returns:
-        New rows: z (float32) and q are means over the rows that have a result or a search, `plies_left` and
-        the shares of `ownership` (float32) over those whose game has an end, `surprise` over those that have
-        one. With "distinct", `visits` are those of the first row that has a policy target (no visits, or one
-        above 0). With "average", `visits` counts how often each action was played, and `label` is the most
-        frequent action (the lowest on a tie; that of the first row if no row has a policy target).
+        New rows: z (float32) and q are means over the rows that have a result or a search, `surprise`
+        over those that have one. With "distinct", `visits` are those of the first row that has a policy
+        target (no visits, or one above 0). With "average", `visits` counts how often each action was played,
+        and `label` is the most frequent action (the lowest on a tie; that of the first row if no row has a
+        policy target).
 
     Raises:
         ValueError: `how` is not in `POSITIONS`.
@@ -51,9 +51,8 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {how!r}")
     if how == "all":
         return rows
-    if not len(rows):  # of the shape of merged rows, with which they may be joined
-        shares = None if rows.ownership is None else np.zeros((0, 2, rows.ownership.shape[1]), np.float32)
-        return replace(rows, ownership=shares)
+    if not len(rows):
+        return rows
     keys = position_keys(rows.board, rows.jumper)
     if how == "distinct":
         # Position keys are hashes already: a linear step keeps them well spread, an odd factor all of them.
@@ -68,8 +67,6 @@ def merge_positions(rows: Rows, how: str) -> Rows:
     merged = replace(merged, z=z.astype(np.float32), z_known=results > 0)
     if rows.q is not None:
         merged = replace(merged, q=_mean_of_known(rows.q, group, size))
-    if rows.plies_left is not None and rows.ownership is not None:
-        merged = _with_endings(merged, rows.plies_left, rows.ownership, group)
     if rows.surprise is not None:
         merged = replace(merged, surprise=_mean_of_known(rows.surprise, group, size))
     if how == "distinct":
@@ -100,20 +97,6 @@ def _mean_of_known(values: NDArray[Any], group: NDArray[np.int64], size: int) ->
     number = np.bincount(group, known, size)
     total = np.bincount(group, np.where(known, values, 0), size)
     return np.where(number > 0, total / np.maximum(number, 1), np.nan).astype(np.float32)
-
-
-def _with_endings(
-    merged: Rows, plies_left: NDArray[Any], ownership: NDArray[Any], group: NDArray[np.int64]
-) -> Rows:
-    """The merged rows with the mean endings of each group's games."""
-    size = len(merged)
-    number = np.maximum(np.bincount(group, plies_left > 0, size), 1)
-    shares = np.empty((size, 2, ownership.shape[1]), np.float32)
-    for side, owner in enumerate((1, -1)):
-        for square in range(ownership.shape[1]):
-            shares[:, side, square] = np.bincount(group, ownership[:, square] == owner, size) / number
-    mean = np.bincount(group, plies_left, size) / number
-    return replace(merged, plies_left=mean.astype(np.float32), ownership=shares)
 
 
 def _action_counts(

@@ -15,7 +15,6 @@ from ckai.datasets.files import file_digest, first_line
 from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
     COPIES_KEY,
-    ENDING_COLUMNS,
     LATER_COLUMNS,
     READ_COLUMNS,
     SEARCH_COLUMNS,
@@ -25,8 +24,8 @@ from ckai.datasets.schema import (
     is_headers_path,
 )
 
-_OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES, _PLIES_LEFT_BYTES = 12, 16, 5, 2
-"""Bytes in `Rows`: a row without board, mask and search; its search but visits; a visit; `plies_left`."""
+_OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES = 12, 16, 5
+"""Bytes in `Rows`: a row without board, mask and search; its search but visits; a visit."""
 
 
 class RowFile:
@@ -37,27 +36,23 @@ class RowFile:
         rows: number of rows, at least 1.
         group_rows: number of rows of each row group.
         selfplay: whether it has `q` and `visits`.
-        endings: whether some rows have `plies_left` and `ownership`, and they are to be read.
 
     Raises:
         DatasetError: on construction, if it is missing, cut short, empty, or not of this row format.
     """
 
-    def __init__(self, path: str | Path, game: str = DEFAULT_GAME_NAME, endings: bool = False) -> None:
+    def __init__(self, path: str | Path, game: str = DEFAULT_GAME_NAME) -> None:
         """Open and check a file.
 
         Args:
             path: the file.
             game: the game its rows must be of.
-            endings: whether to read how the games ended, where the file says it.
         """
         self.path, self._game = Path(path), game
         self._file = _open(self.path)
         self.selfplay = check_schema(self.path, self._file.schema_arrow, game)
         self._squares = self._file.schema_arrow.field("board").type.list_size
         self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
-        self.endings = endings and _has_endings(self._file)
-        self._points = self._file.schema_arrow.field("ownership").type.list_size if self.endings else 0
         metadata = self._file.metadata
         self._copies = _read_copies(self.path, metadata.metadata or {})
         self.group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
@@ -69,8 +64,6 @@ class RowFile:
     def nbytes(self) -> int:
         """Memory of all rows in bytes once they are read, without reading them; see `Rows.nbytes`."""
         row_bytes, visits = _OTHER_BYTES + self._squares + self._mask_bytes, 0
-        if self.endings:
-            row_bytes += _PLIES_LEFT_BYTES + self._points
         if self.selfplay:
             row_bytes += _SEARCH_BYTES
             for i in range(len(self.group_rows)):
@@ -92,7 +85,6 @@ class RowFile:
         """
         names = READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else [])
         names += ["surprise"] if "surprise" in self._file.schema_arrow.names else []
-        names += ENDING_COLUMNS if self.endings else []
         columns = self._columns(group, names)
         rows = Rows(
             game=_numbers(columns["game"]),
@@ -107,8 +99,6 @@ class RowFile:
             q=_numbers(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
             surprise=_numbers(columns["surprise"].fill_null(0)) if "surprise" in columns else None,
-            plies_left=_numbers(columns["plies_left"].fill_null(0)) if self.endings else None,
-            ownership=_lists(columns["ownership"], self._points) if self.endings else None,
         )
         check_values(self.path, rows, sum(self.group_rows[:group]), self._game)
         return rows
@@ -173,20 +163,17 @@ class RowFile:
 class RowFiles:
     """Several row files read as one data set; games of different files may have the same number."""
 
-    def __init__(
-        self, paths: Sequence[str | Path], game: str = DEFAULT_GAME_NAME, endings: bool = False
-    ) -> None:
-        """Open and check all files; their rows must be of `game`. For `endings` see `RowFile`.
+    def __init__(self, paths: Sequence[str | Path], game: str = DEFAULT_GAME_NAME) -> None:
+        """Open and check all files; their rows must be of `game`.
 
         Raises:
             DatasetError: see `RowFile`; or no path was given.
         """
         if not paths:
             raise DatasetError("expected at least one data set, found none")
-        self.files = [RowFile(path, game, endings) for path in paths]
+        self.files = [RowFile(path, game) for path in paths]
         self.rows = sum(file.rows for file in self.files)
         self.selfplay = any(file.selfplay for file in self.files)
-        self.endings = any(file.endings for file in self.files)
         self.groups = [(file, group) for file in self.files for group in range(len(file.group_rows))]
         """All (file, row group) pairs in order."""
 
@@ -303,19 +290,6 @@ def _open(path: Path) -> Any:
         ) from error
 
 
-def _has_endings(file: pq.ParquetFile) -> bool:
-    """Whether any row may say how its game ended: those of `ckai distill` have the columns, but no values."""
-    if not set(ENDING_COLUMNS) <= set(file.schema_arrow.names):
-        return False
-    column = file.schema.names.index("plies_left")  # visits are two columns of the file
-    for i in range(file.metadata.num_row_groups):
-        group = file.metadata.row_group(i)
-        statistics = group.column(column).statistics
-        if statistics is None or not statistics.has_null_count or statistics.null_count < group.num_rows:
-            return True
-    return False
-
-
 def _read_copies(path: Path, metadata: dict[bytes, bytes]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The numbers of duplicates, ascending, and of the first game with the moves of each."""
     try:
@@ -337,17 +311,6 @@ def _fixed_bytes(array: Any, width: int) -> NDArray[np.uint8]:
     buffer = array.buffers()[1]
     data = np.frombuffer(buffer, np.uint8) if buffer is not None else np.empty(0, np.uint8)
     return data[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
-
-
-def _lists(array: Any, width: int) -> NDArray[np.int8]:
-    """Lists of a fixed size, `[N, width]`; 0 in place of null."""
-    valid = _numbers(array.is_valid())
-    values = _numbers(array.flatten()).reshape(-1, width)  # without those of null
-    if len(values) == len(array):
-        return values
-    out = np.zeros((len(array), width), np.int8)
-    out[valid] = values
-    return out
 
 
 def _visits(array: Any) -> Visits:

@@ -95,13 +95,6 @@ class Rows:
     surprise: NDArray[np.float32] | None = None
     """`[N]` float32 >= 0, the policy KL: KL(search || prior) in nats, 0 in rows that have none, NaN in those
     of files without the column; None if no row has it."""
-    plies_left: NDArray[np.int16] | NDArray[np.float32] | None = None
-    """`[N]` int16 >= 1, plies to the end of the game, 0 where that is not known; a float32 mean where
-    positions were merged; None if endings were not read or no row has one."""
-    ownership: NDArray[np.int8] | NDArray[np.float32] | None = None
-    """`[N, points]` int8, who has each square at the end of the game: 1 the mover, -1 the other, 0 nobody;
-    where positions were merged, `[N, 2, points]` float32 shares of the mover and the other. 0 where
-    `plies_left` is, None where that is None."""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -131,8 +124,6 @@ class Rows:
             None if self.q is None else self.q[index],
             None if self.visits is None else self.visits.take(index),
             None if self.surprise is None else self.surprise[index],
-            None if self.plies_left is None else self.plies_left[index],
-            None if self.ownership is None else self.ownership[index],
         )
 
     def part(self, start: int, stop: int) -> "Rows":
@@ -143,24 +134,6 @@ class Rows:
     def legal_mask(self) -> NDArray[np.bool_]:
         """`[N, 8 * mask bytes]` bool, True where the action is legal."""
         return np.unpackbits(self.legal, axis=1, bitorder="little").view(np.bool_)
-
-
-def occupancy(ownership: NDArray[Any]) -> NDArray[np.float32]:
-    """What is on each square at the end of the game, as shares.
-
-    Args:
-        ownership: in either form of `Rows.ownership`.
-
-    Returns:
-        `[N, 3, points]` float32 shares of the mover, nobody and the other, which sum to 1.
-    """
-    if ownership.ndim == 2:
-        owners = np.array([1, 0, -1], np.int8)[:, None]
-        marked: NDArray[np.bool_] = ownership[:, None, :] == owners
-        return marked.astype(np.float32)
-    mover, other = ownership[:, 0], ownership[:, 1]
-    shares: NDArray[np.float32] = np.stack([mover, 1 - mover - other, other], 1).astype(np.float32)
-    return shares
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
@@ -186,22 +159,7 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
         surprise = np.concatenate(
             [np.full(len(p), np.nan, np.float32) if p.surprise is None else p.surprise for p in parts]
         )
-    plies_left, ownership = (_concatenate_endings(parts, name) for name in ("plies_left", "ownership"))
-    return Rows(**columns, q=q, visits=visits, surprise=surprise, plies_left=plies_left, ownership=ownership)
-
-
-def _concatenate_endings(parts: Sequence[Rows], name: str) -> NDArray[Any] | None:
-    """The column of the parts that have it, 0 for the others."""
-    columns = [getattr(part, name) for part in parts]
-    like = next((column for column in columns if column is not None), None)
-    if like is None:
-        return None
-    return np.concatenate(
-        [
-            np.zeros((len(part), *like.shape[1:]), like.dtype) if column is None else column
-            for part, column in zip(parts, columns, strict=True)
-        ]
-    )
+    return Rows(**columns, q=q, visits=visits, surprise=surprise)
 
 
 def _concatenate_visits(parts: Sequence[Rows]) -> Visits:

@@ -7,7 +7,6 @@ are used:
     quiet       the halfmove clock
     surprise    the policy KL: divergence of the search's policy from the network's prior, KL(search || prior)
     z, q        the game's result and the search's root value, for the side to move
-    ownership   what has each square at the end of the game
 
 Version history of the row format:
     1: first version.
@@ -53,13 +52,6 @@ _COLUMNS: Final = [
     ("z", pa.int8(), True),  # the game's result for the side to move: 1, 0, -1; null for '*'
 ]
 
-_ENDING_COLUMNS: Final = [
-    # Null and zeros where the end of the game is not known. Files written before may lack them, or have nulls
-    # in both.
-    ("plies_left", pa.int16(), True),  # plies to the end of the game, this one included: 1 or more
-    ("ownership", pa.list_(pa.int8(), 32), True),  # who has a square at the end: 1 the mover, -1, 0 nobody
-]
-
 _SELFPLAY_COLUMNS: Final = [
     ("q", pa.float32(), False),  # the search's root value for the side to move, [-1, 1]
     (
@@ -79,9 +71,9 @@ def _schema(columns: list[tuple[str, pa.DataType, bool]], source: str) -> pa.Sch
     )
 
 
-EXPERT_SCHEMA: Final = _schema(_COLUMNS + _ENDING_COLUMNS, "expert")
+EXPERT_SCHEMA: Final = _schema(_COLUMNS, "expert")
 """Rows of games read from PDN (an Arrow schema)."""
-SELFPLAY_SCHEMA: Final = _schema(_COLUMNS + _SELFPLAY_COLUMNS + _ENDING_COLUMNS, "selfplay")
+SELFPLAY_SCHEMA: Final = _schema(_COLUMNS + _SELFPLAY_COLUMNS, "selfplay")
 """Rows of self-play: the same columns and the results of the search."""
 
 
@@ -89,22 +81,17 @@ READ_COLUMNS: Final = ["game", "ply", "board", "jumper", "quiet", "legal", "labe
 """Columns of all rows that training and evaluation read."""
 SEARCH_COLUMNS: Final = ["q", "visits"]
 """Those that self-play adds."""
-ENDING_COLUMNS: Final = ["plies_left", "ownership"]
-"""Those that say how the game ended."""
-LATER_COLUMNS: Final = ["surprise", *ENDING_COLUMNS]
+LATER_COLUMNS: Final = ["surprise"]
 """Columns that older files lack, and that may be null."""
 
 
-def selfplay_schema(
-    game: str, squares: int, mask_bytes: int = LEGAL_MASK_BYTES, points: int | None = None
-) -> pa.Schema:
+def selfplay_schema(game: str, squares: int, mask_bytes: int = LEGAL_MASK_BYTES) -> pa.Schema:
     """The schema of a game's self-play rows.
 
     Args:
         game: its name, such as "checkers".
         squares: entries of the `board` column.
         mask_bytes: bytes of the `legal` column.
-        points: entries of the `ownership` column; None: `squares`.
     """
     if game == DEFAULT_GAME_NAME:
         return SELFPLAY_SCHEMA
@@ -112,7 +99,6 @@ def selfplay_schema(
     for name, type_ in (
         ("board", pa.list_(pa.int8(), squares)),
         ("legal", pa.binary(mask_bytes)),
-        ("ownership", pa.list_(pa.int8(), points or squares)),
     ):
         at = schema.get_field_index(name)
         schema = schema.set(at, pa.field(name, type_, schema.field(at).nullable))
@@ -187,13 +173,9 @@ def check_schema(path: Path, schema: Any, game: str) -> bool:
     missing = [name for name in expected.names if name not in (*schema.names, *LATER_COLUMNS)]
     if missing:
         raise DatasetError(f"{path}: expected the column {missing[0]}, found {', '.join(schema.names)}")
-    for name in [
-        *READ_COLUMNS,
-        *(SEARCH_COLUMNS if selfplay else []),
-        *(name for name in ENDING_COLUMNS if name in schema.names),
-    ]:
+    for name in [*READ_COLUMNS, *(SEARCH_COLUMNS if selfplay else [])]:
         want, have = expected.field(name).type, schema.field(name).type
-        if name in ("board", "ownership") and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_list(have):
+        if name == "board" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_list(have):
             want = pa.list_(pa.int8(), have.list_size)
         if name == "legal" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_binary(have):
             want = have
@@ -219,8 +201,8 @@ def check_values(path: Path, rows: Rows, first: int, game: str) -> None:
 
     Raises:
         DatasetError: an action played, or with visits, that is not legal; a result or a search's value
-            outside [-1, 1], other than NaN; a halfmove clock below 0; an ending that no game has; an
-            impossible board or jumper.
+            outside [-1, 1], other than NaN; a halfmove clock below 0; an impossible
+            board or jumper.
     """
     for start in range(0, len(rows), _CHECKED_AT_ONCE):
         _check_part(path, rows.part(start, start + _CHECKED_AT_ONCE), first + start, game)
@@ -243,14 +225,6 @@ def _check_part(path: Path, rows: Rows, first: int, game: str) -> None:
         _check_visits(path, rows, rows.visits, first)
     refuse((rows.z < -1) | (rows.z > 1), "a z of -1, 0 or 1", rows.z)
     refuse(rows.quiet < 0, "quiet >= 0", rows.quiet)
-    if rows.plies_left is not None and rows.ownership is not None:
-        negative, foreign = rows.plies_left < 0, (rows.ownership < -1) | (rows.ownership > 1)
-        if negative.any() or foreign.any():
-            at = int(np.argmax(negative | foreign.any(1)))
-            raise DatasetError(
-                f"{path}: row {first + at}: expected plies_left >= 1 and an ownership of -1, 0 and 1, found "
-                f"{rows.plies_left[at]} and {np.unique(rows.ownership[at]).tolist()}"
-            )
     if game == DEFAULT_GAME_NAME:
         size = np.abs(rows.board).view(np.uint8)  # as bytes, where -128, which has no opposite, is large
         refuse((size > 1) & (size != 3), "a board of -3, -1, 0, 1 and 3", rows.board)

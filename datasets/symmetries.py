@@ -68,10 +68,6 @@ class Symmetries:
         }
         if "policy" in batch:
             changed["policy"] = in_order(batch["policy"].numpy(), self.actions[which])
-        if "ownership" in batch:
-            points = batch["ownership"].shape[2]
-            turned = self.squares[which, None, :points].repeat(batch["ownership"].shape[1], 1)
-            changed["ownership"] = np.take_along_axis(batch["ownership"].numpy(), turned, 2)
         return batch | {name: torch.from_numpy(array) for name, array in changed.items()}
 
 

@@ -31,8 +31,6 @@ def row_arrays(
     label: NDArray[np.uint8],
     z: NDArray[np.int8],
     unknown: int,
-    plies_left: NDArray[np.int16] | None = None,
-    ownership: NDArray[np.int8] | None = None,
 ) -> dict[str, pa.Array]:
     """The columns that all rows have, as Arrow arrays.
 
@@ -41,12 +39,8 @@ def row_arrays(
         board: `[N, squares]`.
         legal: `[N, mask bytes]`, little-endian bits.
         unknown: the value of `z` that means an unknown result; null in the file.
-        plies_left: `[N]`, 0 where the end of the game is not known: null there; None: nowhere known.
-        ownership: `[N, points]`, 0 where the end is not known.
     """
     n = len(game)
-    if plies_left is None or ownership is None:
-        plies_left, ownership = np.zeros(n, np.int16), np.zeros(board.shape, np.int8)
     return {
         "game": from_numpy(game),
         "ply": from_numpy(ply),
@@ -62,11 +56,6 @@ def row_arrays(
         "z": pa.Array.from_buffers(
             pa.int8(), n, [_bits(z != unknown), pa.py_buffer(np.ascontiguousarray(z))]
         ),
-        "plies_left": pa.Array.from_buffers(
-            pa.int16(), n, [_bits(plies_left > 0), pa.py_buffer(np.ascontiguousarray(plies_left))]
-        ),
-        # Without nulls, which pyarrow before 26 writes to lists of a fixed size but does not read.
-        "ownership": pa.FixedSizeListArray.from_arrays(from_numpy(ownership.reshape(-1)), ownership.shape[1]),
     }
 
 

@@ -10,7 +10,6 @@ Keys of format 1:
     metrics       metrics on held-out rows, see `ckai.models.evaluation.metrics`
     info          origin: data sets, split, training settings, epochs, time
     training      None, or the state to resume from: optimizer, schedule, random states, counters
-    auxiliary     name -> tensor, auxiliary heads (`ckai.models.layers.auxiliary`); absent without any
 
 Files are read with `weights_only=True`, so that an untrusted file cannot run code. Each has a digest of its
 contents (`ckai.models.digest`), so that damage is noticed.
@@ -40,7 +39,6 @@ from ckai.models.validation import (
     check_metrics,
     check_training,
     check_type,
-    check_weights,
     fitting_weights,
 )
 
@@ -81,8 +79,6 @@ class Checkpoint:
     """Origin: data sets, split, training settings, epochs, time."""
     training: dict[str, Any] | None = None
     """The state to resume from, see `ckai.models.train`; None if the file has none."""
-    auxiliary: dict[str, Tensor] = field(default_factory=dict)
-    """Weights of the auxiliary heads of training, by name; `network` has none of them."""
     path: Path | None = None
     """The file it was read from."""
     digest: str | None = None
@@ -125,7 +121,6 @@ def save_checkpoint(
     metrics: Mapping[str, Any] | None = None,
     info: Mapping[str, Any] | None = None,
     training: Mapping[str, Any] | None = None,
-    auxiliary: Mapping[str, Tensor] | None = None,
     dtype: torch.dtype | None = None,
 ) -> None:
     """Write a checkpoint atomically.
@@ -133,7 +128,7 @@ def save_checkpoint(
     Args:
         path: the file to write or replace.
         network: its weights are saved from any device.
-        metrics, info, training, auxiliary: plain data and tensors, see `Checkpoint`.
+        metrics, info, training: plain data and tensors, see `Checkpoint`.
         dtype: dtype of the layers' weights in the file; biases and statistics, which are few, keep theirs.
             float16 halves the file and rounds the weights to 11 bits. None: unchanged.
 
@@ -162,8 +157,6 @@ def save_checkpoint(
         "info": dict(info or {}),
         "training": None if training is None else dict(training),
     }
-    if auxiliary:
-        content["auxiliary"] = _on_cpu(auxiliary)
     data = io.BytesIO()
     torch.save(content, data)
     add_digest(data)
@@ -199,7 +192,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             f"{path}: expected checkpoint format {FORMAT}, found {_shown(content['format'])}"
         )
     fields: dict[str, Any] = {key: content.get(key) for key in _TYPES}
-    training, auxiliary = content.get("training"), content.get("auxiliary", {})
+    training = content.get("training")
     try:
         for key, type_ in _TYPES.items():
             check_type(key, fields[key], type_)
@@ -208,14 +201,12 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         if training is not None:
             check_type("training", training, dict)
             check_training(training)
-        check_type("auxiliary", auxiliary, dict)
-        check_weights(auxiliary)
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from error
     fields["metrics"] = current_names(fields["metrics"])
     if training is not None:
         training = _with_current_names(training)
-    return Checkpoint(**fields, training=training, auxiliary=auxiliary, path=path, digest=digest)
+    return Checkpoint(**fields, training=training, path=path, digest=digest)
 
 
 def _on_cpu(weights: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> dict[str, Tensor]:

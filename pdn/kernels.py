@@ -11,9 +11,7 @@ from ckai.game.position import MAX_HALFMOVE_CLOCK
 from ckai.game.squares import NUM_ACTIONS
 from ckai.pdn.lexer import (
     BARE,
-    BLACK_WON,
     CLOSE,
-    DRAWN,
     JUNK,
     MOVE,
     NO_RESULT,
@@ -81,10 +79,6 @@ class Columns(NamedTuple):
     label: NDArray[np.uint8]
     z: NDArray[np.int8]
     """1, 0, -1 for the mover, UNKNOWN_Z without a result."""
-    plies_left: NDArray[np.int16]
-    """0 in games without a result, and in those that are not kept whole."""
-    ownership: NDArray[np.int8]
-    """[N, 32], who has each square after the last move."""
 
 
 UNKNOWN_Z = 2
@@ -104,8 +98,6 @@ def make_columns(rows: int) -> Columns:
         np.empty((rows, 16), np.uint8),
         np.empty(rows, np.uint8),
         np.empty(rows, np.int8),
-        np.empty(rows, np.int16),
-        np.empty((rows, 32), np.int8),
     )
 
 
@@ -163,24 +155,6 @@ def stops(tokens, t, last):
     return False
 
 
-@inner
-def write_ending(columns, first, last, plies, board):
-    """Write how the game of some rows ended.
-
-    Args:
-        columns: `Columns`.
-        first, last: its rows, the last one excluded.
-        plies: of the game.
-        board: `[32]` int8 after the last move, for the side to move then.
-    """
-    for r in range(first, last):
-        left = plies - columns.ply[r]
-        columns.plies_left[r] = min(left, MAX_PLIES - 1)
-        for i in range(32):
-            # The board is turned for the other side.
-            columns.ownership[r, i] = np.sign(board[i]) if left % 2 == 0 else -np.sign(board[31 - i])
-
-
 @kernel
 def replay(tokens, squares, segments, starts, games, columns, first_game, first_number):
     """Play games and write their rows, until all are done or the columns might not hold the next one.
@@ -201,7 +175,6 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
     row = 0
     actions = np.empty(rules.MAX_HOPS, np.uint8)
     path = np.empty(14, np.int64)
-    board = np.empty(32, np.int8)
     g = first_game
     while g < len(segments):
         first, last = np.int64(segments[g].first), np.int64(segments[g].last)
@@ -278,11 +251,6 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
                 columns.z[r] = 1 if (game.result == 1) == columns.black[r] else -1
             else:
                 columns.z[r] = 0 if game.result == 3 else UNKNOWN_Z
-        columns.plies_left[game.first_row : row] = 0
-        columns.ownership[game.first_row : row] = 0
-        if game.problem == FINE and BLACK_WON <= game.result <= DRAWN:
-            rules.write_board(own, opp, kings, board)
-            write_ending(columns, game.first_row, row, plies, board)
         g += 1
     return g, row
 

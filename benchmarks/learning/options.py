@@ -104,12 +104,6 @@ COMPARED: dict[str, dict[str, Options]] = {
         "play on at the tables": {"selfplay.tables_mode": "play"},
         "no tables": {"selfplay.tables": 0},
     },
-    "heads": {
-        "as it is": {},
-        "moves left": {"learn.moves_left_weight": 0.1},
-        "ownership": {"learn.ownership_weight": 0.5},
-        "both": {"learn.moves_left_weight": 0.1, "learn.ownership_weight": 0.5},
-    },
     "gate": {
         "no match": {},
         "55 % of the points": {

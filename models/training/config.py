@@ -9,17 +9,6 @@ from ckai.datasets.choices import Positions
 from ckai.datasets.settings import setting, settings
 from ckai.models.networks import shipped
 
-MOVES_LEFT_HELP = (
-    "Weight of the auxiliary moves-left loss, the error of the predicted number of plies to the end of the "
-    "game (as in Leela Chess Zero), such as 0.1; 0 omits it"
-)
-"""Help of `moves_left_weight`, in pretraining as in self-play."""
-OWNERSHIP_HELP = (
-    "Weight of the auxiliary ownership loss, the mean cross-entropy of the predicted owner of each square at "
-    "the end of the game (as in KataGo), such as 0.5; 0 omits it"
-)
-"""Help of `ownership_weight`."""
-
 
 @settings
 class TargetConfig:
@@ -37,7 +26,7 @@ class TargetConfig:
 
 @settings
 class LossConfig:
-    """The loss of policy and value, and of the auxiliary heads."""
+    """The loss of policy and value."""
 
     value_weight: float = setting(
         default=0.5,
@@ -54,8 +43,6 @@ class LossConfig:
         lt=1,
         help="Share of the policy target spread over the legal actions (Szegedy et al. 2016)",
     )
-    moves_left_weight: float = setting(default=0.0, ge=0, help=MOVES_LEFT_HELP)
-    ownership_weight: float = setting(default=0.0, ge=0, help=OWNERSHIP_HELP)
     target: TargetConfig = setting(default_factory=TargetConfig, help="Value target")
 
 

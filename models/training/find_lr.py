@@ -14,7 +14,6 @@ import torch
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import save_figure
 from ckai.models.inference.devices import pick_device
-from ckai.models.training.auxiliary import heads_for
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.precision import lightning_precision
@@ -57,11 +56,10 @@ def find_lr(
         raise TrainingError("expected a new network to find a learning rate for, found --init; omit it")
     network, data = network_and_data(paths, config, memory_mb)
     flat = replace(config.train.optimizer, schedule="constant", warmup=0.0, lr=LOWEST)
-    heads = heads_for(network, config.train.loss, seed=config.train.seed)
     device = pick_device()
-    module = PolicyValueModule(
-        network, replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps, heads=heads
-    ).to(device)
+    module = PolicyValueModule(network, replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps).to(
+        device
+    )
     bf16 = lightning_precision(config.train.precision, device) == "bf16-mixed"
     optimizer = module.configure_optimizers()["optimizer"]
     rates = np.geomspace(LOWEST, HIGHEST, steps)

@@ -5,22 +5,21 @@ are two launches, with the same kernels and results.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from ckai.datasets.files import first_line
 from ckai.models.inference.cuda_backend import CAPTURING, WARM_UPS, drop_workspaces
+from ckai.models.layers.network import Network
 
 _LOG = logging.getLogger("ckai")
 
 
 class GraphedPasses:
-    """A function of planes, whose passes on a GPU are captured for the first shapes that it meets.
+    """The passes of a network in training, which are captured on a GPU for the first shapes that it meets.
 
     Other shapes and other devices go the ordinary way. All batches of an epoch but the last have one shape.
     """
@@ -30,34 +29,23 @@ class GraphedPasses:
     MOST = 2
     """Shapes for which graphs are captured."""
 
-    def __init__(
-        self,
-        function: Callable[[Tensor], Any],
-        parameters: Iterable[nn.Parameter],
-        modules: Sequence[nn.Module],
-    ) -> None:
-        """Capture nothing yet.
-
-        Args:
-            function: returns tensors, in tuples and dicts, all of which depend on `parameters`.
-            parameters: those that are trained.
-            modules: those that `function` calls; their buffers are what they were after a capture.
-        """
-        self._function, self._modules = function, modules
-        self._parameters = [each for each in parameters if each.requires_grad]
+    def __init__(self, network: Network) -> None:
+        """Capture nothing yet."""
+        self._network = network
+        self._parameters = [each for each in network.trained_parameters() if each.requires_grad]
         self._captured: dict[torch.Size, _Captured | None] = {}
 
-    def __call__(self, planes: Tensor) -> Any:
-        """Call the function."""
+    def __call__(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits and raw value outputs, see `Network.forward_planes`."""
         if planes.device.type not in self.DEVICES or not torch.is_grad_enabled():
-            return self._function(planes)
+            return self._network.forward_planes(planes)
         if planes.shape not in self._captured and len(self._captured) < self.MOST:
             self._captured[planes.shape] = self._capture(planes)
         captured = self._captured.get(planes.shape)
         if captured is None:
-            return self._function(planes)
-        outputs = _Replay.apply(captured, planes, *self._parameters)  # type: ignore[no-untyped-call]
-        return tree_unflatten(outputs, captured.structure)
+            return self._network.forward_planes(planes)
+        logits, raw = _Replay.apply(captured, planes, *self._parameters)  # type: ignore[no-untyped-call]
+        return logits, raw
 
     def close(self) -> None:
         """Free the graphs, which no other thread may do during a capture."""
@@ -67,7 +55,7 @@ class GraphedPasses:
     def _capture(self, planes: Tensor) -> "_Captured | None":
         """Capture graphs; where that fails, say so and return None."""
         # Collected here: moving a module to a GPU replaces its buffers. Those of batch norm change in a pass.
-        buffers = [buffer for module in self._modules for buffer in module.buffers()]
+        buffers = list(self._network.buffers())
         saved = [buffer.clone() for buffer in buffers]
         stream = torch.cuda.Stream(planes.device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(planes.device))
@@ -76,7 +64,7 @@ class GraphedPasses:
         uncached = torch.autocast("cuda", dtype=dtype, enabled=autocast, cache_enabled=False)
         try:
             with CAPTURING, torch.cuda.stream(stream), uncached:
-                return _Captured(self._function, self._parameters, planes, stream)
+                return _Captured(self._network, self._parameters, planes, stream)
         except RuntimeError as error:
             reason = first_line(error)
             _LOG.warning(
@@ -97,15 +85,15 @@ class _Captured:
 
     def __init__(
         self,
-        function: Callable[[Tensor], Any],
-        parameters: list[nn.Parameter],
+        network: Network,
+        parameters: list[torch.nn.Parameter],
         planes: Tensor,
         stream: torch.cuda.Stream,
     ) -> None:
         """Capture them on a stream, which is the current one."""
         self.planes = planes.clone()
         for _ in range(WARM_UPS):
-            outputs, self.structure = tree_flatten(function(self.planes))
+            outputs = network.forward_planes(self.planes)
             gradients = [torch.zeros_like(output) for output in outputs]
             torch.autograd.grad(outputs, parameters, gradients, allow_unused=True)
         del outputs
@@ -114,7 +102,7 @@ class _Captured:
         pool = torch.cuda.graph_pool_handle()
         drop_workspaces()
         with torch.cuda.graph(self.forward, pool=pool, stream=stream, capture_error_mode="thread_local"):
-            outputs = tree_flatten(function(self.planes))[0]
+            outputs = network.forward_planes(self.planes)
         drop_workspaces()
         with torch.cuda.graph(self.backward, pool=pool, stream=stream, capture_error_mode="thread_local"):
             found = torch.autograd.grad(outputs, parameters, self.output_gradients, allow_unused=True)

@@ -10,10 +10,8 @@ from torch.nn import functional
 
 from ckai.models.evaluation.metrics import Metrics, unpack_legal
 from ckai.models.inputs.prepared import with_extra
-from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.heads import value_of
-from ckai.models.layers.network import Network, TrunkNetwork
-from ckai.models.training import auxiliary
+from ckai.models.layers.network import Network
 from ckai.models.training.averaging import MovingAverage
 from ckai.models.training.config import TargetConfig, TrainConfig
 from ckai.models.training.graphs import GraphedPasses
@@ -102,17 +100,6 @@ def planes_of(network: Network, batch: dict[str, Tensor]) -> Tensor:
     return planes
 
 
-def network_outputs(
-    network: Network, heads: AuxiliaryHeads | None, planes: Tensor
-) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Logits and raw value outputs of planes, and the outputs of auxiliary heads by name."""
-    if heads is None:
-        return *network.forward_planes(planes), {}
-    assert isinstance(network, TrunkNetwork)
-    features = network.features(planes)
-    return *network.heads(features), heads(features)
-
-
 class PolicyValueModule(pl.LightningModule):
     """Trains a `Network`. Nothing is logged per step: sums stay on the device and are read once an epoch.
 
@@ -123,50 +110,26 @@ class PolicyValueModule(pl.LightningModule):
         heldout: the metrics of the held-out rows.
         heldout_sums: `[4]` float64 over the held-out rows: rows with a policy target, policy loss times
             those, rows with a value target, value loss times those.
-        heads: auxiliary heads in training, or None.
-        averaged_heads: the moving average of their weights, or None.
-        head_sums, heldout_head_sums: `[heads, 3]` float64, see `auxiliary.auxiliary_losses`.
     """
 
-    def __init__(
-        self, network: Network, config: TrainConfig, *, epoch_steps: int, heads: AuxiliaryHeads | None = None
-    ) -> None:
+    def __init__(self, network: Network, config: TrainConfig, *, epoch_steps: int) -> None:
         """Wrap a network.
 
         Args:
             network: trained in place.
             config: losses and optimizer.
             epoch_steps: steps in an epoch; the schedule ends with the last epoch.
-            heads: auxiliary heads of the losses with a non-zero weight, trained in place; None if none has.
-
-        Raises:
-            ValueError: the heads are not those that the losses need.
         """
         super().__init__()
-        self.network, self.heads = network, heads
-        self.head_weights = auxiliary.head_weights(config.loss)
-        if set(heads or ()) != set(self.head_weights):
-            raise ValueError(
-                f"expected auxiliary heads {', '.join(self.head_weights) or 'none'}, found "
-                f"{', '.join(heads or ()) or 'none'}; ckai.models.training.auxiliary.heads_for makes them"
-            )
-        self.config, self.epoch_steps = config, epoch_steps
+        self.network, self.config, self.epoch_steps = network, config, epoch_steps
         self.averaged: MovingAverage | None = None
-        self.averaged_heads: MovingAverage | None = None
         if config.ema:
             self.averaged = MovingAverage(network, config.ema)
-            if heads is not None:
-                self.averaged_heads = MovingAverage(heads, config.ema)
-
-        def outputs(planes: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-            return network_outputs(network, heads, planes)
-
-        self.outputs: Callable[[Tensor], tuple[Tensor, Tensor, dict[str, Tensor]]]
+        self.outputs: Callable[[Tensor], tuple[Tensor, Tensor]]
         if config.compile:
-            self.outputs = torch.compile(outputs)
+            self.outputs = torch.compile(network.forward_planes)
         else:
-            modules = [network] if heads is None else [network, heads]
-            self.outputs = GraphedPasses(outputs, self._trained(), modules)
+            self.outputs = GraphedPasses(network)
         self.resumed: dict[str, Any] | None = None
         """States of optimizer and schedule to resume from."""
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
@@ -174,11 +137,6 @@ class PolicyValueModule(pl.LightningModule):
         self.heldout = Metrics()
         self.register_buffer("heldout_sums", torch.zeros(4, dtype=torch.float64), persistent=False)
         self.heldout_sums: Tensor
-        for name in ("head_sums", "heldout_head_sums"):
-            sums = torch.zeros(len(self.head_weights), 3, dtype=torch.float64)
-            self.register_buffer(name, sums, persistent=False)
-        self.head_sums: Tensor
-        self.heldout_head_sums: Tensor
 
     @property
     def eval_network(self) -> Network:
@@ -187,27 +145,15 @@ class PolicyValueModule(pl.LightningModule):
             return self.network
         return cast(Network, self.averaged.module)
 
-    @property
-    def eval_heads(self) -> AuxiliaryHeads | None:
-        """The auxiliary heads that are evaluated and saved, see `eval_network`."""
-        if self.averaged_heads is None:
-            return self.heads
-        return cast(AuxiliaryHeads, self.averaged_heads.module)
-
     def on_before_batch_transfer(self, batch: dict[str, Tensor], dataloader_idx: int) -> dict[str, Tensor]:
         """Compute the encoding's `extra` while the batch is still on the CPU."""
         return with_extra(batch, self.network.encode)
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        logits, raw, outputs = self.outputs(planes_of(self.network, batch))
+        logits, raw = self.outputs(planes_of(self.network, batch))
         policy, error = self._losses(logits, raw, batch)
         loss = policy + self.config.loss.value_weight * error
-        if outputs:
-            losses, sums = auxiliary.auxiliary_losses(outputs, batch)
-            self.head_sums += sums
-            for name, weight in self.head_weights.items():
-                loss = loss + weight * losses[name]
         with torch.no_grad():
             rows = len(batch["label"])
             right = (logits.argmax(1) == batch["label"]).sum()
@@ -225,9 +171,7 @@ class PolicyValueModule(pl.LightningModule):
         """Add a held-out batch to `heldout`, evaluated by `eval_network` in full precision."""
         network = self.eval_network
         with torch.autocast(self.device.type, enabled=False):
-            logits, raw, outputs = network_outputs(network, self.eval_heads, planes_of(network, batch))
-        if outputs:
-            self.heldout_head_sums += auxiliary.auxiliary_losses(outputs, batch)[1]
+            logits, raw = network.forward_planes(planes_of(network, batch))
         self.heldout.update(logits, value_of(raw), batch)
         policy, error = self._losses(logits, raw, batch)
         policy_rows, value_rows = has_policy_target(batch).sum(), has_value_target(batch).sum()
@@ -239,34 +183,24 @@ class PolicyValueModule(pl.LightningModule):
         """Reset the held-out metrics."""
         self.heldout = Metrics()
         self.heldout_sums.zero_()
-        self.heldout_head_sums.zero_()
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Clip gradients here: Lightning refuses to for fused optimizers, because of fp16 (not used here)."""
         if self.config.optimizer.clip:
-            torch.nn.utils.clip_grad_norm_(self._trained(), self.config.optimizer.clip)
+            torch.nn.utils.clip_grad_norm_(self.network.trained_parameters(), self.config.optimizer.clip)
 
     def close(self) -> None:
         """Free the CUDA graphs of the passes."""
         if isinstance(self.outputs, GraphedPasses):
             self.outputs.close()
 
-    def _trained(self) -> list[torch.nn.Parameter]:
-        """The parameters of the network, then those of the auxiliary heads."""
-        return [
-            *self.network.trained_parameters(),
-            *(self.heads.parameters() if self.heads is not None else ()),
-        ]
-
     def _decayed(self) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
         """Return the parameters with weight decay and those without: norms, and biases of any shape."""
-        modules = [self.network, *([self.heads] if self.heads is not None else [])]
-        biases = {
-            id(p) for module in modules for name, p in module.named_parameters() if name.endswith("bias")
-        }
-        weights = [p for p in self._trained() if p.ndim > 1 and id(p) not in biases]
+        trained = self.network.trained_parameters()
+        biases = {id(p) for name, p in self.network.named_parameters() if name.endswith("bias")}
+        weights = [p for p in trained if p.ndim > 1 and id(p) not in biases]
         chosen = set(map(id, weights))
-        return weights, [p for p in self._trained() if id(p) not in chosen]
+        return weights, [p for p in trained if id(p) not in chosen]
 
     def finish_step(self) -> None:
         """Clip the weights and update their average after a step.
@@ -276,8 +210,6 @@ class PolicyValueModule(pl.LightningModule):
         self.network.clip_weights()
         if self.averaged is not None:
             self.averaged.update_parameters(self.network)
-        if self.averaged_heads is not None and self.heads is not None:
-            self.averaged_heads.update_parameters(self.heads)
 
     def configure_optimizers(self) -> Any:
         """Optimizer and schedule, restored from `resumed`; biases and norms have no weight decay."""
@@ -308,10 +240,7 @@ class PolicyValueModule(pl.LightningModule):
         """Mean losses and accuracy over the epoch so far; synchronises with the device."""
         rows, policy, error, right, _ = self.sums.tolist()
         n = max(rows, 1)
-        report = {"train_policy_loss": policy / n, "train_value_loss": error / n, "train_top1": right / n}
-        if self.heads is not None:
-            report |= auxiliary.report("train", self.heads, self.head_sums)
-        return report
+        return {"train_policy_loss": policy / n, "train_value_loss": error / n, "train_top1": right / n}
 
     def heldout_report(self) -> dict[str, float]:
         """The metrics on the held-out rows, and the losses that training minimises on them; synchronises.
@@ -319,14 +248,11 @@ class PolicyValueModule(pl.LightningModule):
         Returns:
             `heldout_NAME` for each metric (`ckai.models.evaluation.metrics`), which compare with the action
             played and the result; `heldout_training_policy_loss` and `heldout_training_value_loss`, the
-            same quantities as `train_policy_loss` and `train_value_loss`: with the same targets and mask;
-            those of the auxiliary heads, see `auxiliary.report`.
+            same quantities as `train_policy_loss` and `train_value_loss`: with the same targets and mask.
         """
         shown, policy, known, error = self.heldout_sums.tolist()
         report = {f"heldout_{name}": value for name, value in self.heldout.report().items()}
         report["heldout_training_policy_loss"] = policy / max(shown, 1)
         if known:
             report["heldout_training_value_loss"] = error / known
-        if self.heads is not None:
-            report |= auxiliary.report("heldout", self.heads, self.heldout_head_sums)
         return report

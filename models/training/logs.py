@@ -95,10 +95,6 @@ def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False
         text += f"top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
         if "heldout_value_mse" in row:
             text += f", value error {row['heldout_value_mse']:.3f}"
-    if "train_moves_left_error" in row:
-        text += f", plies left off by {row['train_moves_left_error']:.1f}"
-    if "train_ownership_accuracy" in row:
-        text += f", ownership {row['train_ownership_accuracy']:.1%}"
     return f"{text} ({row['seconds']:.0f} s)"
 
 

@@ -32,10 +32,8 @@ from ckai.models.evaluation import plots
 from ckai.models.evaluation.data_splits import check_split, data_entries
 from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.devices import pick_device
-from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
-from ckai.models.training.auxiliary import head_weights, heads_for, weights_of
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.folder import check_output, clear, differences, run_folder, with_defaults
 from ckai.models.training.logs import RunLog
@@ -84,7 +82,6 @@ def network_and_data(
         game=network.encode.GAME,
         positions=config.positions,
         weights=config.weights,
-        endings=bool(head_weights(config.train.loss)),
     )
     return network, data
 
@@ -157,9 +154,6 @@ def _pretrain(
     if first:
         config = replace(config, model=network.architecture, settings=asdict(network.settings))
         check_split(config.init, first.info, data.files.files, _split(config))
-    heads = heads_for(
-        network, config.train.loss, seed=config.train.seed, saved=first.auxiliary if first else {}
-    )
     remove_temporaries(run)
     remove_temporaries(output.parent, output.name)
     settings = _describe(config, network, data) | ({"init_digest": first.identity} if first else {})
@@ -173,7 +167,6 @@ def _pretrain(
     run_id = f"{time.time_ns():x}"
     if saved:
         network.load_state_dict(saved.network().state_dict())
-        heads = heads_for(network, config.train.loss, seed=config.train.seed, saved=saved.auxiliary)
         state, run_id = saved.training, saved.info["run"]
         assert state is not None
         say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
@@ -182,14 +175,9 @@ def _pretrain(
         if output.exists():
             write_whole(run / REPLACES, file_digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
-    if heads is not None and not data.files.endings:
-        say(
-            "no row says how its game ended, so the auxiliary heads have nothing to learn; parse games again "
-            "that an earlier version parsed"
-        )
     info = _info(config, data, run_id, first.info if first else {})
     try:
-        state = _train(network, heads, data, config, state, run, info, save_seconds, progress, say)
+        state = _train(network, data, config, state, run, info, save_seconds, progress, say)
     except StateError as error:
         raise CheckpointError(f"{run / 'last.ckpt'}: {error}; use --fresh to start again") from error
     metrics = _final_metrics(network, data)
@@ -200,7 +188,7 @@ def _pretrain(
         "seconds": round(sum(_seconds(s) for s in [*state["stages"], state["history"]]), 1),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    save_checkpoint(output, network, metrics=metrics, info=info, auxiliary=weights_of(heads))
+    save_checkpoint(output, network, metrics=metrics, info=info)
     (run / REPLACES).unlink(missing_ok=True)
     plots.plot_filters(run / "filters.png", network)
     return PretrainResult(output, run, config, metrics, info, "continued" if saved else "")
@@ -208,7 +196,6 @@ def _pretrain(
 
 def _train(
     network: Network,
-    heads: AuxiliaryHeads | None,
     data: RowsDataModule,
     config: PretrainConfig,
     state: State | None,
@@ -225,8 +212,7 @@ def _train(
 
     def save(now: State) -> None:
         now["stages"] = done
-        auxiliary = weights_of(heads)
-        save_checkpoint(run / "last.ckpt", network, info=info, training=now, auxiliary=auxiliary)
+        save_checkpoint(run / "last.ckpt", network, info=info, training=now)
         log.update([*done, now["history"]])
 
     try:
@@ -242,9 +228,8 @@ def _train(
                 save=save,
                 save_seconds=save_seconds,
                 progress=progress,
-                heads=heads,
             )
-            load_best(part, state, heads)
+            load_best(part, state)
             if part is not network:
                 done = [*done, state["history"]]
                 state = None

@@ -52,28 +52,6 @@ def check_state(state: Mapping[str, Any]) -> None:
     check_type("training.random.cuda", random["cuda"], list)
 
 
-def check_heads(module: Any, state: Mapping[str, Any]) -> None:
-    """Check what a state holds for the auxiliary heads.
-
-    Args:
-        module: `ckai.models.training.lightning_module.PolicyValueModule` of the training that goes on.
-        state: see `check_state`.
-    """
-    found: Any = state.get("auxiliary")
-    if module.heads is None:
-        if found is not None:
-            raise ValueError("expected a training without auxiliary heads, found the state of one with some")
-        return
-    like: dict[str, Any] = {"sums": module.head_sums}
-    if module.averaged_heads is not None:
-        like["averaged"] = module.averaged_heads.state_dict()
-    if state["best_weights"] is not None:
-        like["best_weights"] = module.heads.state_dict()
-    check_like("training.auxiliary", found, like)
-    if "best_weights" not in found:
-        raise ValueError("expected best_weights in training.auxiliary, found none")
-
-
 class StateError(ValueError):
     """The saved state of a training does not fit the training that is to continue it."""
 

@@ -25,12 +25,11 @@ from pytorch_lightning.plugins.environments import LightningEnvironment  # type:
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.inference.devices import pick_device
 from ckai.models.inputs.prepared import PreparedBatches
-from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.precision import lightning_precision
-from ckai.models.training.resuming import check_heads, check_like, check_state
+from ckai.models.training.resuming import check_like, check_state
 
 State = dict[str, Any]
 
@@ -52,8 +51,7 @@ class TrainingProgress:
     rows_per_second: float
     """Since the last report, not counting held-out passes."""
     report: dict[str, float] = field(default_factory=dict)
-    """Means over the epoch so far: `train_policy_loss`, `train_value_loss`, `train_top1`, and those of
-    auxiliary heads, see `ckai.models.training.auxiliary.report`."""
+    """Means over the epoch so far: `train_policy_loss`, `train_value_loss`, `train_top1`."""
 
 
 def train(
@@ -66,7 +64,6 @@ def train(
     save_seconds: float = 60.0,
     progress: Callable[[TrainingProgress], None] | None = None,
     device: torch.device | None = None,
-    heads: AuxiliaryHeads | None = None,
 ) -> State:
     """Train a network in place, on the GPU if there is one.
 
@@ -78,22 +75,19 @@ def train(
         config: the settings. For the same weights again, seed PyTorch before the network is built.
         state: resume from this state, passed to `save` or returned by an earlier call.
         save: called with the state at the end of each epoch and every `save_seconds` between steps; save the
-            network's weights, and those of `heads`, with it.
+            network's weights with it.
         save_seconds: between two calls of `save` within an epoch.
         progress: called a few times a second.
         device: None: the GPU if there is one, else the CPU.
-        heads: auxiliary heads of `network`, see `ckai.models.training.auxiliary.heads_for`, for losses with a
-            weight; trained as the network is. None without such losses.
 
     Returns:
         The last state, plain data and tensors. Keys: `epoch`, `batch`, `step` (done so far), `optimizer`,
         `schedule`, `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch` (0-based),
-        `best_weights`, `finished`; with heads, `auxiliary`: their `averaged`, `best_weights` and `sums`.
+        `best_weights`, `finished`.
 
     Raises:
         TrainingError: the loss is not finite.
-        ValueError: `state` is not of this training, `heads` do not match the losses with a weight, or the
-            rows are of another game.
+        ValueError: `state` is not of this training, or the rows are of another game.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
 
     Examples:
@@ -114,7 +108,7 @@ def train(
     if network.CHANNELS_LAST:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     data.overfit(config.overfit)
-    module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch, heads=heads)
+    module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch)
     module.train()  # a loaded network is in evaluation mode, which Lightning keeps
     keeper = _Keeper(module, data, config, state, save, save_seconds, progress)
     with _quiet():
@@ -130,30 +124,22 @@ def train(
         finally:
             module.close()
     network.cpu()
-    if heads is not None:
-        heads.cpu()
     return keeper.last
 
 
-def load_average(network: Network, state: State, heads: AuxiliaryHeads | None = None) -> None:
-    """Load the moving average of a training (`TrainConfig.ema`) into a network and its heads, if any."""
+def load_average(network: Network, state: State) -> None:
+    """Load the moving average of a training (`TrainConfig.ema`) into a network, if it has one."""
     if state["averaged"] is not None:
-        network.load_state_dict(_average_in(state["averaged"]))
-        if heads is not None:
-            heads.load_state_dict(_average_in(state["auxiliary"]["averaged"]))
+        prefix = "module."
+        network.load_state_dict(
+            {k.removeprefix(prefix): v for k, v in state["averaged"].items() if k.startswith(prefix)}
+        )
 
 
-def _average_in(averaged: State) -> State:
-    prefix = "module."
-    return {k.removeprefix(prefix): v for k, v in averaged.items() if k.startswith(prefix)}
-
-
-def load_best(network: Network, state: State, heads: AuxiliaryHeads | None = None) -> None:
-    """Load the weights of the best epoch of a training into a network and its heads."""
+def load_best(network: Network, state: State) -> None:
+    """Load the weights of the best epoch of a training into a network."""
     if state["best_weights"] is not None:
         network.load_state_dict(state["best_weights"])
-        if heads is not None:
-            heads.load_state_dict(state["auxiliary"]["best_weights"])
 
 
 def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
@@ -219,7 +205,6 @@ class _Keeper(pl.Callback):
         self.history: list[dict[str, float]] = []
         self.best_epoch, self.best_loss = -1, math.inf
         self.best_weights: dict[str, torch.Tensor] | None = None
-        self.best_heads: dict[str, torch.Tensor] | None = None
         self.finished = False
         self.seconds = 0.0
         self.last: State = {}
@@ -236,8 +221,6 @@ class _Keeper(pl.Callback):
                 check_like("training.best_weights", self.best_weights, module.eval_network.state_dict())
             if module.averaged is not None:
                 check_like("training.averaged", state["averaged"], module.averaged.state_dict())
-            check_heads(module, state)
-            self.best_heads = state["auxiliary"]["best_weights"] if module.heads is not None else None
         data.resume_at(self.epoch, self.batch)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -246,10 +229,6 @@ class _Keeper(pl.Callback):
             self.module.sums.copy_(self._resumed["sums"])
             if self.module.averaged is not None:
                 self.module.averaged.load_state_dict(self._resumed["averaged"])
-            if self.module.heads is not None:
-                self.module.head_sums.copy_(self._resumed["auxiliary"]["sums"])
-            if self.module.averaged_heads is not None:
-                self.module.averaged_heads.load_state_dict(self._resumed["auxiliary"]["averaged"])
             torch.set_rng_state(self._resumed["random"]["torch"])
             on_gpus = self._resumed["random"]["cuda"]
             if torch.cuda.is_available() and len(on_gpus) == torch.cuda.device_count():
@@ -301,12 +280,8 @@ class _Keeper(pl.Callback):
         loss = row.get(f"heldout_policy_loss{masked}", -math.inf)
         if loss < self.best_loss or not self.data.measures:
             self.best_loss, self.best_epoch = loss, self.epoch
-            weights = self.module.eval_network.state_dict()
-            self.best_weights = _plain(weights)
-            if self.module.eval_heads is not None:
-                self.best_heads = _plain(self.module.eval_heads.state_dict())
+            self.best_weights = _plain(self.module.eval_network.state_dict())
         self.module.sums.zero_()
-        self.module.head_sums.zero_()
         self.epoch, self.batch = self.epoch + 1, 0
         stale = self.epoch - 1 - self.best_epoch
         stop = bool(self.config.patience and stale >= self.config.patience)
@@ -319,7 +294,7 @@ class _Keeper(pl.Callback):
         self.seconds += now - self._started
 
     def _save(self, trainer: pl.Trainer) -> None:
-        averaged, averaged_heads = self.module.averaged, self.module.averaged_heads
+        averaged = self.module.averaged
         self.last = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -339,12 +314,6 @@ class _Keeper(pl.Callback):
                 "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
             },
         }
-        if self.module.heads is not None:
-            self.last["auxiliary"] = {
-                "averaged": None if averaged_heads is None else _plain(averaged_heads.state_dict()),
-                "best_weights": self.best_heads,
-                "sums": self.module.head_sums.detach().cpu().clone(),
-            }
         if self.save:
             self.save(self.last)
         self._started = self._saved = time.monotonic()

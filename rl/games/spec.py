@@ -112,7 +112,6 @@ class GameSpec(ABC):
         plies: of an average game, for estimates.
         symmetries: of the board in the mover's view, the identity left out.
         bytes_per_square: of an encoded board, see `ckai.models.inputs.encodings.Encoding`.
-        turned_board: whether the other side sees the board turned: its square i is then square n - 1 - i.
         supports_tables: whether there are tablebases.
         supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
@@ -136,7 +135,6 @@ class GameSpec(ABC):
     plies: int
     symmetries: tuple[Symmetry, ...] = ()
     bytes_per_square: int = 1
-    turned_board: bool = False
     supports_tables: bool = False
     supports_experts: bool = False
     solver: ClassVar[type[Solver] | None] = None
@@ -202,7 +200,7 @@ class GameSpec(ABC):
     @cached_property
     def schema(self) -> pa.Schema:
         """The schema of its self-play rows."""
-        return selfplay_schema(self.name, self.board_bytes, self.legal_mask_bytes, self.board_size)
+        return selfplay_schema(self.name, self.board_bytes, self.legal_mask_bytes)
 
     # --- rules and positions ----------------------------------------------------------------------------
 
@@ -234,17 +232,6 @@ class GameSpec(ABC):
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return the `[N]` halfmove clocks of states `[N, STATE_WORDS]`: 0 in games without one."""
         return np.zeros(len(states), np.int16)
-
-    def owners(self, boards: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Return who has each square at the end of games; by default who has a piece there.
-
-        Args:
-            boards: `[N, points]`, the last boards: 1 a piece of the side to move, -1 of the other, 0 empty.
-
-        Returns:
-            `[N, points]`: 1 the side to move, -1 the other, 0 nobody.
-        """
-        return boards
 
     def table_results(self, states: NDArray[np.int64], tables: Tables) -> NDArray[np.int8]:
         """Return Black's results of states by tablebases, for a game with `supports_tables`.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME, Positions
 from ckai.datasets.settings import change_settings, parse_settings, read_settings, setting, settings
-from ckai.models.training.config import MOVES_LEFT_HELP, OWNERSHIP_HELP, LossConfig, TargetConfig
+from ckai.models.training.config import LossConfig, TargetConfig
 from ckai.rl.selfplay.config import GPU_IN_FLIGHT, PoolConfig, SelfPlayConfig, StartConfig, ramped
 
 
@@ -63,8 +63,6 @@ class LearnConfig:
         option=None,
         help="Weight of the value loss relative to the policy loss",
     )
-    moves_left_weight: float = setting(default=0.0, ge=0, help=MOVES_LEFT_HELP)
-    ownership_weight: float = setting(default=0.0, ge=0, help=OWNERSHIP_HELP)
     q_weight: float = setting(default=0.5, ge=0, le=1, help="Weight w in the value target (1 - w) z + w q")
     q_first: float | None = setting(
         default=None,
@@ -99,8 +97,6 @@ class LearnConfig:
         return LossConfig(
             value_weight=self.value_weight,
             mask_illegal=self.mask_illegal,
-            moves_left_weight=self.moves_left_weight,
-            ownership_weight=self.ownership_weight,
             target=TargetConfig(q_weight=self.q_weight_of(generation)),
         )
 

@@ -69,23 +69,10 @@ REANALYSIS_COLUMNS = {
 """More columns, in a run that reanalyzes rows; the changes are those of `ckai.rl.reanalysis.targets`."""
 
 
-HEAD_COLUMNS = {
-    name: ("learn", name)
-    for side in ("train", "heldout")
-    for name in (
-        f"{side}_moves_left_loss",
-        f"{side}_moves_left_error",
-        f"{side}_ownership_loss",
-        f"{side}_ownership_accuracy",
-    )
-}
-"""More columns, in a run that trains auxiliary heads, see `ckai.models.training.auxiliary.report`."""
-
-
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:
     """Return a generation as a row of the CSV; missing measurements are None."""
     row = {}
-    for column, keys in (COLUMNS | HEAD_COLUMNS | WORKER_COLUMNS | REANALYSIS_COLUMNS).items():
+    for column, keys in (COLUMNS | WORKER_COLUMNS | REANALYSIS_COLUMNS).items():
         value: Any = measured
         for part in keys:
             value = value.get(part) if isinstance(value, dict) else None
@@ -104,8 +91,7 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
         flatten(measured | {"elo": round(elo, 1)})
         for measured, elo in zip(history, elo_curve(history), strict=True)
     ]
-    heads = {name: keys for name, keys in HEAD_COLUMNS.items() if any(row[name] is not None for row in rows)}
-    columns = COLUMNS | heads
+    columns = dict(COLUMNS)
     for more in (WORKER_COLUMNS, REANALYSIS_COLUMNS):
         if any(row[next(iter(more))] is not None for row in rows):
             columns |= more

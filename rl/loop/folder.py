@@ -10,7 +10,6 @@ from ckai.datasets.files import LockedError, is_locked, locked, remove_temporari
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
-from ckai.models.training.auxiliary import check_trunk
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
@@ -70,25 +69,23 @@ class RunFolder:
             RunError: the folder holds other files, another process creates a run there, expert positions are
                 missing, or the network is for another game.
             CheckpointError: the checkpoint cannot be read.
-            ValueError: auxiliary heads for a network that cannot have them.
         """
         _check_new(folder)  # first, so that a folder of something else gets no files
         if config.start.expert_share and not experts:
             raise RunError(
                 f"{folder}: expected positions for {config.start.expert_share:.0%} of the games, found none"
             )
-        metrics, info, auxiliary = {}, {"init": "none"}, {}
+        metrics, info = {}, {"init": "none"}
         if isinstance(init, Path):
             checkpoint = load_checkpoint(init)
             network, metrics = checkpoint.network(), checkpoint.metrics
-            info, auxiliary = {**checkpoint.info, "init": str(init)}, checkpoint.auxiliary
+            info = {**checkpoint.info, "init": str(init)}
         else:
             network = init
         if config.game != network.encode.GAME:
             raise RunError(
                 f"{folder}: expected a network for {config.game}, found one for {network.encode.GAME}"
             )
-        check_trunk(network, config.learn.loss_of(1))
         first = folder / "gen_0000"
         try:
             first.mkdir(parents=True, exist_ok=True)
@@ -101,7 +98,7 @@ class RunFolder:
             _check_new(folder)
             for name in (CONFIG, TARGET):
                 remove_temporaries(folder, of=name)
-            save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info, auxiliary=auxiliary)
+            save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
             if experts:
                 write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
             if generations:

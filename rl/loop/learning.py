@@ -10,7 +10,6 @@ from ckai.datasets.machine import available_memory
 from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.evaluation.data_splits import data_entries
-from ckai.models.training.auxiliary import head_weights, heads_for, weights_of
 from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.resuming import StateError, check_state
 from ckai.models.training.trainer import load_average, train
@@ -74,7 +73,7 @@ def learn(
     Does nothing if `candidate` exists and is intact; a damaged one is renamed to `.damaged`.
 
     Args:
-        old: checkpoint to start from; auxiliary heads that it does not have begin with new weights.
+        old: checkpoint to start from.
         window: row files.
         weights: passes per epoch over each file, see `Window`.
         candidate: checkpoint to write; `training.ckpt` next to it holds the state during training.
@@ -137,7 +136,6 @@ def learn(
             surprise=settings.policy_kl_share,
             game=game,
             symmetries=Symmetries(get_game(game).symmetries) if settings.symmetries else None,
-            endings=bool(head_weights(config.loss)),
             transform=transform,
             **memory,
         )
@@ -147,20 +145,11 @@ def learn(
         data = rows(0.0)
     before = load_checkpoint(old)
     network, state = before.network(), None
-    heads = heads_for(network, config.loss, seed=seed, saved=before.auxiliary)
     if saved.exists():
         try:
             checkpoint = load_checkpoint(saved)
             check_state(checkpoint.training or {})
-            found, wanted = {name.partition(".")[0] for name in checkpoint.auxiliary}, list(heads or ())
-            if found != set(wanted):
-                raise ValueError(
-                    f"expected a training of the auxiliary heads {', '.join(wanted) or 'none'}, found "
-                    f"{', '.join(sorted(found)) or 'none'}"
-                )
-            resumed = checkpoint.network()
-            heads = heads_for(resumed, config.loss, seed=seed, saved=checkpoint.auxiliary)
-            network, state = resumed, checkpoint.training
+            network, state = checkpoint.network(), checkpoint.training
         except ValueError as error:
             set_aside(saved, error)
     split = {"seed": split_seed, "heldout": data.heldout}
@@ -173,16 +162,13 @@ def learn(
             data,
             config,
             state=state,
-            save=lambda now: save_checkpoint(
-                saved, network, info=info, training=now, auxiliary=weights_of(heads)
-            ),
+            save=lambda now: save_checkpoint(saved, network, info=info, training=now),
             save_seconds=10.0,
             progress=lambda p: on_event(
                 RunEvent(
                     generation, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report)
                 )
             ),
-            heads=heads,
         )
 
     try:
@@ -190,11 +176,10 @@ def learn(
     except StateError as error:  # as of a version that trained otherwise
         set_aside(saved, error)
         network = before.network()
-        heads = heads_for(network, config.loss, seed=seed, saved=before.auxiliary)
         final = trained(None)
-    load_average(network, final, heads)
+    load_average(network, final)
     last = {k: float(v) for k, v in final["history"][-1].items()}
     measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}
-    save_checkpoint(candidate, network, metrics=measured, info=info, auxiliary=weights_of(heads))
+    save_checkpoint(candidate, network, metrics=measured, info=info)
     saved.unlink(missing_ok=True)
     return measured

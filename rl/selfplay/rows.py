@@ -166,45 +166,6 @@ def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
             legal[i, actions[n] >> 3] |= np.uint8(1) << (actions[n] & 7)
 
 
-def _auxiliary_targets(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
-    """Return the targets of auxiliary heads: columns of rows that say how their game ended.
-
-    A game ends by the rules, or where the tablebases know its result. The end of a game that a side
-    resigned, or that was stopped, is not known.
-
-    Args:
-        games: one or more games of the same `GameSpec`.
-
-    Returns:
-        `plies_left` `[N]` int16, plies to the end, the row's own included, 0 where unknown; and `ownership`
-        `[N, board_size]` int8: 1 the side to move of the row, -1 the other, 0 nobody or unknown.
-    """
-    spec, lengths = games[0].spec, [len(game.rows) for game in games]
-    last = np.stack([game.rows[-1] for game in games])
-    boards, passed = np.empty((len(games), spec.position_bytes), np.int8), np.empty(len(games), np.bool_)
-    _play_last(spec.rules, np.ascontiguousarray(last["state"]), last["action"].copy(), boards, passed)
-    owners = spec.owners(np.sign(boards[:, : spec.board_size]))
-    turned = owners[:, ::-1] if spec.turned_board else owners
-    sides = last["side"] ^ passed  # to move at the end
-    plies_left = np.zeros(sum(lengths), np.int16)
-    ownership = np.zeros((sum(lengths), spec.board_size), np.int8)
-    for n, (game, end) in enumerate(zip(games, np.cumsum(lengths).tolist(), strict=True)):
-        if game.result != UNDECIDED and not game.resigned:
-            mine = game.rows["side"] == sides[n]
-            plies_left[end - lengths[n] : end] = game.plies - game.rows["ply"]
-            ownership[end - lengths[n] : end] = np.where(mine[:, None], owners[n], -turned[n])
-    return {"plies_left": plies_left, "ownership": ownership}
-
-
-@quick_kernel
-def _play_last(game, states, actions, boards, passed):  # type: ignore[no-untyped-def]
-    """Encode states after the last actions of games to `boards`, and whether the turn `passed` by them."""
-    for i in range(len(states)):
-        state = contract.load_state(game, states[i])  # type: ignore[no-untyped-call]
-        state, passed[i] = contract.play(game, state, np.int64(actions[i]))  # type: ignore[no-untyped-call]
-        contract.encode(game, state, boards[i])  # type: ignore[no-untyped-call]
-
-
 def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     """Convert games to rows of the self-play schema, sorted by (game, ply, hop).
 
@@ -253,7 +214,6 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         label=np.ascontiguousarray(rows["action"]),
         z=np.where(unknown, result, z),
         unknown=UNDECIDED,
-        **_auxiliary_targets(games),
     )
     columns |= {
         "q": pa.array(np.ascontiguousarray(rows["q"])),

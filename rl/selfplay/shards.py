@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ckai.datasets.files import first_line, whole_file, write_whole
@@ -30,16 +29,7 @@ _GAMES_KEY, _DIGEST, _SPENT = b"ckai.games", "digest", "spent.json"
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file with checksums; it is replaced as a whole.
-
-    In rows, an `ownership` that is null, as where a shard of an earlier version has none, becomes zeros:
-    pyarrow before 26 writes null lists of a fixed size but does not read them.
-    """
-    at = table.schema.get_field_index("ownership")
-    if at >= 0 and table[at].null_count:
-        field = table.schema.field(at)
-        nobody = pa.scalar([0] * field.type.list_size, field.type)
-        table = table.set_column(at, field, pc.fill_null(table[at], nobody))
+    """Write a Parquet file with checksums; it is replaced as a whole."""
     with whole_file(path) as file:
         pq.write_table(table, file, compression="zstd", row_group_size=65536, write_page_checksum=True)
 

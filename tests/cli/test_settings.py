@@ -181,7 +181,7 @@ def test_a_config_of_a_run_of_before_is_read_whole():
         for part, values in OLD_RUN.items()
     }
     added = {"late": 0.0, "max_age": 2}  # since then; their defaults keep such a run as it was
-    learn = {"symmetries": False, "moves_left_weight": 0.0, "ownership_weight": 0.0}
+    learn = {"symmetries": False}
     learn |= {"reanalyze": 0.0, "reanalyze_sims": 0}
     parts = {"learn": learn, "selfplay": ADDED}
     renamed |= {part: {**renamed[part], **values} for part, values in parts.items()}
@@ -212,6 +212,5 @@ def test_a_config_of_a_pretraining_of_before_is_read():
         },
     }  # fmt: skip
     config = read_settings(PretrainConfig, old)
-    old["train"]["loss"] |= {"moves_left_weight": 0.0, "ownership_weight": 0.0}  # since then
     assert asdict(config) == {**old, "weights": (2.0, 0.5), "init": ""}
     assert change_settings(config, {}) == config

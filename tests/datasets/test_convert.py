@@ -128,7 +128,6 @@ def test_a_number_before_the_result_costs_nothing(tmp_path, end):
     tally, rows, refused = convert(f"1 11-15 22-18 {end}", tmp_path)
     assert (tally.games_kept, tally.games_truncated, refused) == (1, 0, [])
     assert rows["z"].to_pylist() == [1, -1]
-    assert rows["plies_left"].to_pylist() == [2, 1]
 
 
 def test_headers_say_what_the_tags_say(tmp_path):

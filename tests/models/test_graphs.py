@@ -9,8 +9,7 @@ from tiny_networks import tiny
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.registry import names
-from ckai.models.training.auxiliary import heads_for
-from ckai.models.training.config import LossConfig, TrainConfig
+from ckai.models.training.config import TrainConfig
 from ckai.models.training.graphs import GraphedPasses
 from ckai.models.training.trainer import train
 
@@ -22,12 +21,11 @@ def rows(tmp_path):
     return write(tmp_path / "rows.parquet", random_games(4))
 
 
-def trained(name, encoding, rows, loss=None, **settings):
+def trained(name, encoding, rows):
     network = tiny(name, encoding)
-    data = RowsDataModule([rows], batch_size=64, heldout=0.0, endings=True)
-    loss = loss or LossConfig()
-    config = TrainConfig(epochs=2, precision="32", ema=0.9, loss=loss, **settings)
-    state = train(network, data, config, device=CPU, heads=heads_for(network, loss, seed=0))
+    data = RowsDataModule([rows], batch_size=64, heldout=0.0)
+    config = TrainConfig(epochs=2, precision="32", ema=0.9)
+    state = train(network, data, config, device=CPU)
     return network.state_dict(), [epoch["train_policy_loss"] for epoch in state["history"]], data
 
 
@@ -52,16 +50,6 @@ def test_graphs_train_the_same_network(name, rows, request):
     assert data.epoch_rows % 64
     assert len(cuda.captured) == 4
     assert cuda.modes == {"thread_local"}
-
-
-def test_auxiliary_heads_are_in_them(rows, request):
-    loss = LossConfig(moves_left_weight=0.1, ownership_weight=0.5)
-    wanted, losses, _ = trained("resnet", "planes", rows, loss)
-    request.getfixturevalue("graphs")
-    found, again, _ = trained("resnet", "planes", rows, loss)
-    np.testing.assert_allclose(again, losses, rtol=1e-5)
-    for key, value in wanted.items():
-        torch.testing.assert_close(found[key], value, rtol=1e-4, atol=1e-6, msg=key)
 
 
 def test_without_a_graph_it_goes_on_and_says_so(rows, graphs, logged):

@@ -57,24 +57,8 @@ def with_search(rows, seed=0):
     return out
 
 
-def with_endings(rows):
-    """The same rows with the end of their games, of which the last row of each stands for the last board."""
-    last = {r["game"]: r for r in rows}
-    out = []
-    for r in rows:
-        end = last[r["game"]]
-        if r["z"] is None:
-            out.append(r | {"plies_left": None, "ownership": [0] * len(r["board"])})
-            continue
-        owners = np.sign(end["board"])
-        owners = owners if r["black"] == end["black"] else -owners[::-1]
-        out.append(r | {"plies_left": end["ply"] + 1 - r["ply"], "ownership": owners.tolist()})
-    return out
-
-
 def write(path, rows, group=100) -> Path:
     """Write rows as `ckai parse` or self-play would."""
     schema = SELFPLAY_SCHEMA if rows and "q" in rows[0] else EXPERT_SCHEMA
-    rows = [{"ownership": [0] * len(row["board"]), **row} for row in rows]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, row_group_size=group)
     return Path(path)

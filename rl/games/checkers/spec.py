@@ -46,7 +46,6 @@ class CheckersSpec(GameSpec):
     layout = DRAUGHTS
     move_example = "11-15"
     turnable = True
-    turned_board = True
     kings = True
     named_openings = OPENING_NAMES
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
 from ckai.rl.games.go.board import POINTS, SIZE
-from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, reached, read_move
+from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
 from ckai.rl.games.go.rules import PASS, PLIES_BIT, STATE_WORDS, Go
 from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.spec import Symmetry
@@ -110,15 +110,6 @@ class GoSpec(GridSpec):
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return half the plies of states, which tells networks how near the end is: `[N]`."""
         return (states[:, 4] >> PLIES_BIT + 1).astype(np.int16)
-
-    def owners(self, boards: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Return whose area each point is: stones, and empty points that reach stones of one side only.
-
-        See `GameSpec.owners`; the scoring is that of `ckai.rl.games.go.board.area`.
-        """
-        grid = boards.reshape(-1, SIZE, SIZE)
-        mine, other = (reached(grid == side, grid == 0) for side in (1, -1))
-        return ((mine & ~other).astype(np.int8) - (other & ~mine)).reshape(boards.shape)
 
     # --- for people ---------------------------------------------------------------------------------
 

@@ -256,7 +256,6 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
     assert encoding.legal_mask(sample).shape == (20, spec.num_actions)
     assert encoding.legal_mask(sample).any(1).all()
     assert spec.schema.field("board").type.list_size == spec.board_bytes
-    assert spec.schema.field("ownership").type.list_size == spec.board_size
     assert spec.board_size == encoding.SHAPE[0] * encoding.SHAPE[1]
     assert spec.schema.field("legal").type == pa.binary(spec.legal_mask_bytes)
     assert 8 * spec.legal_mask_bytes >= spec.num_actions
