@@ -1,50 +1,58 @@
-"""`ckai selfplay`: continue training by self-play."""
+"""`ckai selfplay`: train by self-play."""
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ckai.cli.shared.cluster import ray_option
-from ckai.cli.shared.existing_run import (
-    DEFAULT_EVALUATOR,
-    Wanted,
-    continue_command,
-)
-from ckai.cli.shared.networks import evaluator_option
-from ckai.cli.shared.new_run import (
-    IN_FLIGHT,
-    IN_FLIGHT_TEXT,
-    RAY_LATE,
-    expert_positions,
-    experts_option,
-    first_network_options,
-    new_run,
-    setting_option,
-)
-from ckai.cli.shared.output import count_text, json_option, report_compilation
+from ckai.cli.shared.networks import GAMES, evaluator_option
+from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation, stderr_console
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
+from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import all_settings, change_settings, parse_settings
 from ckai.rl.leases.config import WorkersConfig, WorkSettings
 from ckai.rl.loop.config import MAX_GENERATIONS, RunConfig
+from ckai.rl.selfplay.config import GPU_IN_FLIGHT, SelfPlayConfig
 
-THREADS = "selfplay.groups"
-"""Setting of the threads that play."""
+IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
+"""Settings of the games played at the same time, and of the threads that play."""
 GENERATIONS = 10
 """Default of `--generations` for a new run."""
+DEFAULT_INIT, NO_INIT = Path("pretrained.ckpt"), Path("none")
+"""Default of `--init`, and its value for random weights."""
+DEFAULT_EVALUATOR = "fastest"
 
 
 @click.command("selfplay", cls=SettingsCommand)
-@first_network_options
+@click.option(
+    "--init",
+    type=click.Path(path_type=Path),
+    help="Checkpoint to start a new run from, or `none` for random weights.  [default: pretrained.ckpt]",
+)
+@click.option(
+    "--game",
+    type=click.Choice(GAMES),
+    help=f"Game of a new run.  [default: the network's game; {DEFAULT_GAME_NAME} with --init none]",
+)
+@click.option("--model", help="Network architecture for --init none.  [default: cnn2x2]")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a setting of the new network; may be repeated.",
+)
 @click.option(
     "--run",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Run folder; an existing run is continued.  [default: the newest of runs/run-001, -002, ... if it "
-    "is unfinished and has the network and settings given here, else a new one]",
+    help="Folder of a run to continue, or of a new one.  [default: a new one, runs/run-001, -002, ...]",
 )
-@click.option("--fresh", is_flag=True, help="Start a new run even if one is unfinished.")
 @click.option(
     "--generations",
     type=click.IntRange(0, MAX_GENERATIONS),
@@ -55,13 +63,23 @@ GENERATIONS = 10
     RunConfig,
     {
         "overlap": "on with a GPU or --ray",
-        "late": f"0, with --ray {RAY_LATE}",
-        IN_FLIGHT: IN_FLIGHT_TEXT,
+        IN_FLIGHT: f"{SelfPlayConfig().in_flight}; with a GPU all of a generation, at most {GPU_IN_FLIGHT}",
     },
 )
 @settings_options(WorkSettings)
-@experts_option
-@setting_option
+@click.option(
+    "--experts",
+    type=click.Path(path_type=Path),
+    help="Rows to draw the start positions of --expert-share from, for a new run.",
+)
+@click.option(
+    "--setting",
+    "others",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change any setting by its name in the run's config.json, such as learn.batch_size=256; may be "
+    "repeated.",
+)
 @ray_option
 @click.option("--dry-run", is_flag=True, help="Estimate the cost of a generation and exit.")
 @click.option(
@@ -79,68 +97,72 @@ def command(
     ctx: click.Context,
     init: Path | None,
     game: str | None,
-    folder: Path | None,
-    fresh: bool,
-    generations: int | None,
-    evaluator: str,
     model: str | None,
     pairs: tuple[str, ...],
+    folder: Path | None,
+    generations: int | None,
     experts: Path | None,
     others: tuple[str, ...],
     ray: str | None,
     dry_run: bool,
     joined: Path | None,
+    evaluator: str,
     as_json: bool,
 ) -> None:
-    """Continue training by self-play.
+    """Train by self-play.
 
     Each generation plays games with the newest network, trains on the games of the last generations, and
     plays a gate match against the previous network. The value target is (1 - w) z + w q, with the game's
-    result z and the search's value q. After an interruption, the same command continues the run.
+    result z and the search's value q. `ckai selfplay --run FOLDER` continues a run, also after an
+    interruption; it keeps its settings.
     """
     given = given_settings(ctx) | parse_settings(RunConfig, others)
     if joined is not None:
-        check_join(ctx)
-        from ckai.cli.shared.joining import join_run
-
-        join_run(joined, evaluator, given.get(THREADS, 0), as_json)
+        _refuse_others(ctx, {"joined", "groups", "evaluator", "as_json"})
+        _join(joined, evaluator, given.get(THREADS, 0), as_json)
         return
     of_workers = {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
     work = change_settings(WorkSettings(), of_workers).workers
-    check_workers(ray, of_workers)
 
     from ckai.cli.shared.run_screen import continue_run
+    from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.leases.cluster import connect
     from ckai.rl.leases.folder import LeaseFolder
     from ckai.rl.leases.on_ray import RayWorkers
-    from ckai.rl.loop.folder import RunError
+    from ckai.rl.loop.folder import RunError, fresh_folder, unfinished_run
     from ckai.rl.loop.run import Run
 
-    if fresh and folder:
-        raise click.UsageError("expected --fresh or --run, found both; omit one of them")
     if ray is not None:
         connect(ray, work)
-    wanted = Wanted(init, game, model, pairs, experts, given)
-    folder = folder or default_folder(wanted, fresh)
-    if Run.exists(folder):
+    first = _first_words(init, game, model, pairs, experts)
+    if folder is not None and Run.exists(folder):
         run = Run.open(folder)
-        what = wanted.difference(run)
-        if what:
-            raise RunError(
-                f"{folder}: expected the settings of the run, found others ({what}); omit that option, or "
-                "give another --run"
-            )
-    else:
-        source, config = new_run(wanted, evaluator, ray, work)
-        positions = expert_positions(experts, config)
+        begun = load_checkpoint(run.path(0, "network.ckpt")).info.get("init")
+        if first not in ("", begun) or change_settings(run.config, given) != run.config:
+            raise RunError(f"{folder} is a run with its own settings; give --run OTHER to start a new one")
         if dry_run:
-            describe(config, source, evaluator, ray, work, as_json)
+            _describe(run.config, run.network, evaluator, ray, work, as_json)
             return
-        target = GENERATIONS if generations is None else generations
-        run = Run.create(folder, source, config, positions, generations=target)
-    if dry_run:
-        describe(run.config, run.network, evaluator, ray, work, as_json)
-        return
+    else:
+        source = _first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
+        on_gpu = work.gpus_per_worker > 0 if ray is not None else None
+        config = _new_config(source, game, given, evaluator, on_gpu)
+        if dry_run:
+            _describe(config, source, evaluator, ray, work, as_json)
+            return
+        if folder is None:
+            folder = fresh_folder()
+            if (other := unfinished_run()) is not None:
+                has = f"{other.generations} of {count_text(other.target, 'generation')}"
+                click.echo(f"beginning {folder}; --run {other.folder} continues the one with {has}", err=True)
+        run = Run.create(
+            folder,
+            source,
+            config,
+            _expert_positions(experts, config),
+            generations=GENERATIONS if generations is None else generations,
+            begun=first or f"--init {DEFAULT_INIT}",
+        )
     if generations is None:
         generations = run.target if run.generations < run.target else GENERATIONS
     try:
@@ -154,49 +176,126 @@ def command(
         )
         continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
-        click.echo(
-            f"continue with: {continue_command(run, generations, evaluator, ray, of_workers)}", err=True
-        )
+        words = ["ckai", "selfplay", "--run", str(run.folder)]
+        words += ["--generations", str(generations)] if generations != run.target else []
+        words += ["--evaluator", evaluator] if evaluator != DEFAULT_EVALUATOR else []
+        words += [] if ray is None else ["--ray", ray]
+        options = {setting.path: str(setting.option) for setting in all_settings(WorkSettings)}
+        for name, value in of_workers.items():
+            words += [options[name], str(value)]
+        click.echo(f"continue with: {shlex.join(words)}", err=True)
         raise
 
 
-def check_workers(ray: str | None, given: dict[str, Any]) -> None:
-    """Refuse settings of workers that would do nothing.
+def _refuse_others(ctx: click.Context, taken: set[str]) -> None:
+    """Raise a UsageError if other options than those named are given with --join."""
+    default = click.core.ParameterSource.DEFAULT
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        if name not in taken and ctx.get_parameter_source(name) is not default:
+            raise click.UsageError(
+                f"expected --join with --evaluator and --groups only, found {parameter.opts[0]} too; omit it"
+            )
+
+
+def _first_words(
+    init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...], experts: Path | None
+) -> str:
+    """Return the options that say what a new run begins with, as text; empty if none are given."""
+    named = (("--init", init), ("--game", game), ("--model", model), ("--experts", experts))
+    words = [word for option, value in named if value is not None for word in (option, str(value))]
+    return shlex.join(words + [word for pair in pairs for word in ("--set", pair)])
+
+
+def _first_network(
+    init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...], seed: int
+) -> Any:
+    """Return the checkpoint of `--init`, or a new network for `--init none`.
 
     Args:
-        ray: value of `--ray`.
-        given: settings of workers that were given.
+        init, game, model, pairs: values of the options.
+        seed: seed of new weights.
 
     Raises:
-        UsageError: there is such a setting.
+        RunError: the checkpoint does not exist, or `model` or `pairs` are given with one.
     """
-    options = {setting.path: str(setting.option) for setting in all_settings(WorkSettings)}
-    for name in given:
-        if ray is None and name != "workers.lease_timeout":
-            raise click.UsageError(
-                f"expected {options[name]} with --ray, found it without; add --ray or omit it"
-            )
-        if ray != "local" and name == "workers.store_mb":
-            raise click.UsageError(
-                f"expected {options[name]} with --ray local, found --ray {ray}, a cluster that has its own "
-                "object store; omit it"
-            )
+    import torch
+
+    from ckai.models.pretrained import network_path
+    from ckai.models.registry import build
+    from ckai.models.registry import parse_settings as parse_network_settings
+    from ckai.rl.games.registry import get_game
+    from ckai.rl.loop.folder import RunError
+
+    if init == NO_INIT:
+        torch.manual_seed(seed % 2**63)
+        name = model or "cnn2x2"
+        encoding = get_game(game).encoding if game else None
+        settings = {"encoding": encoding} if encoding else {}
+        return build(name, settings | parse_network_settings(name, list(pairs)))
+    if model or pairs:
+        raise RunError("expected --init none with --model or --set, as a checkpoint has its own architecture")
+    source = init or DEFAULT_INIT
+    if not network_path(source).exists():
+        hint = "" if init else "; run `ckai pretrain`, or give --init CHECKPOINT or --init none"
+        raise RunError(f"{source}: expected a checkpoint, found no such file{hint}")
+    return source
 
 
-def describe(
-    config: RunConfig, source: Any, evaluator: str, ray: str | None, work: WorkersConfig, as_json: bool
-) -> None:
-    """Print what a generation will take, see `print_dry_run`.
+def _new_config(
+    source: Any, game: str | None, given: dict[str, Any], evaluator: str, on_gpu: bool | None
+) -> RunConfig:
+    """Return the settings of a new run: those given, else defaults for the game and the machine.
 
     Args:
-        config: settings of the run.
-        source: checkpoint of the network, or the network.
+        source: checkpoint of the first network, or the network.
+        game: value of `--game`.
+        given: settings by path.
         evaluator: evaluator backend.
-        ray: value of `--ray`.
-        work: settings of workers.
-        as_json: print the result as JSON.
+        on_gpu: whether workers on Ray have GPUs; None: without Ray.
+
+    Raises:
+        RunError: the network is for another game.
+        ValueError: conflicting settings.
     """
-    from ckai.cli.shared.dry_run import print_dry_run
+    import torch
+
+    from ckai.models.checkpoint import load_checkpoint
+    from ckai.models.inference.backends import AUTO, FASTEST, backend_without_trial
+    from ckai.rl.loop.folder import RunError
+
+    network = load_checkpoint(source).network() if isinstance(source, Path) else source
+    if game not in (None, network.encode.GAME):
+        where = source if isinstance(source, Path) else "the new network"
+        raise RunError(f"{where}: expected a network for {game}, found one for {network.encode.GAME}")
+    defaults = RunConfig.defaults_for(network.encode.GAME)
+    config = replace(defaults, overlap=on_gpu is not None or torch.cuda.is_available())
+    config = change_settings(config, given)
+    if on_gpu is None:
+        backend = backend_without_trial(network) if evaluator in (AUTO, FASTEST) else evaluator
+        on_gpu = backend is not None and backend.startswith("cuda")
+    return config.for_gpu() if on_gpu and IN_FLIGHT not in given else config
+
+
+def _expert_positions(path: Path | None, config: RunConfig) -> list[Any]:
+    """Draw the expert positions of a new run; empty without `--experts`.
+
+    Raises:
+        RunError: `--experts` without `--expert-share`, or the other way round.
+    """
+    from ckai.rl.loop.folder import RunError
+    from ckai.rl.selfplay.starts import draw_expert_positions
+
+    if bool(config.start.expert_share) != (path is not None):
+        raise RunError("expected --experts ROWS and --expert-share together, found one of them")
+    return draw_expert_positions(path, seed=config.seed) if path is not None else []
+
+
+def _describe(
+    config: RunConfig, source: Any, evaluator: str, ray: str | None, work: WorkersConfig, as_json: bool
+) -> None:
+    """Print what a generation will take, see `print_dry_run`."""
+    from ckai.cli.shared.run_estimate import print_dry_run
     from ckai.rl.leases.on_ray import RayWorkers
 
     if ray is None:
@@ -208,55 +307,36 @@ def describe(
     print_dry_run(config, source, evaluator, places, threads, as_json)
 
 
-def check_join(ctx: click.Context) -> None:
-    """Refuse options that `--join` does not take.
+def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
+    """Play games for the run of another process until it has all its generations.
 
     Args:
-        ctx: context of the command.
-
-    Raises:
-        UsageError: there is such an option.
+        folder: folder of the run.
+        evaluator: evaluator backend.
+        threads: threads that play; 0: one per core.
+        as_json: print the result as JSON.
     """
-    taken, default = ("--join", "--groups", "--evaluator", "--json"), click.core.ParameterSource.DEFAULT
-    for parameter in ctx.command.params:
-        if parameter.opts[0] not in taken and ctx.get_parameter_source(str(parameter.name)) is not default:
-            raise click.UsageError(
-                f"expected --join with --evaluator and --groups only, found {parameter.opts[0]} too; omit it"
-            )
-
-
-def default_folder(wanted: Wanted, fresh: bool) -> Path:
-    """Return the folder of the newest run if that is the one wanted and unfinished, else of a new run.
-
-    Args:
-        wanted: what the command says of the run.
-        fresh: whether to begin a new run in any case.
-    """
-    from ckai.models.registry import ModelError
-    from ckai.rl.loop.folder import RunError, fresh_folder, newest_folder
+    from ckai.rl.loop.joining import join
     from ckai.rl.loop.run import Run
 
-    folder, newest = fresh_folder(), newest_folder()
-    if newest is None:
-        return folder
-    try:
-        run = Run.open(newest)
-    except RunError:  # from another version
-        return folder
-    if run.generations >= run.target:
-        return folder
-    has = f"{run.generations} of {count_text(run.target, 'generation')}"
-    try:
-        what = "" if fresh else wanted.without_run().difference(run)
-    except ModelError as error:  # --set of another network than that of the run
-        what = str(error)
-    if not fresh and not what:
-        click.echo(f"continuing {newest}, which has {has}; --fresh begins a new run", err=True)
-        return newest
-    reason = f" ({what})" if what else ""
-    click.echo(
-        f"beginning {folder}; {newest} has {has}{reason}; continue that with: "
-        f"{continue_command(run, run.target)}",
-        err=True,
-    )
-    return folder
+    ensure_tables(Run.open(folder).config.selfplay.tables)
+    report_compilation()
+    console = stderr_console()
+    with console.status(f"{folder}: waiting for games to play") as status:
+
+        def show(heartbeat: Any) -> None:
+            if heartbeat.evaluator:
+                games = count_text(heartbeat.games, "game")
+                status.update(f"{folder}: {games}, {heartbeat.evaluations_per_second:,.0f} eval/s")
+
+        heartbeat = join(
+            folder,
+            backend=evaluator,
+            threads=threads or available_cores(),
+            on_report=lambda line: console.print(line, markup=False),
+            on_heartbeat=show,
+        )
+    if as_json:
+        print_json({"run": str(folder), "games": heartbeat.games, "evaluator": heartbeat.evaluator})
+    else:
+        click.echo(f"{folder}: played {count_text(heartbeat.games, 'game')}; the run has all its generations")

@@ -55,6 +55,7 @@ class RunFolder:
         experts: Sequence[Position] = (),
         *,
         generations: int = 0,
+        begun: str = "",
     ) -> Self:
         """Create a run from a checkpoint or a new network.
 
@@ -64,6 +65,7 @@ class RunFolder:
             config: the settings.
             experts: positions of expert games to start games from, for `config.start.expert_share`.
             generations: number of generations that it is asked for, see `target`; 0: not known yet.
+            begun: what it began with, as the info of its first network keeps it; empty: the name of `init`.
 
         Raises:
             RunError: the folder holds other files, another process creates a run there, expert positions are
@@ -75,11 +77,11 @@ class RunFolder:
             raise RunError(
                 f"{folder}: expected positions for {config.start.expert_share:.0%} of the games, found none"
             )
-        metrics, info = {}, {"init": "none"}
+        metrics, info = {}, {"init": begun or "none"}
         if isinstance(init, Path):
             checkpoint = load_checkpoint(init)
             network, metrics = checkpoint.network(), checkpoint.metrics
-            info = {**checkpoint.info, "init": str(init)}
+            info = {**checkpoint.info, "init": begun or str(init)}
         else:
             network = init
         if config.game != network.encode.GAME:
@@ -290,10 +292,14 @@ def read_measured(path: Path) -> dict[str, Any]:
     return measured
 
 
-def newest_folder(runs: Path = Path("runs")) -> Path | None:
-    """Return the last of the runs `runs/run-001`, `runs/run-002`, ..., or None if there is none."""
+def unfinished_run(runs: Path = Path("runs")) -> RunFolder | None:
+    """Return the last of the runs `runs/run-001`, `runs/run-002`, ..., if it is unfinished."""
     folders = [runs / f"run-{number:03d}" for number in sorted(_numbers(runs), reverse=True)]
-    return next(filter(RunFolder.exists, folders), None)
+    newest = next(filter(RunFolder.exists, folders), None)
+    with suppress(RunError):  # of another version
+        if newest is not None and (run := RunFolder.open(newest)).status == "unfinished":
+            return run
+    return None
 
 
 def fresh_folder(runs: Path = Path("runs")) -> Path:

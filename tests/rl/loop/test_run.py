@@ -21,9 +21,8 @@ from whole_run import check_whole
 
 from ckai.datasets.files import temporary_path
 from ckai.models.checkpoint import CheckpointError
-from ckai.models.registry import build
 from ckai.rl.loop.config import MAX_GAMES, MAX_GENERATIONS, GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.folder import RunError, fresh_folder, newest_folder
+from ckai.rl.loop.folder import RunError, fresh_folder, unfinished_run
 from ckai.rl.loop.report import best_generation
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
@@ -307,11 +306,13 @@ def test_the_status_of_a_run(tmp_path, network):
 
 
 def test_the_newest_of_the_numbered_runs(tmp_path, network):
-    assert newest_folder(tmp_path) is None
+    assert unfinished_run(tmp_path) is None
     for name in ("run-001", "run-010", "run-9", "run-old", "other"):
-        Run.create(tmp_path / name, network, TINY)
+        Run.create(tmp_path / name, network, TINY, generations=1)
     (tmp_path / "run-011").mkdir()
-    assert newest_folder(tmp_path) == tmp_path / "run-010"
+    assert unfinished_run(tmp_path).folder == tmp_path / "run-010"
+    Run.open(tmp_path / "run-010").set_target(0)
+    assert unfinished_run(tmp_path) is None
 
 
 def test_a_generation_that_is_missing_among_others_is_named(tmp_path, network):
@@ -388,18 +389,6 @@ def test_more_generations_than_row_files_can_number_are_refused(tmp_path, networ
     assert np.iinfo(np.int32).max // MAX_GAMES >= MAX_GENERATIONS + 1
     with pytest.raises(RunError, match="expected at most 2,146 generations, found 2,147; begin a new run"):
         Run.create(tmp_path / "run", network, TINY).go(2147, ignore_event)
-
-
-def test_settings_of_another_network_begin_a_new_run(tmp_path, ckai, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    new = ("selfplay", "--init", "none", "--dry-run")
-    Run.create(Path("runs/run-001"), build("mlp", {"hidden": 8}), TINY, generations=1)
-    status, _, err = ckai(*new, "--set", "channels=2")
-    assert status == 0, err
-    assert (
-        "beginning runs/run-002; runs/run-001 has 0 of 1 generation (expected one of the settings of mlp "
-        "(encoding, " in err
-    )
 
 
 def test_a_log_of_tensorboard_that_cannot_be_removed_ends_no_run(tmp_path, network, monkeypatch):
