@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation
+from ckai.cli.shared.output import count_text, force_option, json_option, print_json, report_compilation
 
 if TYPE_CHECKING:
     from ckai.datasets.convert import Tally
@@ -23,22 +23,26 @@ if TYPE_CHECKING:
 )
 @click.option("--strict", is_flag=True, help="Stop at the first game with an error or file without games.")
 @click.option("--dedupe", is_flag=True, help="Drop games with the moves of an earlier one.")
+@force_option
 @json_option
-def command(files: tuple[Path, ...], output: Path | None, strict: bool, dedupe: bool, as_json: bool) -> None:
+def command(
+    files: tuple[Path, ...], output: Path | None, strict: bool, dedupe: bool, force: bool, as_json: bool
+) -> None:
     """Convert the games of PDN files to rows for training.
 
     FILE may be compressed (.gz, .bz2, or .zip with .pdn files in it); - reads standard input. A game with an
     error keeps the legal moves before it. Incomplete games are listed, with line and reason, in
-    <name>.refused.jsonl next to the rows. An existing output is replaced only if it holds rows of the same
-    files.
+    <name>.refused.jsonl next to the rows.
     """
     from ckai.datasets.convert import parse_files
+    from ckai.datasets.files import refuse_to_replace
     from ckai.datasets.warmup import compile_conversion
     from ckai.game.compiling import count_compiled
     from ckai.pdn.sources import source_stem
 
     report_compilation()
     output = output or Path("data") / f"{source_stem(files[0])}.parquet"
+    refuse_to_replace(output, force)
     compile_conversion()
     begun = time.perf_counter()
     with _Bar() as bar, count_compiled() as compiled:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import count_text, json_option, print_json
+from ckai.cli.shared.output import count_text, force_option, json_option, print_json
 from ckai.cli.shared.tables import build_with_progress, open_tables
 
 _folder = click.option(
@@ -30,9 +30,9 @@ def command() -> None:
 )
 @_folder
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: one per core]")
-@click.option("--fresh", is_flag=True, help="Rebuild them from scratch, discarding an unfinished build too.")
+@click.option("--force", is_flag=True, help="Build them again from scratch, and replace the file.")
 @json_option
-def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as_json: bool) -> None:
+def build(pieces: int, folder: Path | None, threads: int | None, force: bool, as_json: bool) -> None:
     """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies.
 
     An interrupted build continues where it stopped.
@@ -43,14 +43,14 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
 
     path = table_path(pieces, folder or cache_folder())
     header: dict[str, Any] | None = None
-    if path.exists() and not fresh:
+    if path.exists() and not force:
         header = read_header(path)[0]
     built = header is None
     if header is None:
-        header = build_with_progress(pieces, path, threads, fresh)
+        header = build_with_progress(pieces, path, threads, force)
     if header["pieces"] != pieces:
         raise TableError(
-            f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --fresh"
+            f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --force"
         )
     if as_json:
         print_json(
@@ -92,28 +92,28 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
     show_default=True,
     help="File to write.",
 )
+@force_option
 @json_option
-def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) -> None:
+def rows(pieces: int, positions: int, seed: int, output: Path, force: bool, as_json: bool) -> None:
     """Sample endgame positions as training rows, with a best move and the exact result.
 
     Train on them together with games: `ckai pretrain --data games.parquet --data endgames.parquet
-    --data-weight 1 --data-weight 0.5`. One position in ten is reserved for `ckai evaluate --tables`. An
-    existing output is replaced only if it holds such rows.
+    --data-weight 1 --data-weight 0.5`. One position in ten is reserved for `ckai evaluate --tables`.
     """
-    from ckai.datasets.outputs import check_output
-    from ckai.datasets.schema import COPIES_KEY, ENDGAMES_KEY
+    from ckai.datasets.files import refuse_to_replace
+    from ckai.datasets.schema import COPIES_KEY, ENDGAMES_KEY, check_rows_path
     from ckai.datasets.tables.rows import endgame_rows
-    from ckai.datasets.writer import TableWriter
+    from ckai.datasets.writer import table_writer
 
-    check_output(output, None)
+    check_rows_path(output)
+    refuse_to_replace(output, force)
     tables = open_tables(str(pieces))
     assert tables is not None
     table = endgame_rows(tables, positions, seed=seed)
-    with TableWriter(output) as writer:
+    with table_writer(output) as writer:
         writer.write(table)
         metadata = table.schema.metadata
         writer.add_metadata({key: metadata[key] for key in (ENDGAMES_KEY, COPIES_KEY) if key in metadata})
-        writer.commit()
     if as_json:
         print_json({"output": str(output), "rows": table.num_rows, "pieces": pieces})
     else:

@@ -1,10 +1,8 @@
 """Convert PDN files to rows: `ckai parse` as a function."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -14,22 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError, first_line, held, remove_temporaries, temporary_path
-from ckai.datasets.outputs import (
-    LIST_KEYS,
-    absolute_sources,
-    check_no_folder,
-    check_output,
-    failed_path,
-    refused_path,
-)
-from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, HEADERS_SCHEMA, SOURCES_KEY, headers_path
-from ckai.datasets.writer import TableWriter, from_numpy, from_strings, row_arrays
+from ckai.datasets.files import write_whole
+from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, HEADERS_SCHEMA, check_rows_path, headers_path
+from ckai.datasets.writer import TableWriter, from_numpy, from_strings, row_arrays, table_writer
 from ckai.pdn import PdnError
 from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
 from ckai.pdn.reader import build_game
 from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TEXT, WHITE
-from ckai.pdn.sources import STDIN, ReadError, open_sources, source_name, source_size
+from ckai.pdn.sources import STDIN, open_sources, source_name, source_size
 from ckai.pdn.stream import Chunk, first_positions, read_chunks
 
 ROWS_AT_ONCE = 1 << 17
@@ -42,7 +32,7 @@ class Tally:
     output: Path
     """The rows."""
     refused: Path
-    """The list of incomplete games and dropped duplicates, one JSON object a line, `outputs.LIST_KEYS`."""
+    """The list of incomplete games and dropped duplicates, one JSON object a line."""
     games_read: int = 0
     games_kept: int = 0
     """Games kept complete."""
@@ -93,10 +83,9 @@ def parse_files(
     Args:
         paths: one or several PDN files: plain, gzip, bzip2, zip (the `.pdn` files in it), or "-" for standard
             input.
-        output: the Parquet file of rows to write, a name that ends in `.parquet`. The headers
-            (`<name>.headers.parquet`) and the list of incomplete games (`<name>.refused.jsonl`) are written
-            beside it. If no game can be used and the output exists, all three stay, and the list of the new
-            games is `<name>.failed.jsonl`.
+        output: the Parquet file of rows to write, a name that ends in `.parquet`; an existing one is
+            replaced. The headers (`<name>.headers.parquet`) and the list of incomplete games
+            (`<name>.refused.jsonl`) are written beside it. If no game can be used, only the list is.
         strict: stop at the first game with an error, and at the first file without games.
         dedupe: drop duplicates of earlier games. They count as rejected and are listed with the others.
         progress: called after each chunk of text with the stored bytes read, the bytes in all (0 if unknown),
@@ -107,11 +96,10 @@ def parse_files(
 
     Raises:
         PdnError: no games in any file (strict: in one), no usable game (the list says why), a game with an
-            error (strict), a damaged archive, or an output that would overwrite one of `paths`.
-        DatasetError: an output that is a folder, with another suffix than `.parquet`, or that exists and
-            holds anything but rows of `paths`; a file of another kind under the name of one beside it.
+            error (strict), or a damaged archive.
+        DatasetError: an output with another suffix than `.parquet`, or a name for headers.
         ReadError: a file that cannot be read, an OSError.
-        WriteError: output that cannot be written, an OSError.
+        WriteError: output that cannot be written, or is a folder, an OSError.
 
     Examples:
         >>> tally = parse_files("games.pdn", "again.parquet")
@@ -120,97 +108,52 @@ def parse_files(
     """
     sources = [paths] if isinstance(paths, str | Path) else list(paths)
     output = Path(output)
-    check_no_folder(output)
-    outputs = (output, headers_path(output), refused_path(output), failed_path(output))
     sizes = [source_size(path) for path in sources]
-    for path in sources:
-        for written in outputs:
-            if str(path) != STDIN and written.exists() and written.samefile(path):
-                raise PdnError(
-                    "expected another file to write to, found the one to read: choose another output",
-                    source_name(path),
-                )
-    check_output(output, [source_name(path) for path in sources])
-    tally = Tally(output, refused_path(output))
-    try:
-        _write_files(sources, sizes, tally, strict, dedupe, progress)
-    except ReadError:
-        raise
-    except OSError as error:
-        # pyarrow writes more than the reason of the system into `strerror`.
-        reason = os.strerror(error.errno) if error.errno else first_line(error)
-        raise WriteError(error.errno, reason, str(error.filename or output)) from error
+    check_rows_path(output)
+    tally = Tally(output, output.with_name(f"{output.stem}.refused.jsonl"))
+    with table_writer(output) as rows, table_writer(headers_path(output), HEADERS_SCHEMA) as headers:
+        converter = _Converter(tally, rows, headers, strict=strict, dedupe=dedupe)
+        refused, first_error = _convert(converter, sources, sizes, progress)
+        write_whole(tally.refused, "".join(refused))
+        if not tally.rows:
+            raise _nothing_usable(first_error, tally, source_name(sources[0]))
+        if converter.copies:
+            rows.add_metadata({COPIES_KEY: json.dumps(converter.copies).encode()})
     return tally
 
 
-def _write_files(
+def _convert(
+    converter: "_Converter",
     sources: Sequence[str | Path],
     sizes: Sequence[int],
-    tally: Tally,
-    strict: bool,
-    dedupe: bool,
     progress: ProgressCallback | None,
-) -> None:
-    output = tally.output
-    names: list[str] = []  # of the files with games that are kept
+) -> tuple[list[str], PdnError | None]:
+    """Convert all files; return the lines of the list of incomplete games, and the error of the first."""
+    tally = converter.tally
+    lines: list[str] = []
+    first_error: PdnError | None = None
     total = 0 if STDIN in map(str, sources) else sum(sizes)
     done = 0
-    first_error: PdnError | None = None
-    temporary = temporary_path(tally.refused)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    remove_temporaries(output.parent, of=tally.refused.name)
-    try:
-        with (
-            held(temporary),
-            TableWriter(output, EXPERT_SCHEMA) as rows,
-            TableWriter(headers_path(output), HEADERS_SCHEMA) as headers,
-            temporary.open("w", encoding="utf-8") as refused,
-        ):
-            converter = _Converter(tally, rows, headers, strict=strict, dedupe=dedupe)
-            for path, size in zip(sources, sizes, strict=True):
-                kept = tally.games_read - tally.games_rejected
-                for source in open_sources(path):
-                    before = tally.games_read
-                    length = 0
-                    for chunk in read_chunks(source.file):
-                        for error, rejected in converter.convert(chunk, before, source.name):
-                            first_error = first_error or error
-                            tally.reasons[_category(error)] += 1
-                            refused.write(_json_line(error, rejected) + "\n")
-                        length = chunk.offset + len(chunk.data)
-                        if progress:
-                            progress(done + (source.raw.tell() if source.raw else 0), total, tally)
-                    if tally.games_read == before:
-                        tally.without_games.append(_no_games(source.name, length))
-                        if strict:
-                            raise tally.without_games[-1]
-                done += size
-                if tally.games_read - tally.games_rejected > kept:
-                    names += absolute_sources([source_name(path)])
-            if not tally.games_read:
-                raise tally.without_games[0]
-            refused.flush()
-            os.fsync(refused.fileno())
-            unusable = not tally.rows
-            if not unusable:
-                if converter.copies:
-                    rows.add_metadata({COPIES_KEY: json.dumps(converter.copies).encode()})
-                headers.add_metadata({SOURCES_KEY: json.dumps(names).encode()})
-                rows.finish()
-                headers.finish()
-                # Remove the old rows first and add the new ones last: a kill never leaves a mixed set.
-                output.unlink(missing_ok=True)
-            elif output.exists():
-                tally.refused = failed_path(output)  # the list beside the old rows is theirs
-            temporary.replace(tally.refused)
-            if unusable:
-                raise _nothing_usable(first_error, tally, source_name(sources[0]))
-            headers.commit()
-            rows.commit()
-            failed_path(output).unlink(missing_ok=True)  # of an earlier attempt
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+    for path, size in zip(sources, sizes, strict=True):
+        for source in open_sources(path):
+            before = tally.games_read
+            length = 0
+            for chunk in read_chunks(source.file):
+                for error, rejected in converter.convert(chunk, before, source.name):
+                    first_error = first_error or error
+                    tally.reasons[_category(error)] += 1
+                    lines.append(_json_line(error, rejected) + "\n")
+                length = chunk.offset + len(chunk.data)
+                if progress:
+                    progress(done + (source.raw.tell() if source.raw else 0), total, tally)
+            if tally.games_read == before:
+                tally.without_games.append(_no_games(source.name, length))
+                if converter.strict:
+                    raise tally.without_games[-1]
+        done += size
+    if not tally.games_read:
+        raise tally.without_games[0]
+    return lines, first_error
 
 
 def _no_games(name: str, length: int) -> PdnError:
@@ -256,10 +199,17 @@ _CATEGORIES = {
 def _json_line(error: PdnError, rejected: bool) -> str:
     """A line of the list of incomplete games."""
     status = "rejected" if rejected else "truncated"
-    values = (
-        error.path, error.line, error.game, error.ply, status, error.reason, error.text, list(error.legal)
-    )  # fmt: skip
-    return json.dumps(dict(zip(LIST_KEYS, values, strict=True)), ensure_ascii=False)
+    line = {
+        "file": error.path,
+        "line": error.line,
+        "game": error.game,
+        "ply": error.ply,
+        "status": status,
+        "reason": error.reason,
+        "text": error.text,
+        "legal": error.legal,
+    }
+    return json.dumps(line, ensure_ascii=False)
 
 
 class _Converter:

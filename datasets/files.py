@@ -1,38 +1,26 @@
-"""Atomic file writes: after a kill or on a full disk, a file is either complete or as it was before.
+"""Files: written whole or not at all, never replaced unasked, and locked while one process works on them."""
 
-Also locks that keep a second process off the same work, and the removal of what killed processes left.
-"""
-
-import errno
-import glob
 import hashlib
 import itertools
 import os
 import shutil
-import socket
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
-PNG = b"\x89PNG\r\n\x1a\n"
-"""The first bytes of a PNG."""
+import psutil
+from filelock import FileLock, Timeout
 
 _calls = itertools.count()
 
 
 class LockedError(RuntimeError):
-    """Another process works on the same files; says what to do.
+    """Another process works on the same files; says what to do."""
 
-    Attributes:
-        holder: that process, such as `process 4711`.
-    """
-
-    def __init__(self, path: Path, holder: str) -> None:
-        super().__init__(f"{path}: held by {holder}; wait for it or stop it")
-        self.holder = holder
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: held by another process; wait for it or stop it")
 
 
 class WriteError(OSError):
@@ -41,7 +29,8 @@ class WriteError(OSError):
     @classmethod
     def of(cls, error: OSError, path: Path) -> "WriteError":
         """Return the error of a file that could not be written for the reason of another error."""
-        return cls(error.errno, error.strerror or str(error), str(path))
+        # pyarrow writes more than the reason of the system into `strerror`.
+        return cls(error.errno, os.strerror(error.errno) if error.errno else first_line(error), str(path))
 
     def __str__(self) -> str:
         return (
@@ -57,6 +46,22 @@ class ForeignFileError(ValueError):
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's text, or the name of its class if it has none."""
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
+def refuse_to_replace(path: Path, force: bool) -> None:
+    """Check that a file may be written, before the work whose result it gets; make its folder.
+
+    Args:
+        path: the file.
+        force: value of `--force`: an existing file may be replaced.
+
+    Raises:
+        FileExistsError: the file exists, whatever is in it.
+        WriteError: it is a folder, a device or a pipe, or its folder cannot be made.
+    """
+    make_parent(path)
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists: give --force to replace it, or another -o")
 
 
 def make_parent(path: Path) -> None:
@@ -75,24 +80,55 @@ def make_parent(path: Path) -> None:
         raise WriteError(None, "not a regular file", str(path))
 
 
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Write bytes under a temporary name beside `path` (see `temporary_path`), renamed to `path` at the end.
+
+    At the end of the `with` block the file is flushed to the disk and replaces `path`. After an error inside
+    the block the temporary file is removed and `path` is as it was.
+
+    Raises:
+        WriteError: if it cannot be written.
+    """
+    temporary = temporary_path(path)
+    make_parent(path)
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError) and str(error.filename or temporary) == str(temporary):
+            raise WriteError.of(error, path) from error
+        raise
+    with suppress(OSError):  # not every system can open a folder
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def write_whole(path: Path, data: Any) -> None:
+    """Write bytes, or text as UTF-8, atomically; see `whole_file`."""
+    with whole_file(path) as file:
+        file.write(data.encode() if isinstance(data, str) else data)
+
+
 def save_figure(path: Path, figure: Any, dpi: int) -> None:
     """Write a figure of matplotlib as a PNG, atomically.
 
     Raises:
-        ForeignFileError: `path` does not end in .png, or is a file of another format.
+        ValueError: `path` does not end in .png.
         WriteError: it cannot be written.
     """
     if path.suffix != ".png":
-        raise ForeignFileError(f"{path}: expected a name that ends in .png: plots are PNG files")
-    if path.is_file() and path.stat().st_size and not _begins(path, PNG):
-        raise ForeignFileError(f"{path}: expected a PNG to replace, found another file; choose another name")
+        raise ValueError(f"{path}: expected a name that ends in .png: plots are PNG files")
     with whole_file(path) as file:
         figure.savefig(file, format="png", dpi=dpi)
-
-
-def _begins(path: Path, first: bytes) -> bool:
-    with path.open("rb") as file:
-        return file.read(len(first)) == first
 
 
 def file_digest(path: Path) -> str:
@@ -113,67 +149,35 @@ def temporary_path(path: Path) -> Path:
 def remove_temporaries(folder: Path, of: str | None = None, skip: str | None = None) -> None:
     """Remove the temporary files and folders that killed processes left; what cannot be removed stays.
 
-    Files that a process is writing stay too: it holds them, see `held`.
-
     Args:
         folder: where to look. No other process may be making temporary folders there: see `locked`.
         of: only those of the file of this name in the folder itself; None: all, in the folders below too.
         skip: name of a folder in it that is left alone.
     """
-    found = folder.rglob(".*.tmp") if of is None else folder.glob(f".{glob.escape(of)}.*.tmp")
-    for path in list(found):
-        if path.relative_to(folder).parts[0] == skip:
+    for path in list(folder.rglob(".*.tmp") if of is None else folder.glob(".*.tmp")):
+        if path.relative_to(folder).parts[0] == skip or (of and not path.name.startswith(f".{of}.")):
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
-        elif not is_locked(path):
+        else:
             with suppress(OSError):
-                path.unlink()
-
-
-@contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Create a temporary file and lock it during a `with` block: `remove_temporaries` leaves it alone.
-
-    Raises:
-        OSError: it cannot be created.
-    """
-    with path.open("a") as file:
-        _flock(file)
-        yield
-
-
-@contextmanager
-def claimed(path: Path) -> Iterator[None]:
-    """Keep a name for a file that is written at the end of a `with` block, so that no other process takes it.
-
-    A file that does not exist is created empty, and removed at the end if it still is empty.
-
-    Raises:
-        LockedError: another process has claimed it.
-        WriteError: it cannot be created.
-    """
-    make_parent(path)
-    try:
-        file = path.open("a")
-    except OSError as error:
-        raise WriteError.of(error, path) from error
-    with file:
-        if not _flock(file):
-            raise LockedError(path, "another process")
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                if not path.stat().st_size:
+                if not _is_being_written(path):
                     path.unlink()
+
+
+def _is_being_written(temporary: Path) -> bool:
+    """Whether the process that made a temporary file still runs, and not a later one with its number."""
+    _, pid, _, _ = temporary.name.rsplit(".", 3)
+    try:
+        # The clock of the starts of processes may be a second off.
+        return psutil.Process(int(pid)).create_time() < temporary.stat().st_mtime + 2
+    except (ValueError, psutil.Error):
+        return False
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file during a `with` block; a process that dies frees it, and the file stays.
-
-    The file contains the PID and the host of the process that holds it, or held it last.
 
     Args:
         path: the lock file. Its folder is made if missing.
@@ -182,89 +186,24 @@ def locked(path: Path) -> Iterator[None]:
         LockedError: another process, or another block of this one, holds it.
         WriteError: it cannot be created.
     """
+    make_parent(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+")
+        # Not 0: `is_locked` in another process may have it for an instant.
+        lock = FileLock(path).acquire(timeout=0.2)
+    except Timeout:
+        raise LockedError(path) from None
     except OSError as error:
         raise WriteError.of(error, path) from error
-    with file:
-        # `is_locked` in another process may have it for an instant.
-        if not any(_flock(file, wait) for wait in (0.0, 0.05, 0.1)):
-            file.seek(0)
-            pid, _, host = file.read().strip().partition(" ")
-            where = f" on {host}" if host not in ("", socket.gethostname()) else ""
-            raise LockedError(path, f"process {pid}{where}" if pid.isdecimal() else "another process")
-        holder = f"{os.getpid()} {socket.gethostname()}".encode()
-        with suppress(OSError):  # a full disk: it is only for messages
-            os.ftruncate(file.fileno(), 0)
-            os.write(file.fileno(), holder)  # nothing stays in a buffer
+    with lock:
         yield
 
 
 def is_locked(path: Path) -> bool:
     """Return whether a process holds the lock file `path`; False where that cannot be seen."""
-    try:
-        with path.open() as file:
-            return not _flock(file, shared=True)
-    except OSError:
+    if not path.exists():
         return False
-
-
-_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, 524)
-"""What file systems without locks answer, such as Lustre mounted without them; 524 is ENOTSUPP of NFS."""
-
-
-def _flock(file: IO[str], wait: float = 0.0, *, shared: bool = False) -> bool:
-    """Lock a file after `wait` seconds unless another holds it; systems without such locks go unguarded."""
     try:
-        import fcntl
-    except ImportError:
-        return True
-    time.sleep(wait)
-    try:
-        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
-    return True
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Write bytes under a temporary name beside `path` (see `temporary_path`), renamed to `path` at the end.
-
-    At the end of the `with` block the file is flushed to the disk and replaces `path`. After an error inside
-    the block the temporary file is removed and `path` is as it was.
-
-    Raises:
-        WriteError: if it cannot be written.
-    """
-    temporary = temporary_path(path)
-    make_parent(path)
-    try:
-        with held(temporary):  # until it has its name: else another process might remove it
-            with temporary.open("wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink()
-        if isinstance(error, OSError):
-            raise WriteError.of(error, path) from error
-        raise
-    with suppress(OSError):  # not every system can open a folder
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
-def write_whole(path: Path, data: Any) -> None:
-    """Write bytes, or text as UTF-8, atomically; see `whole_file`."""
-    with whole_file(path) as file:
-        file.write(data.encode() if isinstance(data, str) else data)
+        with FileLock(path, timeout=0):
+            return False
+    except (Timeout, OSError) as error:
+        return isinstance(error, Timeout)

@@ -32,9 +32,6 @@ ENDGAMES_KEY: Final = b"ckai.endgames"
 COPIES_KEY: Final = b"ckai.copies"
 """Metadata key of games with the moves (endgame rows: the position) of an earlier one: JSON, a list of
 [game, first such game]; absent without any."""
-SOURCES_KEY: Final = b"ckai.sources"
-"""Metadata key, of headers, of the files that the games are from: JSON, a list of absolute paths; headers of
-earlier versions lack it."""
 LEGAL_MASK_BYTES: Final = 16
 """Bytes of the mask of legal actions in checkers, and in every game of 128 actions or fewer."""
 
@@ -138,6 +135,14 @@ def is_headers_path(path: Path) -> bool:
 
 class DatasetError(ValueError):
     """A data set that cannot be used; names the file, what was expected and what it has instead."""
+
+
+def check_rows_path(path: Path) -> None:
+    """Refuse a name for rows to write with another suffix than `.parquet`, or that of a headers file."""
+    if path.suffix != ".parquet":
+        raise DatasetError(f"{path}: expected a name that ends in .parquet: rows are written as Parquet")
+    if is_headers_path(path):
+        raise DatasetError(f"{path}: expected a name for rows, found one for headers: leave out .headers")
 
 
 def check_schema(path: Path, schema: Any, game: str) -> bool:

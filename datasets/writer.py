@@ -1,10 +1,8 @@
 """Write Parquet files that appear under their name only when complete."""
 
-import os
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError, first_line, held, make_parent, remove_temporaries, temporary_path
+from ckai.datasets.files import remove_temporaries, whole_file
 from ckai.datasets.schema import EXPERT_SCHEMA
 
 ROW_GROUP = 65_536
@@ -80,32 +78,10 @@ def _bits(values: NDArray[np.bool_]) -> pa.Buffer:
 
 
 class TableWriter:
-    """Writes a Parquet file in row groups of ROW_GROUP rows, under a temporary name until `commit`.
+    """Writes tables of rows to a Parquet file in row groups of ROW_GROUP rows; see `table_writer`."""
 
-    Leaving the `with` block without `commit` removes the temporary file; an existing file is unchanged.
-    """
-
-    def __init__(self, path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> None:
-        make_parent(path)
-        remove_temporaries(path.parent, of=path.name)
-        self.path, self.schema = path, schema
-        self.temporary = temporary_path(path)
-        self._held = ExitStack()
-        try:
-            self._held.enter_context(held(self.temporary))
-            self._writer: Any = pq.ParquetWriter(
-                self.temporary,
-                schema,
-                compression="zstd",
-                compression_level=1,
-                use_dictionary=["game", "label"],
-                write_page_checksum=True,
-            )
-        except OSError as error:
-            # pyarrow writes more than the reason of the system into `strerror`.
-            self._held.close()
-            reason = os.strerror(error.errno) if error.errno else first_line(error)
-            raise WriteError(error.errno, reason, str(path)) from error
+    def __init__(self, writer: pq.ParquetWriter) -> None:
+        self._writer = writer
         self._pending: list[pa.Table] = []
         self._rows = 0
 
@@ -123,36 +99,34 @@ class TableWriter:
         self._rows -= rows
 
     def add_metadata(self, metadata: dict[bytes, bytes]) -> None:
-        """Add entries to the file's metadata; they are written by `finish`."""
+        """Add entries to the file's metadata."""
         self._writer.add_key_value_metadata(metadata)
 
     def finish(self) -> None:
-        """Write the remaining rows, close the temporary file and flush it to the disk."""
-        if self._writer is not None:
-            if self._rows:
-                self._flush(self._rows)
-            self._writer.close()
-            self._writer = None
-            descriptor = os.open(self.temporary, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        """Write the remaining rows."""
+        if self._rows:
+            self._flush(self._rows)
 
-    def commit(self) -> None:
-        """Finish, and rename the temporary file to `path`."""
-        self.finish()
-        self.temporary.replace(self.path)
 
-    def __enter__(self) -> "TableWriter":
-        return self
+@contextmanager
+def table_writer(path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> Iterator[TableWriter]:
+    """Write a Parquet file during a `with` block; it has its name when the block ends without an error.
 
-    def __exit__(
-        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._writer is not None:
-            with suppress(Exception):
-                self._writer.close()
-        with suppress(OSError):
-            self.temporary.unlink()
-        self._held.close()
+    Raises:
+        WriteError: it cannot be written; an existing file is unchanged.
+    """
+    remove_temporaries(path.parent, of=path.name)
+    with (
+        whole_file(path) as file,
+        pq.ParquetWriter(
+            file,
+            schema,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=["game", "label"],
+            write_page_checksum=True,
+        ) as parquet,
+    ):
+        writer = TableWriter(parquet)
+        yield writer
+        writer.finish()

@@ -20,6 +20,9 @@ json_option: Callable[[Any], Any] = click.option(
 )
 """`--json`, passed to the command as `as_json`."""
 
+force_option: Callable[[Any], Any] = click.option("--force", is_flag=True, help="Replace an existing output.")
+"""`--force`; pass the value to `ckai.datasets.files.refuse_to_replace`."""
+
 LINE_SECONDS = 60.0
 """Least time between two lines of progress, so that a log of hours stays short."""
 

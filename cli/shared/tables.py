@@ -71,7 +71,7 @@ def ensure_tables(pieces: int) -> None:
 
 
 def build_with_progress(
-    pieces: int, path: Path, threads: int | None = None, fresh: bool = False
+    pieces: int, path: Path, threads: int | None = None, force: bool = False
 ) -> dict[str, Any]:
     """Build tables with a progress bar, after printing the estimated cost.
 
@@ -79,7 +79,7 @@ def build_with_progress(
         pieces: largest number of pieces.
         path: file to write.
         threads: CPU threads; default: one per core.
-        fresh: drop what an interrupted build left.
+        force: drop what an interrupted build left.
 
     Returns:
         The header of the file.
@@ -95,4 +95,4 @@ def build_with_progress(
         f"{cost.memory / 2**20:,.0f} MiB of memory"
     )
     with progress_bar("solving", "positions") as progress:
-        return build_tables(pieces, path, threads=threads, fresh=fresh, progress=progress)
+        return build_tables(pieces, path, threads=threads, force=force, progress=progress)

@@ -44,8 +44,8 @@ def command(
     last: int,
     games: int,
     all_rungs: bool,
-    output: Path | None,
-    fresh: bool,
+    output: Path,
+    force: bool,
     as_json: bool,
     **arena_settings: Any,
 ) -> None:
@@ -62,7 +62,7 @@ def command(
         raise click.BadParameter(
             f"expected --first at most --last {last}, found {first}", param_hint="--first"
         )
-    plot = plot_file(output, fresh, PLOT)
+    plot = plot_file(output, force)
     arena = Arena(players, **arena_settings)
     positions = arena.positions(games // 2)
     rungs = [first]

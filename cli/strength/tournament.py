@@ -44,8 +44,8 @@ def command(
     every: int,
     sims: int,
     games: int,
-    output: Path | None,
-    fresh: bool,
+    output: Path,
+    force: bool,
     as_json: bool,
     **arena_settings: Any,
 ) -> None:
@@ -62,7 +62,7 @@ def command(
     names = expand(players, every, sims)
     if len(names) < 2:
         raise click.UsageError(f"expected at least two players, found {', '.join(names) or 'none'}")
-    plot = plot_file(output, fresh, PLOT, [".pdn"])
+    plot = plot_file(output, force, [".pdn"])
     arena = Arena(names, **arena_settings)
     loaded = [arena.load(name, games) for name in names]
     positions = arena.positions(games // 2)

@@ -49,7 +49,7 @@ def build_tables(
     path: Path,
     *,
     threads: int | None = None,
-    fresh: bool = False,
+    force: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Solve all positions with up to `pieces` pieces and write them to a table file.
@@ -61,7 +61,7 @@ def build_tables(
         pieces: 2 to 6.
         path: the file to write, usually `table_path(pieces, cache_folder())`.
         threads: CPU threads; None: one a core.
-        fresh: drop the classes that a killed build left.
+        force: drop the classes that a killed build left.
         progress: called with the positions solved and the positions in all.
 
     Returns:
@@ -83,7 +83,7 @@ def build_tables(
     with locked(path.with_name(f".{path.name}.lock")):
         remove_temporaries(path.parent, of=path.name)
         kept = path.with_suffix(".building")
-        if fresh:
+        if force:
             shutil.rmtree(kept, ignore_errors=True)
         header = _build(layout, path, kept, threads or available_cores(), progress)
         shutil.rmtree(kept)

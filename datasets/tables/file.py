@@ -116,7 +116,7 @@ def _command(path: Path) -> str:
 
 
 def _again(path: Path) -> str:
-    return f"build it again with `{_command(path)} --fresh`"
+    return f"build it again with `{_command(path)} --force`"
 
 
 def _unpack(layout: TableLayout, header: dict[str, Any], blocks: bytes) -> NDArray[np.uint8]:

@@ -269,11 +269,8 @@ def sole_process(folder: Path, lock: Path, what: str, error: type[Exception]) ->
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(lock))
-        except LockedError as held:
-            raise error(
-                f"{folder}: expected no other process at work on this {what}, found {held.holder}; "
-                "wait for it or stop it"
-            ) from None
+        except LockedError:
+            raise error(f"{folder}: another process works on this {what}; wait for it or stop it") from None
         yield
 
 

@@ -25,7 +25,7 @@ from ckai.datasets.files import locked, remove_temporaries, write_whole
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError, headers_path, is_headers_path
 from ckai.datasets.tables import Tables
-from ckai.datasets.writer import TableWriter
+from ckai.datasets.writer import table_writer
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
@@ -307,7 +307,7 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
     """Put the first shards with enough positions together, in order, one in memory at a time."""
     headers: list[pa.Table] = []
     counts = DistillProgress()
-    with TableWriter(output, spec.schema) as writer:
+    with table_writer(output, spec.schema) as writer:
         for path in sorted(folder.glob("*.parquet")):
             if counts.positions >= config.positions:
                 break  # several threads may write more than are needed
@@ -317,7 +317,5 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
             headers.append(headers_of_rows(table, output.stem, tags))
             counts.positions += table.num_rows
             counts.walks += config.shard_walks
-        writer.finish()
         write_table(pa.concat_tables(headers), headers_path(output))
-        writer.commit()
     return counts

@@ -20,8 +20,6 @@ from ckai.cli.parse import command
 from ckai.cli.stats import command as stats
 from ckai.datasets import convert
 from ckai.datasets.convert import parse_files
-from ckai.datasets.schema import SELFPLAY_SCHEMA
-from ckai.datasets.writer import TableWriter
 from ckai.game import compiling, kernels
 
 GAME = '[Event "one"]\n1. 11-15 *\n'
@@ -86,12 +84,15 @@ def test_duplicates_are_in_the_summary_and_the_json(here):
     assert "4 games read: 4 kept, 0 truncated, 0 rejected" in text
     assert "  2 with the moves of an earlier game, kept (--dedupe drops them)" in text
     counts = ("games_read", "games_kept", "games_truncated", "games_rejected", "duplicates", "rows")
-    kept = json.loads(parse("a.pdn", "--json").stdout)
+    kept = json.loads(parse("a.pdn", "--json", "--force").stdout)
     assert [kept[name] for name in counts] == [4, 4, 0, 0, 2, 4]
-    dropped = json.loads(parse("a.pdn", "--json", "--dedupe").stdout)
+    dropped = json.loads(parse("a.pdn", "--json", "--dedupe", "--force").stdout)
     assert [dropped[name] for name in counts] == [4, 2, 0, 2, 2, 2]
     assert dropped["reasons"] == {"with the moves of an earlier game": 2}
-    assert "dropped duplicates, with reasons: data/a.refused.jsonl" in parse("a.pdn", "--dedupe").stdout
+    assert (
+        "dropped duplicates, with reasons: data/a.refused.jsonl"
+        in parse("a.pdn", "--dedupe", "--force").stdout
+    )
 
 
 def test_an_empty_file_among_others_is_one_line_of_warning(here):
@@ -168,8 +169,7 @@ def test_errors_are_one_line_that_says_what_to_do(here, errors_of):
         (["."], ".: expected a PDN file, found a folder: name the files in it"),
         (
             ["b.pdn", "-o", "foo.csv"],
-            "foo.csv: expected an output that ends in .parquet, found the suffix .csv: "
-            "rows are written as Parquet",
+            "foo.csv: expected a name that ends in .parquet: rows are written as Parquet",
         ),
     ):
         # The first time there is a line on compiling before it.
@@ -186,45 +186,20 @@ def test_plots_that_cannot_be_written_are_explained(here, errors_of):
     )
 
 
-def test_only_the_rows_of_the_same_files_are_replaced(here, errors_of):
-    """Two files of one name have one default output; what other commands wrote is not parse's either."""
-    for folder in ("one", "two"):
-        (here / folder).mkdir()
-        (here / folder / "games.pdn").write_text(GAME)
-    (here / "b.pdn").write_text("1. 9-13 *")
-    parse("one/games.pdn")
-    assert errors_of("parse", "two/games.pdn") == (
-        "ckai: error: data/games.parquet: would be replaced, but holds rows of one/games.pdn: choose another "
-        "output, or remove it first\n"
-    )
-    parse(here / "one" / "games.pdn", "b.pdn", "-o", "data/games.parquet")  # these games and more
-    assert "holds rows of b.pdn too" in errors_of("parse", "one/games.pdn")
-    for name, text in (("mine.parquet", "mine"), ("empty.parquet", "")):
-        (here / name).write_text(text)
-    assert "mine.parquet: would be replaced, but holds no rows of ckai" in errors_of(
-        "parse", "b.pdn", "-o", "mine.parquet"
-    )
-    assert (here / "mine.parquet").read_text() == "mine"
-    assert parse("b.pdn", "-o", "empty.parquet").exit_code == 0
-
-
-@pytest.mark.slow
-def test_rows_of_an_archive_are_replaced_by_those_of_the_archive(here):
-    with zipfile.ZipFile(here / "a.zip", "w") as archive:
-        archive.writestr("x.pdn", GAME)
-    parse("a.zip")
-    assert parse("a.zip").exit_code == 0
-
-
-def test_rows_of_self_play_are_not_replaced(here, errors_of):
-    with TableWriter(here / "own.parquet", SELFPLAY_SCHEMA) as writer:
-        writer.commit()
-    (here / "a.pdn").write_text(GAME)
-    assert "holds rows of self-play" in errors_of("parse", "a.pdn", "-o", "own.parquet")
-
-
 def test_games_without_moves_are_no_data_set(here, errors_of):
     (here / "a.pdn").write_text('[Event "a"]\n*\n')
     assert "a.pdn: expected games with moves, found none with any" in errors_of("parse", "a.pdn")
     assert not (here / "data" / "a.parquet").exists()
-    assert "expected a file to write, found a folder" in errors_of("parse", "a.pdn", "-o", "")
+    assert "cannot be written (not a regular file)" in errors_of("parse", "a.pdn", "-o", "")
+
+
+def test_an_existing_output_is_replaced_only_with_force(here, errors_of):
+    (here / "a.pdn").write_text(GAME)
+    parse("a.pdn")
+    before = (here / "data" / "a.parquet").read_bytes()
+    (here / "a.pdn").write_text(GAME * 2)
+    assert errors_of("parse", "a.pdn") == (
+        "ckai: error: data/a.parquet exists: give --force to replace it, or another -o\n"
+    )
+    assert (here / "data" / "a.parquet").read_bytes() == before
+    assert json.loads(parse("a.pdn", "--force", "--json").stdout)["games_kept"] == 2

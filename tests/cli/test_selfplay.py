@@ -131,7 +131,7 @@ def test_a_run_at_work_is_left_alone(ckai):
         assert run.status == "running"
         status, _, err = ckai("selfplay", "--run", "runs/run-001", "--evaluator", "torch")
     assert status == 1
-    assert "runs/run-001: expected no other process at work on this run, found process" in err
+    assert "runs/run-001: another process works on this run; wait for it" in err
     assert run.status == "unfinished"
 
 

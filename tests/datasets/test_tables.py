@@ -225,7 +225,7 @@ def test_what_a_killed_build_left_is_checked_and_dropped_on_request(three, folde
     (tmp_path / "again" / "tables-3.building").mkdir()
     (tmp_path / "again" / "tables-3.building" / kept[0].name).write_bytes(b"")
     solved.clear()
-    build_tables(3, tmp_path / "again" / "tables-3.ckt", threads=1, fresh=True)
+    build_tables(3, tmp_path / "again" / "tables-3.ckt", threads=1, force=True)
     assert len(solved) == len(kept)
 
 
@@ -241,7 +241,7 @@ def test_a_damaged_file_is_refused_by_name(three, folder, tmp_path, at):
     data[at] ^= 4
     path = table_path(3, tmp_path)
     path.write_bytes(data)
-    with pytest.raises(TableError, match=r"tables-3\.ckt: expected .*--fresh"):
+    with pytest.raises(TableError, match=r"tables-3\.ckt: expected .*--force"):
         read_tables(path)
     path.write_bytes(table_path(3, folder).read_bytes()[:-100])
     with pytest.raises(TableError, match="damaged or cut short"):
@@ -295,7 +295,7 @@ def test_two_builds_of_one_table_do_not_share_a_folder(tmp_path):
     path = table_path(2, tmp_path)
 
     def second(done, total):
-        with pytest.raises(LockedError, match="held by process"):
+        with pytest.raises(LockedError, match="held by another process"):
             build_tables(2, path, threads=1)
         tried.append(done)
 
@@ -304,33 +304,14 @@ def test_two_builds_of_one_table_do_not_share_a_folder(tmp_path):
     assert tried
 
 
-def test_rows_of_endgames_replace_no_games(tmp_path, ckai):
-    """Nor a file of another format, nor are they written as another one."""
-    games = tmp_path / "games.parquet"
+def test_rows_of_endgames_are_replaced_only_with_force(tmp_path, ckai):
+    output = tmp_path / "endgames.parquet"
     rows = ("tables", "rows", "--pieces", 3, "--positions", 10, "-o")
-    assert ckai("parse", SAMPLE, "-o", games)[0] == 0
-    before = games.read_bytes()
-    status, _, err = ckai(*rows, games)
-    assert (
-        status,
-        err.strip().endswith("holds rows of games: choose another output, or remove it first"),
-    ) == (1, True)
-    (tmp_path / "games.headers.parquet").unlink()  # lost, or left where they were
-    status, _, err = ckai(*rows, games)
-    assert (status, "holds rows of games" in err) == (1, True)
-    assert games.read_bytes() == before
-    assert "expected an output that ends in .parquet" in ckai(*rows, tmp_path / "x.csv")[2]
-    for _ in range(2):  # such rows may be written again
-        assert ckai(*rows, tmp_path / "endgames.parquet")[0] == 0
-    assert b"ckai.endgames" in pq.read_metadata(tmp_path / "endgames.parquet").metadata
-    table = pq.read_table(tmp_path / "endgames.parquet")
-    pq.write_table(table, tmp_path / "endgames.parquet")
-    assert b"ckai.endgames" not in pq.read_metadata(tmp_path / "endgames.parquet").metadata
-    assert ckai(*rows, tmp_path / "endgames.parquet")[0] == 0  # those of earlier versions too
-    assert (
-        "holds rows that are not of PDN files"
-        in ckai("parse", SAMPLE, "-o", tmp_path / "endgames.parquet")[2]
-    )
+    assert "expected a name that ends in .parquet" in ckai(*rows, tmp_path / "x.csv")[2]
+    assert ckai(*rows, output)[0] == 0
+    assert b"ckai.endgames" in pq.read_metadata(output).metadata
+    assert "exists: give --force" in ckai(*rows, output)[2]
+    assert ckai(*rows, output, "--force")[0] == 0
 
 
 def test_a_repeated_endgame_has_the_split_number_of_the_first(tmp_path, ckai):
@@ -357,5 +338,5 @@ def test_the_commands(tmp_path, monkeypatch):
     first = run("build", "--pieces", "2")
     assert first["counts"] == {"2": {"win": 716, "loss": 402, "draw": 2370}}
     assert (first["built"], run("build", "--pieces", "2")["built"]) == (True, False)
-    assert run("build", "--pieces", "2", "--fresh")["built"]
+    assert run("build", "--pieces", "2", "--force")["built"]
     assert run("probe", "B:W10:B6") == {"value": "win", "plies": 1, "best": ["6x15"], "line": ["6x15"]}

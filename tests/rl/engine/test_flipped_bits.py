@@ -10,7 +10,7 @@ from make_rows import random_games, with_search, write
 
 from ckai.datasets.reader import read_rows
 from ckai.datasets.schema import EXPERT_SCHEMA, DatasetError
-from ckai.datasets.writer import TableWriter
+from ckai.datasets.writer import table_writer
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.evaluators.rollout import RolloutEvaluator
@@ -53,9 +53,8 @@ def plain(rows):
 
 def test_rows(tmp_path):
     path, rows = tmp_path / "rows.parquet", read_table(write(tmp_path / "made.parquet", random_games(60)))
-    with TableWriter(path, EXPERT_SCHEMA) as writer:
+    with table_writer(path, EXPERT_SCHEMA) as writer:
         writer.write(rows.cast(EXPERT_SCHEMA))
-        writer.commit()
     expected, refused = plain(read_rows(path)), 0
     for at in flipped(path):
         try:

@@ -14,7 +14,7 @@ from ckai.datasets.reader import read_rows
 from ckai.datasets.schema import DatasetError, headers_path
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.rows import endgame_rows
-from ckai.datasets.writer import TableWriter
+from ckai.datasets.writer import table_writer
 from ckai.game.jit import quick_kernel
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import evaluate_positions
@@ -162,9 +162,8 @@ def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
 
 def test_positions_that_are_all_in_the_tables_are_said(tmp_path, teacher):
     source = tmp_path / "source.parquet"
-    with TableWriter(source) as writer:
+    with table_writer(source) as writer:
         writer.write(endgame_rows(Tables.open(3), 50, seed=0))
-        writer.commit()
     config = DistillConfig(positions=300, shard_walks=32, opening_share=0, tables=3)
     with pytest.raises(DistillError, match="expected positions to walk from, found none in 32 walks"):
         distill(teacher, tmp_path / "rows.parquet", config, data=[source])

@@ -19,7 +19,6 @@ import torch
 from child_process import started
 from whole_run import check_whole
 
-from ckai.datasets.files import temporary_path
 from ckai.models.checkpoint import CheckpointError
 from ckai.rl.loop.config import MAX_GAMES, MAX_GENERATIONS, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError, fresh_folder, unfinished_run
@@ -349,7 +348,7 @@ def test_a_run_killed_while_it_was_created_is_created_again(tmp_path, network, m
 
     def killed(path, data):
         if path.name == killed_in:
-            temporary_path(path).write_text("half")
+            path.with_name(f".{path.name}.99999999.0.tmp").write_text("half")
             raise KeyboardInterrupt
         real(path, data)
 
@@ -404,7 +403,7 @@ def test_a_log_of_tensorboard_that_cannot_be_removed_ends_no_run(tmp_path, netwo
 
 def test_two_processes_do_not_share_a_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
-    with run.lock(), pytest.raises(RunError, match=f"found process {os.getpid()}; wait for it"):
+    with run.lock(), pytest.raises(RunError, match="another process works on this run; wait for it"):
         Run.open(tmp_path / "run").go(1, ignore_event)
 
 

@@ -1,14 +1,12 @@
 """Round robins and ladders: ratings recover known strengths; the commands."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ckai.cli.strength.arena import Arena
 from ckai.cli.strength.tournament import _print_tables
-from ckai.datasets.files import claimed
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
 from ckai.rl.matches.ladder import ladder_rating, ladder_text
@@ -157,10 +155,10 @@ def test_the_tournament_command(ckai, tmp_path):
     assert len(list(read_games(tmp_path / "t.pdn"))) == 12
     before = plot.with_suffix(".pdn").read_bytes()
     status, _, err = ckai("tournament", *names, "--games", 2, "-o", plot)
-    assert status == 2
-    assert "t.png exists; choose another name, or --fresh to replace it" in err
+    assert status == 1
+    assert "t.png exists: give --force to replace it, or another -o" in err
     assert plot.with_suffix(".pdn").read_bytes() == before
-    status, out, _ = ckai("tournament", *names, "--games", 2, "-o", plot, "--fresh")
+    status, out, _ = ckai("tournament", *names, "--games", 2, "-o", plot, "--force")
     assert status == 0
     assert "score of the row" in out
     other = tmp_path / "u.png"
@@ -186,29 +184,6 @@ def test_an_interrupted_tournament_keeps_its_games(ckai, tmp_path, monkeypatch):
     assert len(list(read_games(tmp_path / "t.pdn"))) == len(played[0].games) == 4
 
 
-@pytest.mark.parametrize("command", ["tournament", "ladder"])
-def test_a_second_result_has_a_name_of_its_own(ckai, tmp_path, monkeypatch, command):
-    monkeypatch.chdir(tmp_path)
-    words = [command, "random", "alphabeta@1", "--games", 2]
-    words += ["--last", 10] if command == "ladder" else []
-    for name in (f"{command}.png", f"{command}-2.png"):
-        status, out, _ = ckai(*words)
-        assert status == 0
-        assert name in out
-    assert {path.name for path in tmp_path.glob("*.png")} == {f"{command}.png", f"{command}-2.png"}
-
-
-def test_two_commands_at_once_do_not_take_one_name(ckai, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    words = ("tournament", "random", "alphabeta@1", "--games", 2)
-    with claimed(Path("tournament.png")):  # by a command that still plays
-        assert ckai(*words)[1].splitlines()[-1] == "tournament-2.png and tournament-2.pdn"
-        status, _, err = ckai(*words, "-o", "tournament.png")
-        assert (status, "held by another process" in err) == (1, True)
-    Path("tournament.png").touch()  # as a kill leaves it
-    assert ckai(*words)[1].splitlines()[-1] == "tournament.png and tournament.pdn"
-
-
 def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"runs/a-run-with-quite-a-long-name-for-a-run/gen_{n:04}/network.ckpt@100" for n in range(26)]
@@ -231,13 +206,13 @@ def test_the_ladder_command(ckai, tmp_path):
     assert list(result["rungs"]) == ["10", "20", "40"]
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert "l.png exists" in ckai(*arguments)[2]
-    arguments = (*arguments, "--fresh")
+    arguments = (*arguments, "--force")
     status, out, _ = ckai(*arguments)
     assert "as good as vanilla MCTS with" in out
-    one = ckai("ladder", "random", "--games", 2, "--first", 1, "--last", 1, "-o", plot, "--fresh")
+    one = ckai("ladder", "random", "--games", 2, "--first", 1, "--last", 1, "-o", plot, "--force")
     assert "random against 1 playout: " in one[2]
     assert "with 1 or fewer playouts per move" in one[1]
-    status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json", "--fresh")
+    status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json", "--force")
     assert len(json.loads(out)["players"][0]["rungs"]) < 12  # stops after a lost rung
     assert ckai("ladder", "random", "--first", 50, "--last", 20)[0] == 2
 
