@@ -73,7 +73,7 @@ def command(
     if output.exists() and not fresh:
         raise ReanalysisError(f"{output}: exists; use --fresh to replace it, or another --output")
     opened = Run.open(run)
-    settings = opened.config.selfplay.of_generation(generation)
+    settings = opened.config.selfplay
     config = replace(settings, sims=sims or settings.sims)
     source, network = opened.path(generation, "rows.parquet"), network_path(engine or opened.network)
     total = len(drawn_rows(source, share, seed))
@@ -82,7 +82,7 @@ def command(
     loaded = load_evaluator(
         network,
         evaluator,
-        batch=config.group_size * config.leaves,
+        batch=config.group_size,
         threads=config.group_count,
         game=opened.spec.name,
     )

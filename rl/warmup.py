@@ -27,7 +27,6 @@ from ckai.models.inputs.tactics import append_changes
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.evaluators.cache import CachedEvaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import as_state
@@ -142,7 +141,6 @@ def compile_search(spec: GameSpec) -> None:
     playouts(rules, state, 1, 0)
     traced_playout(rules, state, 0, np.zeros(8, np.uint8))
     position = np.zeros((2, rules.POSITION_BYTES), np.int8)
-    CachedEvaluator(uniform, 64, rules).evaluate(position)
     if integers is not None:
         integers.evaluate(position)
         AlphaBetaSearch(integers, game=rules, entries=64).search(as_state(state), [as_state(state)], depth=2)

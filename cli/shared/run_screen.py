@@ -117,8 +117,6 @@ class RunScreen:
             text = f"{rate:,.0f} eval/s"
             if self._ceiling:
                 text += f" ({rate / self._ceiling:.0%})"
-            if info.get("cache_hits"):
-                text += f", {info['cache_hits']:.0%} cached"
             return text
         if "train_policy_loss" in info:
             return f"policy {info['train_policy_loss']:.3f} value {info['train_value_loss']:.3f}"

@@ -140,8 +140,6 @@ def _endings(played: dict[str, Any]) -> str:
     text = f", stopped {played['unknown']}" if played.get("unknown") else ""
     if played.get("adjudicated"):
         text += f"; {played['adjudicated'] / played['games']:.0%} adjudicated by tablebase"
-    if played.get("labelled"):
-        text += f"; z from tablebases in {played['labelled'] / played['rows']:.0%} of the rows"
     if "resigned" in played:
         text += f"; {played['resigned'] / played['games']:.0%} resigned"
         if played["played_out"]:

@@ -209,7 +209,7 @@ class GameSpec(ABC):
 
         Args:
             tables: tablebases, if the game has any.
-            **limits: draw limits, if the game has any (`halfmove_limit`, `repetition_limit`).
+            **limits: draw limits, if the game has any (`halfmove_limit`).
         """
         return self.rules
 
@@ -245,12 +245,11 @@ class GameSpec(ABC):
         """
         raise NotImplementedError(f"{self.name} has no tablebases")
 
-    def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Any, ...]:
+    def openings(self, plies: int = 3) -> tuple[Any, ...]:
         """Return the distinct positions after a few plies that matches and self-play begin from.
 
         Args:
             plies: 0 or more.
-            max_men_lost: pieces that a side may lose by force in them, in games where that has a meaning.
         """
         return tuple(p for p in positions_after(self.position(), plies) if p.legal_moves())
 

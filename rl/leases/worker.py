@@ -148,7 +148,7 @@ class LeaseWorker:
                 f"{found}; check that the folder is the run's own"
             )
         config = setup.selfplay
-        batch = -(-config.in_flight // self._threads) * config.leaves
+        batch = -(-config.in_flight // self._threads)
         with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
 
             def load(checkpoint: bytes) -> Evaluator:
@@ -168,7 +168,7 @@ class LeaseWorker:
             past = [load(checkpoint) for _, checkpoint in setup.opponents]
         spec = get_game(setup.game)
         # Before the clock of the first lease.
-        compile_selfplay(spec, network, setup.selfplay.value_bias_factor)
+        compile_selfplay(spec, network)
         generations = [generation for generation, _ in setup.opponents]
         pool = Pool(setup.pool, setup.pool_seed, generations, past)
         starts = Starts(setup.start, setup.start_seed, setup.experts, spec)

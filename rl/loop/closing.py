@@ -53,7 +53,7 @@ class RunClosing(RunPlan):
         write_table(table, rows_path)
         ends = {number: game.ending for number, game in games.items()}
         measured = describe(table, list(ends.values()), spent.seconds, spent.evaluations) | endings(
-            table, list(ends.values()), config.selfplay
+            list(ends.values()), config.selfplay
         )
         measured["network"] = self._player(n)
         carried = sum(generation_of(number) < n for number in games)

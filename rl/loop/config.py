@@ -201,7 +201,7 @@ class RunConfig:
                 f"expected no tablebases (selfplay.tables=0) and no expert positions (start.expert_share=0) "
                 f"for {self.game}"
             )
-        if (self.selfplay.random_symmetries or self.learn.symmetries) and not spec.symmetries:
+        if self.learn.symmetries and not spec.symmetries:
             raise ValueError(f"expected no symmetries for {self.game}, whose board has none")
 
     @classmethod

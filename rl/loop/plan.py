@@ -54,7 +54,7 @@ class RunPlan(RunFolder):
         config = self.config
         return WorkerSetup(
             game=config.game,
-            selfplay=config.selfplay.of_generation(n),
+            selfplay=config.selfplay,
             pool=config.pool,
             start=config.start,
             network=self._network_of(n).read_bytes(),

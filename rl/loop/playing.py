@@ -143,9 +143,8 @@ class RunSelfPlay(RunClosing):
 
         def report() -> None:
             rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
-            cached = progress.cache_hits / max(1, progress.evaluations)
             others = workers_info(workers, ledgers, time.monotonic() - begun)
-            publish(evaluations_per_second=rate, cache_hits=cached, **others)
+            publish(evaluations_per_second=rate, **others)
 
         def exchange() -> None:
             for line in workers.exchange(ledgers):
@@ -186,7 +185,7 @@ class RunSelfPlay(RunClosing):
         networks = [self._network_of(n), *(self.path(g, "network.ckpt") for g in self._opponents(n))]
         players = tuple(self._load(n, network, on_event, backend) for network in networks)
         # Before the clock of the speeds.
-        compile_selfplay(self.spec, players[0], self.config.selfplay.value_bias_factor)
+        compile_selfplay(self.spec, players[0])
         return players
 
     def _play_returned(
@@ -229,7 +228,7 @@ class RunSelfPlay(RunClosing):
 
         play_games(
             players[0],
-            config.selfplay.of_generation(n),
+            config.selfplay,
             ledger,
             seed=seed_stream(config.seed, n),
             spec=self.spec,
@@ -258,7 +257,7 @@ class RunSelfPlay(RunClosing):
                 on_event(RunEvent(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
 
         groups = config.group_count
-        batch = -(-min(config.in_flight, self.config.games) // groups) * config.leaves
+        batch = -(-min(config.in_flight, self.config.games) // groups)
         return load_evaluator(
             checkpoint,
             backend,

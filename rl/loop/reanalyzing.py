@@ -80,7 +80,7 @@ class RunReanalysis(RunSelfPlay):
 
     def _reanalysis_config(self, n: int) -> SelfPlayConfig:
         """Return the settings of the searches before the learning of generation `n`."""
-        config = self.config.selfplay.of_generation(n)
+        config = self.config.selfplay
         return replace(config, sims=self.config.learn.reanalyze_sims or config.sims)
 
 
@@ -194,8 +194,7 @@ class _Stage:
             evaluator = self.run._load(self.n, network, self.on_event, self.backend)
             self._closing.callback(evaluator.close)
             self._evaluators[n] = evaluator
-            factor = self.run.config.selfplay.value_bias_factor
-            compile_reanalysis(self.run.spec, evaluator, factor)  # before the clock of the speed
+            compile_reanalysis(self.run.spec, evaluator)  # before the clock of the speed
             self.begun = self.begun or time.monotonic()
         return self._evaluators[n]
 

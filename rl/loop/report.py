@@ -102,24 +102,21 @@ def first_scores(table: Any, results: Mapping[int, str]) -> dict[int, float]:
     }
 
 
-def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[str, int]:
+def endings(ends: Sequence[Ending], config: SelfPlayConfig) -> dict[str, int]:
     """Count the games that did not end by rule.
 
     Args:
-        table: rows of the games.
         ends: how each game ended.
         config: settings they were played with.
 
     Returns:
-        `adjudicated` games, or `labelled` rows, whose z is from a tablebase (`SelfPlayConfig.tables_mode`);
-        `resigned` games; `played_out` games in which a side met the resignation threshold but played on to a
-        result, and of these the ones that it did not lose (`wrongly`).
+        `adjudicated` games, whose result is from a tablebase; `resigned` games; `played_out` games in which a
+        side met the resignation threshold but played on to a result, and of these the ones that it did not
+        lose (`wrongly`).
     """
     counts: dict[str, int] = {}
-    if config.tables and config.tables_mode == "adjudicate":
+    if config.tables:
         counts["adjudicated"] = sum(end.adjudicated for end in ends)
-    elif config.tables and config.tables_mode == "label":
-        counts["labelled"] = _labelled(table, config.tables)
     if config.resign:
         counts["resigned"] = sum(end.resigned for end in ends)
         lost = {"Black": "0-1", "White": "1-0"}
@@ -127,12 +124,3 @@ def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[
         counts["played_out"] = len(played_out)
         counts["wrongly"] = sum(end.result != lost[str(end.resigner)] for end in played_out)
     return counts
-
-
-def _labelled(table: Any, pieces: int) -> int:
-    """Count the rows of games that reached at most `pieces` pieces."""
-    board = table["board"].combine_chunks().flatten().to_numpy().reshape(-1, 32)
-    first = np.flatnonzero(np.diff(table["game"].to_numpy(), prepend=-1))
-    lengths = np.diff([*first, len(board)])
-    reached = np.logical_or.reduceat((board != 0).sum(axis=1) <= pieces, first)
-    return int(lengths[reached].sum())

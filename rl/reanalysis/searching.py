@@ -99,8 +99,8 @@ class PositionSearches(Searches):
     ) -> None:
         """See `Searches`."""
         # Proven wins are the best edge alone, as in self-play; otherwise what would be played has no meaning.
-        config = replace(config, full_search_prob=1.0, temperature=0.0, resign=0.0, tables_mode="play")
-        super().__init__(evaluator, config, spec, tables, trees, seed)
+        config = replace(config, full_search_prob=1.0, temperature=0.0, resign=0.0)
+        super().__init__(evaluator, config, spec, tables, trees)
         self.constants = self.fast = self.constants.without_exploration()
         # A game ends when its records are full: after one row.
         self.records = Records(

@@ -15,17 +15,17 @@ from ckai.rl.selfplay.warmup import compile_selfplay, small_network, smallest_co
 from ckai.rl.selfplay.workers import play_games
 
 
-def compile_reanalysis(spec: GameSpec, evaluator: Evaluator | None, value_bias_factor: float = 0.0) -> None:
+def compile_reanalysis(spec: GameSpec, evaluator: Evaluator | None) -> None:
     """Compile the reanalysis of a game, with an evaluator of this class if there is one."""
-    compile_selfplay(spec, evaluator, value_bias_factor)
-    _compile(spec, isinstance(evaluator, IntegerEvaluator), value_bias_factor)
+    compile_selfplay(spec, evaluator)
+    _compile(spec, isinstance(evaluator, IntegerEvaluator))
 
 
 @cache
-def _compile(spec: GameSpec, integers: bool, value_bias_factor: float) -> None:
+def _compile(spec: GameSpec, integers: bool) -> None:
     evaluator = small_network(spec) if integers else UniformEvaluator(spec.num_actions)
     assert evaluator is not None, "it was given"
-    config, games = smallest_config(spec, value_bias_factor), list[FinishedGame]()
+    config, games = smallest_config(spec), list[FinishedGame]()
     play_games(evaluator, config, range(1), seed=0, on_game=games.append, spec=spec)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

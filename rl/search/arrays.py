@@ -10,7 +10,7 @@ the same side may have to go on jumping: then both ends of the edge have the sam
 keeps its sign (`sign` +1); otherwise the value is negated (`sign` -1).
 """
 
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ def node_dtype(state_words: int) -> np.dtype[Any]:
 EDGE = np.dtype(
     [
         ("value_sum", np.float64),  # W(s, a), for the side to move at the node that the edge leaves
-        ("prior", np.float32),  # P(s, a), sums to 1 over a node; at the root with temperature and noise
+        ("prior", np.float32),  # P(s, a), sums to 1 over a node; at the root with noise
         ("visits", np.int32),  # N(s, a)
         ("child", np.int32),  # index of the node it leads to, -1 until first selected
         ("noise", np.float32),  # at the root: the Gumbel noise or the Dirichlet noise of the edge, else 0
@@ -76,37 +76,12 @@ TREE = np.dtype(
         ("edges", np.int32),  # edges in use
         ("history_length", np.int32),  # rows of `history` in use
         ("target_visits", np.int32),  # visit count at which the search of the root ends
-        ("plies", np.int32),  # of the game before the root, where self-play says so; else 0
         ("table_size", np.int32),  # entries of the table of transpositions, from the first on
         ("table_used", np.int32),  # entries in use
-        ("root_prepared", np.uint8),  # 1 once the root's priors have their temperature and noise
+        ("root_prepared", np.uint8),  # 1 once the root's priors have their noise
     ],
     align=True,
 )
-
-NODE_BIAS = np.dtype(
-    [
-        ("network_value", np.float64),  # V(s) as the network gave it, for the side to move at the node
-        ("corrected", np.float64),  # the corrected V(s) that is part of the node's value sum
-        ("weight", np.float64),  # of its error in its bucket, 0 without visits below it
-        ("weighted_error", np.float64),  # the error times the weight
-        ("context", np.uint32),  # what it shares with the nodes of its bucket
-        ("bucket", np.int32),  # index of its bucket, -1 if it has none
-    ],
-    align=True,
-)
-"""What value bias correction knows of a node, see `ckai.rl.search.value_bias`."""
-
-BUCKET = np.dtype(
-    [
-        ("weighted_error", np.float64),  # sum over its nodes, for their side to move
-        ("weight", np.float64),  # sum over its nodes
-        ("context", np.uint32),  # of its nodes; 0: the entry is free
-    ],
-    align=True,
-)
-MAX_BUCKETS = 1 << 16
-"""Most entries in the table of buckets of a tree."""
 
 PATH = 6
 """Nodes above a leaf that its slot names."""
@@ -126,15 +101,6 @@ SLOT = np.dtype(
 """Where a leaf of a batch belongs. One cache line."""
 
 
-class BiasMemory(NamedTuple):
-    """Memory of value bias correction: of one `Tree`, and with T in front of each shape of a `TreeBatch`."""
-
-    nodes: Array
-    """[C] NODE_BIAS."""
-    buckets: Array
-    """[K] BUCKET, a hash table; K is a power of 2."""
-
-
 class Tree(NamedTuple):
     """One tree of a `TreeBatch`: views, so that writing to them changes the batch."""
 
@@ -146,8 +112,6 @@ class Tree(NamedTuple):
     """[1] TREE, the tree's counters and random stream; an array of one, so that kernels can write to it."""
     history: Array
     """[H, W] int64, repetition keys of the game's states before the root, oldest first."""
-    bias: BiasMemory | None
-    """None without value bias correction: kernels for such trees are compiled without it."""
     transpositions: Array
     """[2 C] uint64, the nodes by their states, see `ckai.rl.search.transpositions`; [0]: not needed."""
 
@@ -163,8 +127,6 @@ class TreeBatch(NamedTuple):
     """[T] TREE."""
     history: Array
     """[T, H, W] int64."""
-    bias: BiasMemory | None
-    """None without value bias correction."""
     transpositions: Array
     """[T, 2 C] uint64; [T, 0]: every node is evaluated."""
     slots: Array
@@ -175,19 +137,10 @@ class TreeBatch(NamedTuple):
     """[C, 2] int32, working memory of `ckai.rl.search.subtree.keep_subtree`."""
 
 
-class Parts(TypedDict, total=False):
-    """What trees have memory for besides themselves; False where it is left out."""
-
-    value_bias: bool
-    """Value bias correction, see `ckai.rl.search.value_bias`."""
-    transpositions: bool
-    """One evaluation for all nodes of a tree that have a position, see `ckai.rl.search.transpositions`."""
-
-
 Shapes = dict[str, tuple[tuple[int, ...], Any]]
 
 
-def _shapes(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpack[Parts]) -> Shapes:
+def _shapes(game: Any, trees: int, nodes: int, leaves: int, transpositions: bool) -> Shapes:
     edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
     return {
         "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
@@ -196,20 +149,14 @@ def _shapes(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpack[Part
         "history": ((trees, game.history, game.STATE_WORDS), np.int64),
         "slots": ((trees * leaves,), SLOT),
         "boards": ((trees * leaves, game.POSITION_BYTES), np.int8),
-        "transpositions": ((trees, 2 * nodes if parts.get("transpositions") else 0), np.uint64),
+        "transpositions": ((trees, 2 * nodes if transpositions else 0), np.uint64),
         "scratch": ((nodes, 2), np.int32),
     }
 
 
-def _bias_shapes(trees: int, nodes: int, **parts: Unpack[Parts]) -> Shapes:
-    if not parts.get("value_bias"):
-        return {}
-    # No more than half full, while there are no more contexts than nodes.
-    buckets = min(MAX_BUCKETS, 1 << (2 * nodes - 1).bit_length())
-    return {"nodes": ((trees, nodes), NODE_BIAS), "buckets": ((trees, buckets), BUCKET)}
-
-
-def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpack[Parts]) -> TreeBatch:
+def allocate_trees(
+    game: Any, trees: int, nodes: int, leaves: int, *, transpositions: bool = False
+) -> TreeBatch:
     """Allocate a batch of empty trees.
 
     Args:
@@ -217,25 +164,20 @@ def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpa
         trees: T, number of trees, 1 or more.
         nodes: C, capacity of a tree in nodes, 1 or more.
         leaves: most leaves of one tree in a batch; B = T * leaves.
-        parts: see `Parts`.
+        transpositions: one evaluation for all nodes of a tree that have a position, see
+            `ckai.rl.search.transpositions`.
 
     Returns:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
     """
-    bias = _allocated(_bias_shapes(trees, nodes, **parts))
-    shapes = _shapes(game, trees, nodes, leaves, **parts)
-    return TreeBatch(**_allocated(shapes), bias=BiasMemory(**bias) if bias else None)
+    shapes = _shapes(game, trees, nodes, leaves, transpositions)
+    return TreeBatch(**{name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
 
 
-def _allocated(shapes: Shapes) -> dict[str, Array]:
-    return {name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
-
-
-def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpack[Parts]) -> int:
+def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, transpositions: bool = False) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
-    bias = _bias_shapes(trees, nodes, **parts)
-    shapes = [*_shapes(game, trees, nodes, leaves, **parts).values(), *bias.values()]
-    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
+    shapes = _shapes(game, trees, nodes, leaves, transpositions)
+    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
 
 
 RESERVE = 4096
@@ -244,25 +186,22 @@ MEMORY_SHARE = 0.25
 """Share of the memory of this process that a tree may grow to."""
 
 
-GROWING = ("nodes", "edges", "bias", "transpositions", "scratch")
-"""Parts of a `TreeBatch` that are larger in trees with more nodes; only the buckets keep their number."""
+GROWING = ("nodes", "edges", "transpositions", "scratch")
+"""Parts of a `TreeBatch` that are larger in trees with more nodes."""
 
 
-def memory_nodes(game: Any, **parts: Unpack[Parts]) -> int:
+def memory_nodes(game: Any, *, transpositions: bool = False) -> int:
     """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process."""
-    # So large that the tables of buckets do not grow: memory is then linear in the nodes.
-    few, more = (tree_batch_bytes(game, 1, MAX_BUCKETS + nodes, 1, **parts) for nodes in (0, 1000))
-    thousand = more - few
-    return int(MEMORY_SHARE * available_memory() / thousand) * 1000
+    few, more = (tree_batch_bytes(game, 1, nodes, 1, transpositions=transpositions) for nodes in (1, 1001))
+    return int(MEMORY_SHARE * available_memory() / (more - few)) * 1000
 
 
 def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:
     """Return the part of a single tree's memory that has room for `nodes` nodes, as views."""
-    edges = _shapes(game, 1, nodes, 0)["edges"][0][1]
+    edges = _shapes(game, 1, nodes, 0, False)["edges"][0][1]
     return trees._replace(
         nodes=trees.nodes[:, :nodes],
         edges=trees.edges[:, :edges],
-        bias=trees.bias and trees.bias._replace(nodes=trees.bias.nodes[:, :nodes]),
         transpositions=trees.transpositions[:, : 2 * nodes],
         scratch=trees.scratch[:nodes],
     )
@@ -293,15 +232,11 @@ def grown(trees: TreeBatch, game: Any, max_nodes: int, reserved: TreeBatch | Non
     if reserved is not None and capacity < (room := reserved.nodes.shape[1]):
         larger = part_of(reserved, game, min(wanted, room))
     else:
-        parts: Parts = {"value_bias": trees.bias is not None, "transpositions": trees.transpositions.size > 0}
-        larger = allocate_trees(game, len(trees.nodes), wanted, 0, **parts)
+        transpositions = trees.transpositions.size > 0
+        larger = allocate_trees(game, len(trees.nodes), wanted, 0, transpositions=transpositions)
         for t in range(len(trees.nodes)):
             for name in ("nodes", "edges"):
                 count = int(used[name][t])
                 getattr(larger, name)[t, :count] = getattr(trees, name)[t, :count]
-            if trees.bias is not None and larger.bias is not None:
-                larger.bias.nodes[t, :capacity] = trees.bias.nodes[t]
             larger.transpositions[t, : trees.transpositions.shape[1]] = trees.transpositions[t]
-    if trees.bias is not None and larger.bias is not None:
-        larger = larger._replace(bias=trees.bias._replace(nodes=larger.bias.nodes))
     return trees._replace(**{name: getattr(larger, name) for name in GROWING})

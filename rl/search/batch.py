@@ -116,7 +116,7 @@ def traverse_trees(trees, first, count, constants, nodes, edges, active_trees):
 
 
 @hot
-def expand_slot(trees, constants, slots, slot, logits, values):
+def expand_slot(trees, slots, slot, logits, values):
     """Expand the leaf in a slot with its priors, and back its value up; see `expand_and_backup`.
 
     Returns:
@@ -131,17 +131,16 @@ def expand_slot(trees, constants, slots, slot, logits, values):
     total = logits_to_priors(tree, node)
     value = np.float64(values[slot])
     tree.nodes[node].status = OPEN
-    backup(tree, node, min(1.0, max(-1.0, value)), 1, constants)
+    backup(tree, node, min(1.0, max(-1.0, value)), 1)
     return (total - total) + (value - value)
 
 
 @kernel
-def expand_and_backup(trees, constants, slots, logits, values):
+def expand_and_backup(trees, slots, logits, values):
     """Expand the first `slots` leaves of the batch with their priors, and back their values up.
 
     Args:
         trees: the batch of trees.
-        constants: the `SearchConstants`.
         slots: number of leaves in the batch.
         logits: `[B, NUM_ACTIONS]` float32; the priors are their softmax over the legal actions.
         values: `[B]` float32 for the side to move at the leaf; clipped to [-1, 1].
@@ -155,7 +154,7 @@ def expand_and_backup(trees, constants, slots, logits, values):
     prefetch_leaves(trees, trees.slots, 0, min(AHEAD, slots))
     for slot in range(slots):
         prefetch_leaves(trees, trees.slots, slot + AHEAD, min(slot + AHEAD + 1, slots))
-        not_finite += expand_slot(trees, constants, trees.slots, slot, logits, values)
+        not_finite += expand_slot(trees, trees.slots, slot, logits, values)
     return not_finite == 0.0
 
 

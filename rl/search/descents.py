@@ -235,5 +235,5 @@ def step_down(game, trees, t, constants, place):
             return COLLISION, node
         value = PROOF_VALUE[tree.nodes[node].proof]
     if node > 0:  # a root that was proven meanwhile needs no more visits
-        backup(tree, node, value, 1, constants)
+        backup(tree, node, value, 1)
     return BACKED_UP, node

@@ -45,7 +45,7 @@ def make_searcher(
         ValueError: `constants` have the root rule GUMBEL, which needs a fresh tree for each move.
     """
     if constants is not None and constants.root_rule == GUMBEL:
-        raise ValueError("expected the root rule puct or forced, found gumbel, which is for self-play alone")
+        raise ValueError("expected the root rule puct, found gumbel, which is for self-play alone")
     if runs_inline(evaluator):
         if isinstance(evaluator, RolloutEvaluator):
             seed = int(evaluator.seed)

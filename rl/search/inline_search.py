@@ -34,9 +34,8 @@ from ckai.rl.search.mcts import (
     logits_to_priors,
     prove_tablebase_root,
 )
-from ckai.rl.search.rules import ALPHAZERO_C_BASE
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import SearchConstants, prepare_root
+from ckai.rl.search.selection import ALPHAZERO_C_BASE, SearchConstants, prepare_root
 
 ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
@@ -129,7 +128,7 @@ def search_tree(game, tree, target_visits, until, constants, evaluation):
         if ending == LEAF:
             value = evaluate_leaf(evaluation, game, tree, node)
             tree.nodes[node].status = OPEN
-            backup(tree, node, value, 1, constants)
+            backup(tree, node, value, 1)
             num_evaluations += 1
         elif ending == STUCK:
             return -1

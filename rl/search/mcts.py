@@ -9,9 +9,8 @@ searched again; proven draws are, and count as visits of value 0. Distances are 
 """
 
 import numpy as np
-from numba.extending import overload
 
-from ckai.game.jit import HOT, cold, hot, inner
+from ckai.game.jit import cold, hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
@@ -19,7 +18,6 @@ from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_ter
 from ckai.rl.search.repetitions import count_repetitions, legal_in_tree
 from ckai.rl.search.selection import puct_edge, select_root_edge
 from ckai.rl.search.transpositions import clear_transpositions, prefetch_transposition, share_evaluation
-from ckai.rl.search.value_bias import correct_value, has_memory, join_bucket, leave_bucket, memory_of
 
 LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
 """How a descent ended, see `descend`."""
@@ -33,7 +31,6 @@ def get_tree(trees, t):
         trees.edges[t],
         trees.info[t : t + 1],
         trees.history[t],
-        memory_of(trees.bias, t),
         trees.transpositions[t],
     )
 
@@ -212,7 +209,7 @@ def descend(game, tree, constants, node, e):
         if not is_shared:
             add_in_flight(tree, child, 1)
             return LEAF, child
-    backup(tree, child, value, 0, constants)
+    backup(tree, child, value, 0)
     return BACKED_UP, child
 
 
@@ -258,54 +255,24 @@ def add_in_flight(tree, node, count):
         parent = np.int64(tree.nodes[node].parent)
 
 
-def backup(tree, node, value, in_flight, constants):
+@hot
+def backup(tree, node, value, in_flight):
     """Back a value up from a node to the root: N += 1 and W += value, and proofs as far as they reach.
 
-    A proven node passes the value of its proof on instead of the simulation's. In a tree with memory for it
-    the network's values on the way are corrected, see `ckai.rl.search.value_bias`.
+    A proven node passes the value of its proof on instead of the simulation's.
 
     Args:
         tree: the tree.
         node: index of the evaluated node.
         value: in [-1, 1], for the side to move at `node`.
         in_flight: 1 if the path was counted as in flight, else 0.
-        constants: the `SearchConstants`.
     """
-    raise TypeError("only inside jitted code")
-
-
-@overload(backup, jit_options=HOT, strict=False)
-def _backup(tree, node, value, in_flight, constants):
-    return _backup_corrected if has_memory(tree) else _backup_plain
-
-
-def _backup_plain(tree, node, value, in_flight, constants):
     tree.info[0].simulations += 1
     add_value(tree, node, value)
     parent = np.int64(tree.nodes[node].parent)
     while parent >= 0:
         value = pass_up(tree, node, parent, value, in_flight)
         add_value(tree, parent, value)
-        node = parent
-        parent = np.int64(tree.nodes[node].parent)
-
-
-def _backup_corrected(tree, node, value, in_flight, constants):
-    # Every change of a node's own value goes up as well.
-    tree.info[0].simulations += 1
-    if tree.nodes[node].proof == NONE and tree.nodes[node].visits == 0:
-        join_bucket(tree, node, value)
-    add_value(tree, node, value)
-    if tree.nodes[node].proof == NONE:
-        value += correct_value(tree, node, constants)
-    parent = np.int64(tree.nodes[node].parent)
-    while parent >= 0:
-        value = pass_up(tree, node, parent, value, in_flight)
-        add_value(tree, parent, value)
-        if tree.nodes[parent].proof == NONE:
-            value += correct_value(tree, parent, constants)
-        else:
-            leave_bucket(tree, parent)
         node = parent
         parent = np.int64(tree.nodes[node].parent)
 

@@ -17,7 +17,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.arrays import GROWING, Parts, TreeBatch, allocate_trees, grown, memory_nodes, part_of
+from ckai.rl.search.arrays import GROWING, TreeBatch, allocate_trees, grown, memory_nodes, part_of
 from ckai.rl.search.batch import (
     add_root,
     best_action,
@@ -109,8 +109,10 @@ class Searcher:
         self.leaves = leaves
         self.visits_per_leaf = visits_per_leaf
         self.batch_sizer: BatchSizer | None = None
-        self._parts: Parts = {"value_bias": self.constants.corrects_values, "transpositions": transpositions}
-        self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches, **self._parts)
+        self._transpositions = transpositions
+        self.tree_batch: TreeBatch = allocate_trees(
+            rules, trees, nodes, leaves * batches, transpositions=transpositions
+        )
         self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
@@ -135,7 +137,7 @@ class Searcher:
     def _compile_step(self, batch: _Batch, visits: NDArray[np.int32]) -> None:
         trees, constants = batch.tree_batch, self.constants
         self._select_leaves = compile_for(select_all_leaves, self.game, trees, constants, visits, 1, 0)
-        self._expand = compile_for(expand_and_backup, trees, constants, 0, batch.logits, batch.values)
+        self._expand = compile_for(expand_and_backup, trees, 0, batch.logits, batch.values)
 
     @property
     def in_flight(self) -> int:
@@ -291,7 +293,7 @@ class Searcher:
         if batch.evaluation is not None:
             batch.evaluation.result()
             batch.evaluation = None
-        if not self._expand(batch.tree_batch, self.constants, batch.slots, batch.logits, batch.values):
+        if not self._expand(batch.tree_batch, batch.slots, batch.logits, batch.values):
             raise non_finite_error(self.evaluator)
         self.evaluations += batch.slots
         batch.slots = 0
@@ -311,7 +313,7 @@ class Searcher:
     @property
     def memory_nodes(self) -> int:
         """Capacity of a tree that takes its share of the memory."""
-        return memory_nodes(self.game, **self._parts)
+        return memory_nodes(self.game, transpositions=self._transpositions)
 
     def make_room(self, max_nodes: int) -> None:
         """Let the trees grow if they are nearly full, so that a search goes on; else do nothing.
@@ -334,7 +336,7 @@ class Searcher:
         if trees > 1 or capacity >= max_nodes:
             return
         with suppress(OSError, MemoryError):
-            self._reserved = allocate_trees(self.game, 1, max_nodes, 0, **self._parts)
+            self._reserved = allocate_trees(self.game, 1, max_nodes, 0, transpositions=self._transpositions)
             self._use(part_of(self._reserved, self.game, capacity))
 
     def _use(self, memory: TreeBatch) -> None:

@@ -1,17 +1,12 @@
-"""Selection of edges: PUCT at interior nodes, and at the root PUCT, forced playouts or sequential halving.
+"""Selection of edges: PUCT at interior nodes, and at the root PUCT or sequential halving.
 
 PUCT, as in AlphaZero (Silver et al. 2018), selects the edge with the largest
 
     Q(s, a) + c(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)),    c(s) = log((1 + N(s) + c_base) / c_base) + c_init
 
-N(s) includes the node's own evaluation. A leaf in flight counts as a visit in N(s) and N(s, a), and in Q as
-`virtual_loss` visits of value -1 (Chaslot et al. 2008); with `virtual_loss` 0 this is the unobserved sample
-count of WU-UCT (Liu et al. 2020). An edge without visits has Q = W(s) / N(s) - `fpu_reduction` (first-play
-urgency). Ties go to the lower action.
-
-FORCED adds forced playouts and policy target pruning (Wu 2019, "Accelerating Self-Play Learning in Go",
-section 3.2): a visited root edge gets at least sqrt(`forced_playouts_k` P(s, a) N) visits, and the policy
-target leaves out those that PUCT would not have spent.
+N(s) includes the node's own evaluation. A leaf in flight counts as a visit in N(s) and N(s, a) but not in Q:
+the unobserved sample count of WU-UCT (Liu et al. 2020). An edge without visits has Q = W(s) / N(s). Ties go
+to the lower action.
 
 GUMBEL searches the root by sequential halving over the `max_considered_actions` edges with the highest Gumbel
 scores (Danihelka et al. 2022, "Policy improvement by planning with Gumbel"), with completed Q values, and
@@ -31,8 +26,10 @@ from ckai.game.jit import choose, cold, hot, inner
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma, uniform
 
-PUCT, FORCED, GUMBEL = 0, 1, 2
-"""Rules at the root; `ckai.rl.search.rules.ROOT_RULES` has their names in this order."""
+PUCT, GUMBEL = 0, 1
+"""Rules at the root."""
+ALPHAZERO_C_BASE = 19652.0
+"""c_base of AlphaZero: c(s) hardly grows in searches of some thousand visits."""
 
 
 class SearchConstants(NamedTuple):
@@ -42,20 +39,12 @@ class SearchConstants(NamedTuple):
     """Exploration constant of PUCT, 0 or more."""
     c_base: float = 500.0
     """Visit count N(s) at which c(s) has grown by log 2, above 0; 19652 in AlphaZero."""
-    fpu_reduction: float = 0.0
-    """Subtracted from the node's mean value to give an unvisited edge's Q."""
     noise_alpha: float = 1.0
     """Dirichlet concentration for each legal action at the root, above 0."""
     noise_epsilon: float = 0.0
     """Weight of the Dirichlet noise in the root's priors, 0 (no noise) to 1."""
-    root_temperature: float = 1.0
-    """Temperature T of the root's priors, above 0: P ** (1 / T), normalized, before the noise is added."""
-    virtual_loss: float = 0.0
-    """Visits of value -1 that a leaf in flight adds to Q, 0 or more; 0 played best."""
     root_rule: int = PUCT
-    """PUCT, FORCED or GUMBEL."""
-    forced_playouts_k: float = 2.0
-    """k of the forced playouts."""
+    """PUCT or GUMBEL."""
     max_considered_actions: int = 16
     """Number of edges that sequential halving starts with, 1 or more."""
     c_visit: float = 50.0
@@ -64,32 +53,10 @@ class SearchConstants(NamedTuple):
     """c_scale of sigma."""
     gumbel_noise: float = 1.0
     """Factor on the Gumbel noise; 0 makes the search deterministic."""
-    noise_total: float = 0.0
-    """Dirichlet concentration that the legal actions at the root share equally; 0: `noise_alpha` for each."""
-    root_temperature_early: float = 0.0
-    """Temperature of the root's priors at ply 0 of the game, from where it falls or rises to
-    `root_temperature`; 0: it is `root_temperature` from the start."""
-    root_temperature_halflife: float = 8.0
-    """Plies in which the difference of the two temperatures halves, above 0."""
-    prune_target: bool = False
-    """Whether the policy target of PUCT leaves out visits that it would not have spent without noise, see
-    `ckai.rl.search.targets`."""
-
-    value_bias_factor: float = 0.0
-    """Lambda of value bias correction, 0 (none, and trees have no memory for it) to 1."""
-    value_bias_exponent: float = 0.8
-    """Alpha of value bias correction: a node's error weighs as much as its child visits to this power."""
-
-    @property
-    def corrects_values(self) -> bool:
-        """Whether trees need memory for value bias correction, see `ckai.rl.search.value_bias`."""
-        return self.value_bias_factor > 0.0
 
     def without_exploration(self) -> "SearchConstants":
-        """Return the same without noise and temperature at the root."""
-        return self._replace(
-            noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0, root_temperature_early=0.0
-        )
+        """Return the same without noise at the root."""
+        return self._replace(noise_epsilon=0.0, gumbel_noise=0.0)
 
     def typed(self) -> "SearchConstants":
         """Return a copy with fields of their declared types: `c_init=4`, an int, would recompile kernels."""
@@ -114,16 +81,15 @@ def puct_edge(tree, node, constants):
     here = tree.nodes[node]
     first, count = np.uint64(here.first_edge), np.uint64(here.num_edges)
     exploration = exploration_factor(here.visits + here.in_flight, constants)
-    unvisited_q = here.value_sum / max(1, here.visits) - constants.fpu_reduction
+    unvisited_q = here.value_sum / max(1, here.visits)
     best, best_score = np.int64(-1), -np.inf
     for e in range(first, first + count):
         # Most choices without branches: the CPU would guess too many of them wrong.
         edge = tree.edges[e]
         proof = edge.proof
-        virtual_losses = constants.virtual_loss * edge.in_flight
-        weight = edge.visits + virtual_losses
-        q = (edge.value_sum - virtual_losses) / choose(weight == 0.0, 1.0, weight)
-        q = choose(weight == 0.0, unvisited_q, q)
+        visits = np.float64(edge.visits)
+        q = edge.value_sum / choose(visits == 0.0, 1.0, visits)
+        q = choose(visits == 0.0, unvisited_q, q)
         if proof != NONE:  # seldom, so a branch that the CPU guesses right
             if proof == LOSS:
                 continue
@@ -140,26 +106,7 @@ def select_root_edge(tree, constants):
     """Return the edge that the root rule selects at an OPEN root that is not proven."""
     if constants.root_rule == GUMBEL:
         return sequential_halving_edge(tree, constants)
-    if constants.root_rule == FORCED:
-        first = tree.nodes[0].first_edge
-        total_visits = 0
-        for e in range(first, first + tree.nodes[0].num_edges):
-            total_visits += tree.edges[e].visits + tree.edges[e].in_flight
-        for e in range(first, first + tree.nodes[0].num_edges):
-            n = tree.edges[e].visits + tree.edges[e].in_flight
-            if (
-                n > 0
-                and tree.edges[e].proof != LOSS
-                and n < forced_playouts(tree, e, total_visits, constants)
-            ):
-                return e
     return puct_edge(tree, 0, constants)
-
-
-@inner
-def forced_playouts(tree, e, total_visits, constants):
-    """Return the least visit count of a root edge, n_forced, given the sum over all root edges (Wu 2019)."""
-    return np.sqrt(constants.forced_playouts_k * tree.edges[e].prior * total_visits)
 
 
 # --- Gumbel ----------------------------------------------------------------------------------------
@@ -322,39 +269,15 @@ def improved_policy(tree, constants, out):
 # --- before and after a search ---------------------------------------------------------------------
 
 
-@inner
-def temperature_at_root(tree, constants):
-    """Return the temperature of the root's priors, by the plies of the game before the root.
-
-    From `root_temperature_early` at ply 0 it goes to `root_temperature` and halves the distance every
-    `root_temperature_halflife` plies (Wu, "Other Methods Implemented in KataGo", Root Policy Softmax
-    Temperature: from 1.25 to 1.1, the half-life being the side of the board).
-    """
-    late, early = constants.root_temperature, constants.root_temperature_early
-    if early == 0.0:
-        return late
-    return late + (early - late) * 0.5 ** (tree.info[0].plies / constants.root_temperature_halflife)
-
-
 @cold
 def prepare_root(tree, constants):
-    """Apply the root temperature and the noise to the priors of an OPEN root, once per root.
+    """Give an OPEN root its noise, once per root.
 
-    Under GUMBEL the noise is one Gumbel(0) sample per edge, kept apart from the priors; else it is Dirichlet
-    noise mixed into them (Silver et al. 2017), whose concentration may be shared by the edges: then about as
-    many of them stand out whether there are few or many (Wu, "Other Methods Implemented in KataGo", Shaped
-    Dirichlet Noise; the shaping itself is not done here).
+    Under GUMBEL it is one Gumbel(0) sample per edge, kept apart from the priors; else Dirichlet noise mixed
+    into them (Silver et al. 2017).
     """
     tree.info[0].root_prepared = 1
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    temperature = temperature_at_root(tree, constants)
-    if temperature != 1.0:
-        total = 0.0
-        for e in range(first, first + count):
-            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / temperature)
-            total += tree.edges[e].prior
-        for e in range(first, first + count):
-            tree.edges[e].prior /= total
     if constants.root_rule == GUMBEL:
         for e in range(first, first + count):
             tree.edges[e].noise = 0.0
@@ -362,11 +285,10 @@ def prepare_root(tree, constants):
                 u = max(uniform(tree.info), 1e-300)
                 tree.edges[e].noise = -np.log(-np.log(u)) * constants.gumbel_noise
     elif constants.noise_epsilon > 0.0:
-        alpha = constants.noise_alpha if constants.noise_total == 0.0 else constants.noise_total / count
         noise = np.empty(count)
         total = 1e-300
         for i in range(count):
-            noise[i] = gamma(tree.info, alpha)
+            noise[i] = gamma(tree.info, constants.noise_alpha)
             total += noise[i]
         for i in range(count):
             edge = tree.edges[first + i]

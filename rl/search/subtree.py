@@ -7,7 +7,6 @@ from ckai.rl.games import contract
 from ckai.rl.search.arrays import PENDING
 from ckai.rl.search.repetitions import append_history
 from ckai.rl.search.transpositions import refill_transpositions
-from ckai.rl.search.value_bias import keep_buckets
 
 
 @hot
@@ -66,7 +65,6 @@ def keep_subtree(game, tree, e, scratch):
             edges[kept_edges].child = -1
             kept_edges += 1
         kept += 1
-    keep_buckets(tree, np.int64(new_root), end, moved)
     tree.info[0].nodes = kept
     tree.info[0].edges = kept_edges
     tree.info[0].root_prepared = 0

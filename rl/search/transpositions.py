@@ -12,14 +12,12 @@ Arguments are named as in `ckai.rl.search.mcts`.
 """
 
 import numpy as np
-from numba.extending import overload
 
 from ckai.datasets.splitmix import GOLDEN
-from ckai.game.jit import INNER, cold, hot, inner
+from ckai.game.jit import cold, hot, inner
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.prefetch import prefetch_entry
-from ckai.rl.search.value_bias import has_memory
 
 MIN_ENTRIES = 512
 """Entries of the table of a new tree."""
@@ -106,25 +104,12 @@ def have_equal_actions(tree, node, other):
     return True
 
 
+@inner
 def network_value(tree, node):
     """Return the network's value of an OPEN node that is not proven, for the side to move there.
 
-    Without value bias correction it is what is left of the node's value sum without those of its edges,
-    rounded to the float32 that it was.
+    It is what is left of the node's value sum without those of its edges, rounded to the float32 that it was.
     """
-    raise TypeError("only inside jitted code")
-
-
-@overload(network_value, jit_options=INNER, strict=False)
-def _network_value(tree, node):
-    return _kept_value if has_memory(tree) else _remaining_value
-
-
-def _kept_value(tree, node):
-    return tree.bias.nodes[node].network_value
-
-
-def _remaining_value(tree, node):
     first, value = np.int64(tree.nodes[node].first_edge), tree.nodes[node].value_sum
     for e in range(first, first + np.int64(tree.nodes[node].num_edges)):
         value -= tree.edges[e].value_sum

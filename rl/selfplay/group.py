@@ -16,7 +16,7 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, make_records, start_game
-from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game, with_table_results
+from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game
 from ckai.rl.selfplay.searches import Searches
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
@@ -60,9 +60,8 @@ class Group(Searches):
         self.pool = pool if pool is not None and pool.generations else None
         self.seed, self.starts, self.unfinished = seed, starts, unfinished
         trees = min(config.group_size, len(numbers))
-        super().__init__(evaluator, config, spec, tables, trees, seed, inline=self.pool is None)
+        super().__init__(evaluator, config, spec, tables, trees, inline=self.pool is None)
         self.records = make_records(self.game, trees, config.max_plies)
-        self.label_tables = tables if config.tables_mode == "label" else None
         self.opponents = np.zeros(trees, np.int64)
         """[T] index in the pool of the opponent in each tree."""
         self.numbers = numbers
@@ -180,8 +179,7 @@ class Group(Searches):
 
         def take_finished() -> None:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
-                game = self.with_player_names(copy_game(self.records, t, self.spec))
-                on_game(game if self.label_tables is None else with_table_results(game, self.label_tables))
+                on_game(self.with_player_names(copy_game(self.records, t, self.spec)))
                 self.start(t)
 
         return self.search(take_finished, progress)

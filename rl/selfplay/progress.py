@@ -12,8 +12,6 @@ class SelfPlayCounts:
     rows: int = 0
     """Rows of these games, one per hop."""
     evaluations: int = 0
-    """Positions evaluated, by the network or from the cache."""
-    cache_hits: int = 0
-    """Of these, positions whose evaluation was in the cache."""
+    """Positions evaluated."""
     simulations: int = 0
     """Simulations of all searches, those that ended in a proven position included."""

@@ -105,17 +105,14 @@ class PlayRules(NamedTuple):
     """How moves are chosen in self-play, and when games end."""
 
     visits: int = 100
-    """Visit count of the root at which a full search ends; visits kept with the subtree count."""
-    single_move_visits: int = 1
-    """The same where only one action is legal: the search is then only for q."""
+    """Visit count of the root at which a full search ends; visits kept with the subtree count. Where only one
+    action is legal, every search ends at one: it is then only for q."""
     full_search_prob: float = 1.0
     """Probability of a full search (playout cap randomization, Wu 2019, section 3.1). The other searches have
-    `fast_visits`, no Dirichlet noise and no root temperature, and their rows have no policy target. The
-    Gumbel noise, which draws the action under GUMBEL, and forced playouts stay."""
+    `fast_visits` and no Dirichlet noise, and their rows have no policy target. The Gumbel noise, which draws
+    the action under GUMBEL, stays."""
     fast_visits: int = 20
     """Visit count of the root at which a search that is not full ends."""
-    leaves: int = 1
-    """Most leaves of one tree in a batch."""
     temperature: float = 1.0
     """Temperature T of the first plies: actions are drawn with weights N ** (1 / T); under GUMBEL it is the
     factor on the Gumbel noise."""
@@ -127,8 +124,6 @@ class PlayRules(NamedTuple):
     """Temperature below which the best edge is played (`best_root_edge`)."""
     max_plies: int = 300
     """Length at which a game is stopped without a result."""
-    adjudicate: bool = False
-    """Whether a game ends once its position is in the tablebase (see `contract.tablebase_value`)."""
     resign: float = 0.0
     """A side resigns at the start of its move, never in the first row of a game, if the
     root value is -resign or less for it; 0: never."""
@@ -285,7 +280,7 @@ def play_move(game, trees, records, t, constants, rules):
     proof = NONE
     if root.status == TERMINAL:
         proof = root.proof
-    elif rules.adjudicate and root.sign < 0:  # the turn passed: not within a capture
+    elif root.sign < 0:  # the turn passed: not within a capture
         proof, _ = contract.tablebase_value(game, contract.load_state(game, root.state))
         here.adjudicated = proof != NONE
     if proof != NONE:
@@ -305,7 +300,7 @@ def play_move(game, trees, records, t, constants, rules):
 def search_visits(trees, records, t, rules):
     """Return the visit count at which the current search of game `t` ends."""
     if trees.nodes[t, 0].num_edges == 1:
-        return np.int64(rules.single_move_visits)
+        return np.int64(1)
     return np.int64(rules.visits if records.games[t].full == 1 else rules.fast_visits)
 
 
@@ -323,8 +318,8 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
 
     Args:
         game, trees, records, rules: see the module.
-        constants, fast: constants of full searches and of the others, which differ in the noise and the
-            temperature of the root alone.
+        constants, fast: constants of full searches and of the others, which differ in the noise at the
+            root alone.
         slots: number of leaves in the last batch.
         logits, values: their evaluations, see `expand_and_backup`.
 
@@ -338,7 +333,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
     slot, used, num_trees = np.int64(0), np.int64(0), np.int64(len(records.games))
     finished, simulations = 0, np.int64(0)
     old = trees.slots[:slots].copy()
-    collisions = np.empty(rules.leaves, np.int32)
+    collisions = np.empty(1, np.int32)
     end_node, end_edge = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     active_trees = np.empty(BLOCK, np.int64)
     prefetch_leaves(trees, old, np.int64(0), min(AHEAD, slots))
@@ -349,7 +344,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         not_finite = 0.0
         for leaf in range(used, last):
             prefetch_leaves(trees, old, leaf + AHEAD, min(leaf + AHEAD + 1, slots))
-            not_finite += expand_slot(trees, constants, old, leaf, logits, values)
+            not_finite += expand_slot(trees, old, leaf, logits, values)
         if not_finite != 0.0:
             return NOT_FINITE, 0, simulations
         used = last
@@ -363,7 +358,6 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
             node, e = end_node[t - first], end_edge[t - first]
             while records.games[t].status == PLAYING:
                 full = records.games[t].full == 1
-                trees.info[t].plies = records.games[t].ply
                 visits = search_visits(trees, records, t, rules)
                 next_slot = select_leaves(
                     game,
@@ -371,7 +365,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
                     t,
                     constants if full else fast,
                     visits,
-                    np.int64(rules.leaves),
+                    np.int64(1),
                     slot,
                     collisions,
                     node,

@@ -1,7 +1,7 @@
 """Finished self-play games, and their conversion to rows of a data set."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,13 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_HEADERS_SCHEMA, SELFPLAY_SCHEMA
-from ckai.datasets.tables import Tables
 from ckai.datasets.writer import row_arrays
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.recording import UNDECIDED, Records
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
@@ -56,8 +55,6 @@ class FinishedGame:
     """See `Ending`."""
     resigner: str | None = None
     """See `Ending`."""
-    scores: NDArray[np.int8] | None = None
-    """[n] value target of each row, in the terms of `result`; None: `result` for all rows."""
     spec: GameSpec = DEFAULT_GAME
     """The game that was played."""
     black: str = PLAYER_NAME
@@ -132,27 +129,6 @@ def copy_game(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> Finish
     )
 
 
-def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
-    """Return a game with value targets from tablebases.
-
-    Rows in the tables get their table value, rows before the first of these its value, other rows the result.
-    The tables ignore draws by the halfmove clock and by repetition.
-
-    Args:
-        game: a game of checkers.
-        tables: the tablebases.
-    """
-    states = np.ascontiguousarray(game.rows["state"])
-    truth = game.spec.table_results(states, tables)
-    in_tables = np.flatnonzero(truth != NOT_IN_TABLES)
-    if not len(in_tables):
-        return game
-    scores = np.full(len(states), game.result, np.int8)
-    scores[in_tables] = truth[in_tables]
-    scores[: in_tables[0]] = truth[in_tables[0]]
-    return replace(game, scores=scores)
-
-
 @quick_kernel
 def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
     """Encode states `[N, W]` to `encoded` `[N, POSITION_BYTES]`, legal actions to bits `legal` `[N, B]`."""
@@ -190,12 +166,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     _fill(spec.rules, states, encoded, legal)
     first = np.repeat([spec.position(as_state(game.rows[0]["state"])).black for game in games], lengths)
     black = (rows["side"] == 0) == first
-    result = np.concatenate(
-        [
-            np.full(len(game.rows), game.result, np.int8) if game.scores is None else game.scores
-            for game in games
-        ]
-    )
+    result = np.repeat(np.array([game.result for game in games], np.int8), lengths)
     unknown = result == UNDECIDED
     z = np.where(black, result, -result).astype(np.int8)
     offsets = np.concatenate([[0], np.cumsum(rows["num_counts"], dtype=np.int64)]).astype(np.int32)

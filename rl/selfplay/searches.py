@@ -5,14 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ckai.datasets.symmetries import Symmetries
 from ckai.datasets.tables import Tables
 from ckai.game.jit import compile_for
 from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
-from ckai.rl.evaluators.random_symmetries import RandomSymmetries
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
@@ -40,7 +37,6 @@ class Searches:
         spec: GameSpec,
         tables: Tables | None,
         trees: int,
-        seed: int,
         *,
         inline: bool = True,
     ) -> None:
@@ -52,59 +48,33 @@ class Searches:
             spec: the game.
             tables: tablebases; None: none.
             trees: T, number of trees.
-            seed: of the symmetries of games, if the settings have them.
             inline: whether an integer network is evaluated in the kernels.
         """
         self.spec = spec
         self.evaluator: Evaluator = evaluator
-        self.random_symmetries: RandomSymmetries | None = None
-        if config.random_symmetries:
-            self.random_symmetries = RandomSymmetries(Symmetries(spec.symmetries), seed)
-        self.cache: CachedEvaluator | None = None
-        if config.cache_positions:
-            share = config.cache_positions // config.group_count
-            self.evaluator = self.cache = CachedEvaluator(self.evaluator, max(WAYS, share), spec.rules)
         self.inline: InlineNetwork | None = None
-        if isinstance(self.evaluator, IntegerEvaluator) and inline and self.random_symmetries is None:
+        if isinstance(self.evaluator, IntegerEvaluator) and inline:
             self.inline = inline_network(self.evaluator, spec.rules)
         self.game = search_rules(config, spec, tables)
         self.constants, self.rules = search_constants(config), play_rules(config)
         # Under GUMBEL the noise is what draws the action: without it all games would be one.
         self.fast = self.constants.without_exploration()._replace(gumbel_noise=self.constants.gumbel_noise)
         """Constants of searches that are not full."""
-        self.tree_batch = allocate_trees(
-            self.game,
-            trees,
-            config.tree_nodes,
-            config.leaves,
-            value_bias=self.constants.corrects_values,
-            transpositions=True,
-        )
-        batch = trees * config.leaves
-        self.logits, self.values = (
-            np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
-            np.zeros(batch, np.float32),
-        )
+        self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, 1, transpositions=True)
+        self.logits = np.zeros((trees, self.game.NUM_ACTIONS), np.float32)
+        self.values = np.zeros(trees, np.float32)
         self._advance: Any = None
         self.slots: int = 0
         """Leaves in the batch."""
         self.simulations: int = 0
-        self.hits: int = 0
-        """Simulations and cache hits that `progress` has counted."""
+        """Simulations that `progress` has counted."""
 
     def evaluate(self, slots: int) -> None:
         """Evaluate the batch."""
         if self.inline is not None:
             evaluate_slots(self.inline, self.tree_batch, slots, self.logits, self.values)
             return
-        boards, logits, values = self.tree_batch.boards[:slots], self.logits[:slots], self.values[:slots]
-        if self.random_symmetries is None:
-            self.evaluate_boards(boards, logits, values)
-            return
-        games = self.records.games["game"][self.tree_batch.slots["tree"][:slots]]
-        which = self.random_symmetries.drawn(games)
-        self.evaluate_boards(self.random_symmetries.turned(boards, which), logits, values)
-        self.random_symmetries.turn_back(logits, which)
+        self.evaluate_boards(self.tree_batch.boards[:slots], self.logits[:slots], self.values[:slots])
 
     def evaluate_boards(self, boards: Boards, logits: Floats, values: Floats) -> None:
         """Evaluate the positions in the first slots of the batch into these arrays."""
@@ -148,9 +118,6 @@ class Searches:
         if slots:
             self.evaluate(slots)
             progress.evaluations += slots
-            if self.cache:
-                progress.cache_hits += self.cache.hits - self.hits
-                self.hits = self.cache.hits
         progress.simulations += simulations - self.simulations
         self.simulations = simulations
         return bool(slots or finished)

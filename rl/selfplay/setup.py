@@ -3,12 +3,10 @@
 from typing import Any
 
 from ckai.datasets.tables import Tables
-from ckai.rl.evaluators.cache import entry_bytes
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import tree_batch_bytes
-from ckai.rl.search.rules import ROOT_RULES
-from ckai.rl.search.selection import SearchConstants
+from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, PUCT, SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.recording import PlayRules, make_records
 
@@ -17,20 +15,11 @@ def search_constants(config: SelfPlayConfig) -> SearchConstants:
     """Return the constants of a full search."""
     return SearchConstants(
         c_init=config.c_puct,
-        c_base=config.c_base,
-        fpu_reduction=config.fpu_reduction,
+        c_base=ALPHAZERO_C_BASE,
         noise_alpha=config.noise_alpha,
         noise_epsilon=config.noise_epsilon,
-        root_temperature=config.root_policy_temperature,
-        root_rule=ROOT_RULES.index(config.root_rule),
-        max_considered_actions=config.max_considered_actions,
+        root_rule=GUMBEL if config.root_rule == "gumbel" else PUCT,
         c_scale=config.gumbel_scale,
-        noise_total=config.noise_total,
-        root_temperature_early=config.root_policy_temperature_early,
-        root_temperature_halflife=config.root_policy_temperature_halflife,
-        prune_target=config.policy_target_pruning,
-        value_bias_factor=config.value_bias_factor,
-        value_bias_exponent=config.value_bias_exponent,
     )
 
 
@@ -38,39 +27,26 @@ def play_rules(config: SelfPlayConfig) -> PlayRules:
     """Return how moves are chosen and games end."""
     return PlayRules(
         visits=config.sims,
-        single_move_visits=min(config.single_move_visits, config.sims),
         full_search_prob=config.full_search_prob,
         fast_visits=min(config.fast_visits, config.sims),
-        leaves=config.leaves,
         temperature=max(config.temperature, 1e-6),
         temperature_plies=config.temperature_plies,
         temperature_halflife=config.temperature_halflife,
         max_plies=config.max_plies,
-        adjudicate=config.tables_mode == "adjudicate",
         resign=config.resign,
         resign_disabled_prob=config.resign_disabled_prob,
     )
 
 
 def search_rules(config: SelfPlayConfig, spec: GameSpec, tables: Tables | None = None) -> Any:
-    """Return the game's rules with the draw limits of the settings and, if given, tablebases."""
-    return spec.make_rules(
-        tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
-    )
+    """Return the game's rules with the draw limit of the settings and, if given, tablebases."""
+    return spec.make_rules(tables, halfmove_limit=config.halfmove_limit)
 
 
 def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
-    """Return the memory in bytes of the trees, records and evaluation cache of a run."""
+    """Return the memory in bytes of the trees and records of a run."""
     rules = search_rules(config, spec)
     group_size = config.group_size
     records = make_records(rules, 1, config.max_plies)
-    trees = tree_batch_bytes(
-        rules,
-        group_size,
-        config.tree_nodes,
-        config.leaves,
-        value_bias=search_constants(config).corrects_values,
-        transpositions=True,
-    )
-    games = config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))
-    return games + config.cache_positions * entry_bytes(rules)
+    trees = tree_batch_bytes(rules, group_size, config.tree_nodes, 1, transpositions=True)
+    return config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))

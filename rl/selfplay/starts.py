@@ -45,7 +45,7 @@ class Starts:
             raise ValueError(f"expected expert positions for a share of {config.expert_share}, found none")
         self.config, self.seed, self.experts, self.spec = config, seed, experts, spec
         uses_openings = config.opening_share > 0
-        self.openings = spec.openings(config.opening_plies, config.max_men_lost) if uses_openings else ()
+        self.openings = spec.openings(config.opening_plies) if uses_openings else ()
 
     def __call__(self, number: int) -> Any:
         """Return the starting position of game `number`."""

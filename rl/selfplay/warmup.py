@@ -40,21 +40,21 @@ def compile_walks(spec: GameSpec) -> None:
         )
 
 
-def compile_selfplay(spec: GameSpec, evaluator: Evaluator | None, value_bias_factor: float = 0.0) -> None:
+def compile_selfplay(spec: GameSpec, evaluator: Evaluator | None) -> None:
     """Compile self-play of a game and its rows, with an evaluator of this class if there is one."""
-    _compile_rows(spec, value_bias_factor)
+    _compile_rows(spec)
     if isinstance(evaluator, IntegerEvaluator):
-        _compile_integers(spec, value_bias_factor)
+        _compile_integers(spec)
 
 
 @cache
-def _compile_rows(spec: GameSpec, value_bias_factor: float) -> None:
+def _compile_rows(spec: GameSpec) -> None:
     """Compile self-play with any evaluator: all root rules, against past networks, and its rows."""
     game = spec.game()
     game.push(game.position.legal_moves()[0])
     game.outcome()
     evaluator = UniformEvaluator(spec.num_actions)
-    config, games = smallest_config(spec, value_bias_factor), list[FinishedGame]()
+    config, games = smallest_config(spec), list[FinishedGame]()
     pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])
     play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=pool)
     to_table(games, 0)
@@ -63,15 +63,15 @@ def _compile_rows(spec: GameSpec, value_bias_factor: float) -> None:
 
 
 @cache
-def _compile_integers(spec: GameSpec, value_bias_factor: float) -> None:
+def _compile_integers(spec: GameSpec) -> None:
     """Compile what self-play calls with an integer network alone."""
     network = small_network(spec)
     assert network is not None, "it was given"
-    config = smallest_config(spec, value_bias_factor)
+    config = smallest_config(spec)
     play_games(network, config, range(1), seed=0, on_game=lambda game: None, spec=spec)
 
 
-def smallest_config(spec: GameSpec, value_bias_factor: float = 0.0) -> SelfPlayConfig:
+def smallest_config(spec: GameSpec) -> SelfPlayConfig:
     """Return settings with which games of self-play are short and quick."""
-    config = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20, value_bias_factor=value_bias_factor)
+    config = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20)
     return config if spec.supports_tables else replace(config, tables=0)

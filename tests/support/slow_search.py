@@ -15,16 +15,11 @@ class Twin:
         leaf: the node of the game tree.
         like: the edges of the same node in the search that is checked, if it has it: its float32 priors are
             taken over, so that both break ties alike.
-        actions: the last two actions before it, as far as there are any below the root.
-        side: how often the turn passed since the root, modulo 2.
     """
 
-    def __init__(self, leaf: Any, like: Any = None, actions: tuple[int, ...] = (), side: int = 0) -> None:
+    def __init__(self, leaf: Any, like: Any = None) -> None:
         self.leaf, self.visits, self.value_sum = leaf, 0, 0.0
         self.like = like
-        self.actions, self.side = actions[-2:], side
-        self.own = 0.0
-        """What of `value_sum` is the node's own value: its guess, corrected."""
         self.children: list[Twin | None] = [None] * len(leaf.children)
         self.proof, self.plies = NONE, 0
         if not leaf.children:
@@ -74,69 +69,6 @@ def puct(node: Twin, c: float) -> int:
     return scores.index(max(scores))
 
 
-def bias_of(top: Twin, like: Twin, exponent: float) -> float:
-    """The bias of the nodes that have the last two actions and the side in common with `like`; 0 if none."""
-    weights, errors, nodes = [], [], [top]
-    for node in nodes:
-        nodes += [child for child in node.children if child is not None]
-        alike = len(node.actions) == 2 and (node.actions, node.side) == (like.actions, like.side)
-        if alike and node.proof == NONE and node.visits > 1:
-            below = (node.value_sum - node.own) / (node.visits - 1)
-            weights.append((node.visits - 1) ** exponent)
-            errors.append(node.leaf.guess - below)
-    return sum(w * e for w, e in zip(weights, errors, strict=True)) / sum(weights) if weights else 0.0
-
-
-def forced(top: Twin, c: float, k: float) -> int:
-    """The first visited edge with fewer visits than its forced playouts, if there is one; else PUCT."""
-    visits = [top.edge(i)[0] for i in range(len(top.children))]
-    for i, n in enumerate(visits):
-        if n and top.edge(i)[2] != LOSS and n < math.sqrt(k * top.prior(i) * sum(visits)):
-            return i
-    return puct(top, c)
-
-
-def pruned(top: Twin, c: float, k: float) -> list[int]:
-    """The visit counts after policy target pruning."""
-    counts = [top.edge(i)[0] for i in range(len(top.children))]
-    scale = exploration(top.visits, c)
-    best = max(range(len(counts)), key=lambda i: (counts[i], -i))
-    q = [top.edge(i)[1] / max(1, counts[i]) for i in range(len(counts))]
-    best_puct = q[best] + scale * top.prior(best) / (1 + counts[best])
-    out = list(counts)
-    for i, n in enumerate(counts):
-        if i == best or not n or top.edge(i)[2] != NONE:
-            continue
-        for _ in range(int(math.sqrt(k * top.prior(i) * sum(counts)))):
-            if out[i] and q[i] + scale * top.prior(i) / out[i] < best_puct:
-                out[i] -= 1
-        out[i] = 0 if out[i] == 1 else out[i]
-    return out
-
-
-def justified(
-    counts: list[int], q: list[float], proofs: list[int], priors: list[float], visits: int, c: float
-) -> list[int]:
-    """Visit counts of the root's edges without those that PUCT with these priors would not have spent.
-
-    `q` has values for the root's side to move, of edges without visits anything; `visits` is the root's.
-    """
-    scale = exploration(visits, c)
-    best = max(range(len(counts)), key=lambda i: (counts[i], -i))
-    if proofs[best] == LOSS:
-        return counts
-    q = [0.0 if proof == DRAW else value for value, proof in zip(q, proofs, strict=True)]
-    least = q[best] + scale * priors[best] / (1 + counts[best])
-    out = [
-        sum(q[i] + scale * priors[i] / n >= least for n in range(1, counts[i] + 1))
-        if proofs[i] != LOSS
-        else 0
-        for i in range(len(counts))
-    ]
-    out[best] = counts[best]
-    return out
-
-
 def halving_plan(max_considered_actions: int, sims: int) -> list[int]:
     """The visit count of the edges considered in each simulation, listed."""
     if max_considered_actions <= 1:
@@ -181,16 +113,10 @@ def halving(top: Twin, sims: int, max_considered_actions: int, c_visit: float, c
     return max(candidates, key=lambda i: (found[i][0] == considered, scores[i], -i))
 
 
-def simulate(
-    top: Twin,
-    choose: Callable[[Twin], int],
-    edges: Callable[[int], Any],
-    bias: tuple[float, float] | None = None,
-) -> None:
+def simulate(top: Twin, choose: Callable[[Twin], int], edges: Callable[[int], Any]) -> None:
     """Run one simulation of the reference search.
 
-    `choose` selects an edge; `edges` returns those of a node in the search under test, for their priors;
-    `bias` is lambda and alpha of value bias correction.
+    `choose` selects an edge; `edges` returns those of a node in the search under test, for their priors.
     """
     sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
     path, node = [top], top
@@ -198,13 +124,11 @@ def simulate(
         best = choose(node)
         if node.children[best] is None:
             number = -1 if node.like is None else int(node.like["child"][best])
-            leaf, passed = node.leaf.children[best]
-            like = edges(number) if number >= 0 else None
-            node.children[best] = Twin(leaf, like, (*node.actions, best), node.side ^ passed)
+            leaf, _ = node.leaf.children[best]
+            node.children[best] = Twin(leaf, edges(number) if number >= 0 else None)
         node = node.children[best]
         path.append(node)
     value = sign_value[node.proof] if node.proof != NONE else node.leaf.guess
-    node.own = value
     for depth in range(len(path) - 1, -1, -1):
         node = path[depth]
         if depth < len(path) - 1:
@@ -226,11 +150,6 @@ def simulate(
                 value = sign_value[node.proof]
         node.visits += 1
         node.value_sum += value
-        if bias is not None and node.proof == NONE:
-            own = max(-1.0, min(1.0, node.leaf.guess - bias[0] * bias_of(top, node, bias[1])))
-            node.value_sum += own - node.own
-            value += own - node.own
-            node.own = own
 
 
 def twin_search(

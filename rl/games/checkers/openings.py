@@ -20,16 +20,15 @@ VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfm
 
 
 @cache
-def balanced_openings(plies: int = 3, depth: int = DEPTH, max_men_lost: int = 0) -> tuple[Position, ...]:
-    """Return the distinct positions after `plies` plies where no side loses too many men by force.
+def balanced_openings(plies: int = 3, depth: int = DEPTH) -> tuple[Position, ...]:
+    """Return the distinct positions after `plies` plies where no side loses a man by force.
 
     Args:
         plies: 0 or more.
         depth: plies searched, captures that go on not counted.
-        max_men_lost: most men that a side may lose by force.
     """
     after = positions_after(Position.start(), plies)
-    return tuple(p for p in after if abs(material_value(p, depth)) < VALUES.man * (max_men_lost + 1))
+    return tuple(p for p in after if abs(material_value(p, depth)) < VALUES.man)
 
 
 def material_value(position: Position, depth: int) -> int:

@@ -98,9 +98,9 @@ class CheckersSpec(GameSpec):
         """See `GameSpec.captures`."""
         return move.captured
 
-    def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Position, ...]:
+    def openings(self, plies: int = 3) -> tuple[Position, ...]:
         """Return the positions in which no side loses a man by force, see `balanced_openings`."""
-        return balanced_openings(plies, max_men_lost=max_men_lost)
+        return balanced_openings(plies)
 
     # --- for people -------------------------------------------------------------------------------------
 

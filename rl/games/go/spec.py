@@ -73,7 +73,6 @@ class GoSpec(GridSpec):
         "selfplay.tables": 0,
         "selfplay.c_puct": C_PUCT,
         "selfplay.temperature_plies": 16,
-        "selfplay.random_symmetries": True,
         "learn.symmetries": True,
         "learn.batch_size": 128,
         "learn.lr": 2e-3,
@@ -100,7 +99,7 @@ class GoSpec(GridSpec):
         boards = [state[first : first + 3] for first in range(5, STATE_WORDS, 3)]
         return GoPosition(self.rules, state, frozenset(board for board in boards if any(board)))
 
-    def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[GoPosition, ...]:
+    def openings(self, plies: int = 3) -> tuple[GoPosition, ...]:
         """Return the positions after a few stones on the third line or above, at most three.
 
         See `GameSpec.openings`.

@@ -547,7 +547,7 @@ def test_a_program_may_end_while_an_analysis_goes_on():
 
 def test_a_rule_that_needs_a_fresh_tree_is_refused():
     constants = SearchConstants(root_rule=GUMBEL)
-    with pytest.raises(ValueError, match="expected the root rule puct or forced, found gumbel"):
+    with pytest.raises(ValueError, match="expected the root rule puct, found gumbel"):
         Engine(UniformEvaluator(), constants=constants)
-    with pytest.raises(ValueError, match="expected the root rule puct or forced, found gumbel"):
+    with pytest.raises(ValueError, match="expected the root rule puct, found gumbel"):
         SearchPlayer(UniformEvaluator(), 8, constants).searcher(1)

@@ -268,7 +268,6 @@ def check_go(run, generation):
 @pytest.mark.slow
 def test_a_run_of_go_learns(tmp_path):
     run = learn_go(tmp_path / "run", plies=12, generations=1)
-    assert run.config.selfplay.random_symmetries
     assert run.config.learn.symmetries
     table = check_go(run, 1)
     assert table.num_rows == 4 * 12

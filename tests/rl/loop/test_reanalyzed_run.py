@@ -11,7 +11,6 @@ from whole_run import check_whole
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.loop import playing, reanalyzing
 from ckai.rl.loop import run as module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import REANALYSIS_COLUMNS, write_dashboard
@@ -58,27 +57,6 @@ def whole(tmp_path_factory):
         shutil.copytree(run.folder, folder / "two")
         run.go(3, ignore_event)
     return run, learned, rows
-
-
-def test_searches_have_the_exploration_constant_of_their_generation(tmp_path, network, monkeypatch):
-    played, searched = [], []
-    play, search = playing.play_games, reanalyzing.reanalyze
-
-    def play_games(evaluator, config, *given, **more):
-        played.append(config.c_puct)
-        return play(evaluator, config, *given, **more)
-
-    def reanalyze(source, output, evaluator, config, **more):
-        searched.append(config.c_puct)
-        return search(source, output, evaluator, config, **more)
-
-    monkeypatch.setattr(playing, "play_games", play_games)
-    monkeypatch.setattr(reanalyzing, "reanalyze", reanalyze)
-    falling = replace(TINY.selfplay, c_puct_first=4.0, c_puct=1.0, c_puct_ramp=2)
-    run = Run.create(tmp_path / "run", network, replace(TINY, selfplay=falling))
-    run.go(2, ignore_event)
-    assert (played, searched) == ([4.0, 2.5], [2.5])
-    assert [run.worker_setup(n).selfplay.c_puct for n in (1, 2, 3)] == [4.0, 2.5, 1.0]
 
 
 def test_a_run_learns_the_new_targets(whole):
@@ -184,7 +162,7 @@ def test_a_generation_may_be_played_meanwhile(tmp_path, network):
 def test_other_networks_and_games(tmp_path, model):
     game = "tictactoe" if model == "swift" else "go"
     network = build(model, {"hidden": 16, "encoding": game})
-    selfplay = replace(TINY.selfplay, tables=0, max_plies=30, random_symmetries=game == "go")
+    selfplay = replace(TINY.selfplay, tables=0, max_plies=30)
     learn = replace(TINY.learn, reanalyze=1.0, reanalyze_sims=12)
     run = Run.create(tmp_path / "run", network, replace(TINY, game=game, selfplay=selfplay, learn=learn))
     run.go(2, ignore_event)

@@ -15,7 +15,7 @@ from ckai.rl.games.contract import NONE
 from ckai.rl.search import descents
 from ckai.rl.search.arrays import PATH, PENDING
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import FORCED, GUMBEL, PUCT, SearchConstants
+from ckai.rl.search.selection import GUMBEL, PUCT, SearchConstants
 
 Path = tuple[int, ...]
 
@@ -131,17 +131,16 @@ def test_descents_that_meet_proofs_end_with_the_result_and_nothing_in_flight(roo
     drawings(),
     st.integers(1, 2 * descents.WIDTH),
     st.integers(1, 3),
-    st.sampled_from([PUCT, FORCED, GUMBEL]),
-    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([PUCT, GUMBEL]),
     st.sampled_from([10, 50, 2000]),
 )
 def test_batches_in_flight_under_every_rule(
-    root: Any, leaves: int, batches: int, rule: int, virtual_loss: float, nodes: int
+    root: Any, leaves: int, batches: int, rule: int, nodes: int
 ) -> None:
     if not root.children:
         return
     game, oracle, _ = draw(root)
-    constants = SearchConstants(root_rule=rule, virtual_loss=virtual_loss, gumbel_noise=0.0)
+    constants = SearchConstants(root_rule=rule, gumbel_noise=0.0)
     found = Searcher(oracle, nodes=nodes, leaves=leaves, batches=batches, constants=constants, game=game)
     found.set_root(0, (0, 0))
     with closing(found):

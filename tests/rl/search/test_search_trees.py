@@ -21,7 +21,6 @@ from ckai.rl.search import selection
 from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import (
-    FORCED,
     GUMBEL,
     SearchConstants,
     considered_visits,
@@ -125,20 +124,6 @@ def test_a_batch_holds_each_leaf_once() -> None:
     assert (edges(found)["in_flight"] == 0).all()
 
 
-def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
-    # Both moves look alike. While the first is in flight the second is better by the virtual loss.
-    game, oracle, _ = draw(Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()), prior=[0.9, 0.1]))
-    rule = SearchConstants(c_init=0.1, virtual_loss=1.0)
-    found = Searcher(oracle, nodes=100, batches=2, constants=rule, game=game)
-    found.set_root(0, (0, 0))
-    found.run(np.array([2], np.int32))
-    found.step(np.array([50], np.int32))
-    found.step(np.array([50], np.int32))
-    assert edges(found)["in_flight"].tolist() == [1, 1]
-    found.flush()
-    assert edges(found)["in_flight"].tolist() == [0, 0]
-
-
 class AtOnce:
     """An executor without threads."""
 
@@ -173,13 +158,6 @@ def test_noise_stays_at_the_root() -> None:
     assert edges(found)["prior"].sum() == pytest.approx(1.0)
     for edge in edges(found):
         assert np.allclose(edges(found, int(edge["child"]))["prior"], 0.5)
-
-
-def test_first_play_value_is_the_parents_less_the_reduction() -> None:
-    # With the prior all on the first edge, the second is tried only once its Q beats the first's.
-    root = Leaf(deep(0.5), deep(-1.0), guess=0.0, prior=[1.0, 0.0])
-    assert edges(search(root, 12, SearchConstants(c_init=0.01)))["visits"][1] > 0
-    assert edges(search(root, 12, SearchConstants(c_init=0.01, fpu_reduction=2.0)))["visits"][1] == 0
 
 
 def test_a_full_tree_ends_the_search() -> None:
@@ -235,28 +213,7 @@ def test_the_exploration_constant_grows_with_the_visits(visits: int) -> None:
     )
 
 
-# --- other rules at the root ------------------------------------------------------------------------
-
-
-@settings(max_examples=50)
-@given(drawings(), st.integers(2, 80), st.sampled_from([0.5, 2.0, 8.0]))
-def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float) -> None:
-    found = search(root, sims, SearchConstants(c_init=0.5, root_rule=FORCED, forced_playouts_k=k))
-    pick = lambda top: slow_search.forced(top, 0.5, k)  # noqa: E731
-    twin = twin_search(root, sims, 0.5, lambda node: edges(found, node), pick)
-    same(found, 0, twin)
-    if twin.proof == NONE and any(twin.edge(i)[0] for i in range(len(twin.children))):
-        assert target(found) == slow_search.pruned(twin, 0.5, k)
-
-
-def test_forced_playouts_give_every_tried_edge_its_share_and_prune_it_from_the_target() -> None:
-    root = Leaf(deep(0.9), deep(-0.9), deep(-0.9), prior=[0.5, 0.25, 0.25])
-    plain = search(root, 50, SearchConstants(c_init=1.0))
-    found = search(root, 50, SearchConstants(c_init=1.0, root_rule=FORCED, forced_playouts_k=4.0))
-    assert edges(found)["visits"].min() > edges(plain)["visits"].min()
-    best = int(np.argmax(edges(found)["visits"]))
-    assert sum(target(found)) <= edges(found)["visits"].sum()
-    assert target(found)[best] == edges(found)["visits"][best]
+# --- sequential halving at the root ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("max_considered_actions", [1, 2, 3, 5, 8, 16])
@@ -322,10 +279,3 @@ def test_gumbel_with_few_simulations_tries_the_likely_moves_once() -> None:
     root = Leaf(deep(), deep(), deep(), deep(), prior=[0.1, 0.2, 0.3, 0.4])
     found = search(root, 3, SearchConstants(root_rule=GUMBEL, max_considered_actions=2, gumbel_noise=0.0))
     assert edges(found)["visits"].tolist() == [0, 0, 1, 1]
-
-
-def test_root_temperature_flattens_the_priors_of_the_root_alone() -> None:
-    root = Leaf(Leaf(deep(), deep(), prior=[0.9, 0.1]), deep(), prior=[0.8, 0.2])
-    found = search(root, 30, SearchConstants(c_init=1.5, root_temperature=2.0))
-    assert edges(found)["prior"] == pytest.approx([2 / 3, 1 / 3], rel=1e-3)
-    assert edges(found, int(edges(found)["child"][0]))["prior"] == pytest.approx([0.9, 0.1], rel=1e-3)

@@ -8,8 +8,6 @@ import torch
 from ckai.datasets.data_module import RowsDataModule, to_batch
 from ckai.datasets.reader import read_rows
 from ckai.datasets.symmetries import Symmetries
-from ckai.models.inference.evaluator import output_arrays
-from ckai.rl.evaluators.random_symmetries import RandomSymmetries
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import RunConfig
@@ -88,72 +86,10 @@ class Corner:
         pass
 
 
-def test_each_game_has_its_orientation():
-    boards = np.zeros((400, 11), np.int8)
-    boards[:, :9] = np.random.default_rng(0).integers(-1, 2, (400, 9))
-    random_symmetries = RandomSymmetries(TABLE, seed=3)
-    games = np.arange(400) // 2
-    which = random_symmetries.drawn(games)
-    assert np.array_equal(which[::2], which[1::2])
-    assert (np.bincount(which[::2], minlength=len(TABLE)) > 10).all()
-    assert np.array_equal(random_symmetries.drawn(games[50:]), which[50:])
-    assert not np.array_equal(RandomSymmetries(TABLE, seed=4).drawn(games), which)
-    for bonus in (0, 5):
-        logits, values = Corner(bonus).evaluate(random_symmetries.turned(boards, which))
-        random_symmetries.turn_back(logits, which)
-        found = logits - boards[:, :9]
-        if bonus:  # what was the first square after the symmetry
-            assert set(found.argmax(1).tolist()) == {0, 2, 6, 8}
-        else:
-            assert not found.any()
-        assert np.array_equal(values, Corner(bonus).evaluate(boards)[1])
-
-
-class Watching:
-    """Knows nothing of a position, and remembers where it saw the stone of positions with one."""
-
-    name = "watching"
-
-    def __init__(self):
-        self.places = set()
-
-    def evaluate(self, boards, out_logits=None, out_values=None):
-        stones = boards[:, :9] != 0
-        self.places |= set(stones[stones.sum(1) == 1].argmax(1).tolist())
-        logits, values = output_arrays(len(boards), GAME.num_actions, out_logits, out_values)
-        logits[:], values[:] = 0, 0
-        return logits, values
-
-    def close(self):
-        pass
-
-
-@pytest.mark.parametrize("cache", [0, 4096])
-@pytest.mark.parametrize(("turn", "places"), [(False, {0}), (True, {0, 2, 6, 8})])
-def test_games_are_searched_turned(cache, turn, places):
-    corner = next(move for move in GAME.position().legal_moves() if move.action == 0)
-    config = SelfPlayConfig(
-        sims=4, in_flight=20, groups=1, tables=0, max_plies=1, random_symmetries=turn, cache_positions=cache
-    )
-    watching, games = Watching(), []
-    play_games(
-        watching,
-        config,
-        range(20),
-        seed=1,
-        on_game=games.append,
-        spec=GAME,
-        starts=lambda number: GAME.position().push(corner),
-    )
-    assert len(games) == 20
-    assert watching.places == places
-
-
 def test_a_game_without_symmetries_is_refused():
     with pytest.raises(ValueError, match="board has symmetries"):
         Symmetries(())
-    for setting in ("learn.symmetries=true", "selfplay.random_symmetries=true"):
-        with pytest.raises(ValueError, match="expected no symmetries for checkers"):
-            RunConfig().changed([setting])
-        assert RunConfig.defaults_for("tictactoe").changed([setting])
+    with pytest.raises(ValueError, match="expected no symmetries for checkers"):
+        RunConfig().changed(["learn.symmetries=true"])
+    assert RunConfig.defaults_for("tictactoe").changed(["learn.symmetries=true"])
     assert RunConfig.defaults_for("go").learn.symmetries

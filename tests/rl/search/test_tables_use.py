@@ -9,12 +9,11 @@ import pytest
 from numba import njit
 
 from ckai.datasets.tables import DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
-from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
 from ckai.rl.engine import Engine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games.checkers import Checkers, pack, unpack
+from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import DRAW as PROVEN_DRAW
 from ckai.rl.games.contract import LOSS as PROVEN_LOSS
 from ckai.rl.games.contract import NONE
@@ -24,7 +23,6 @@ from ckai.rl.search.mcts import terminal_or_tablebase as _terminal_or_tablebase
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import ADJUDICATED, finished_pdn
-from ckai.rl.selfplay.rows import to_table
 from ckai.rl.selfplay.workers import play_games
 
 terminal_or_tablebase = njit(_terminal_or_tablebase)
@@ -229,36 +227,6 @@ def test_adjudicated_games_end_with_the_truth(tables):
             assert (outcome.result if outcome else "*") == game.result_text
 
 
-def test_labelled_rows_learn_the_truth(tables):
-    labelled, free = (played(tables_mode=way, halfmove_limit=8) for way in ("label", "play"))
-    assert [repr(game.rows.tolist()) for game in labelled] == [repr(game.rows.tolist()) for game in free]
-    changed = 0
-    for game, without in zip(labelled, free, strict=True):
-        z = to_table([game], 1)["z"].to_pylist()
-        plain = to_table([without], 1)["z"].to_pylist()
-        positions = [unpack((int(row["state"][0]), int(row["state"][1]))) for row in game.rows]
-        first = next((i for i, position in enumerate(positions) if few(position)), None)
-        if first is None:
-            assert z == plain
-            continue
-        changed += z != plain
-        for position, score in zip(positions[first:], z[first:], strict=True):
-            value = int(
-                tables.probe_many(np.array([[position.own, position.opp, position.kings, position.jumper]]))[
-                    0
-                ]
-            )
-            assert score == (0 if value == DRAWN else 1 if value & 1 else -1)
-        first_black = z[first] if positions[first].black else -z[first]
-        assert all(
-            (score if p.black else -score) == first_black
-            for p, score in zip(positions[:first], z[:first], strict=True)
-        )
-    assert changed
-
-
 def test_settings_of_tables_are_checked():
-    with pytest.raises(ValueError, match="tables_mode"):
-        SelfPlayConfig(tables_mode="cheat")
     with pytest.raises(ValueError, match="tables of 2 to 6"):
         SelfPlayConfig(tables=1)

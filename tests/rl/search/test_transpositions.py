@@ -128,18 +128,3 @@ def test_two_playouts_of_a_position_are_two_samples():
     searcher.run(np.array([1500], np.int32))
     assert searcher.tree_batch.transpositions.size == 0
     assert searcher.evaluations == searcher.root(0)["visits"] == 1500
-
-
-@pytest.mark.slow  # compiles the kernels of value bias correction
-def test_value_bias_corrects_the_networks_own_value():
-    game, oracle = endless(np.random.default_rng(7))
-    constants = CONSTANTS._replace(value_bias_factor=0.5)
-    with closing(Searcher(oracle, nodes=4000, constants=constants, game=game)) as sharing:
-        sharing.set_root(0, (0, 0))
-        sharing.run(np.array([1500], np.int32))
-    assert sharing.evaluations <= 301
-    used = sharing.tree_batch.info["nodes"][0]
-    states = sharing.tree_batch.nodes[0, :used]["state"][:, 0]
-    np.testing.assert_array_equal(
-        sharing.tree_batch.bias.nodes[0, :used]["network_value"], oracle.values[states]
-    )

@@ -122,7 +122,7 @@ def evaluator_of(kind, spec):
 )
 def test_new_targets_are_those_of_a_plain_search(tmp_path, name, kind, start, tables):
     spec = get_game(name)
-    config = replace(CONFIG, tables=tables, tables_mode="play", max_plies=120 if name == "go" else 40)
+    config = replace(CONFIG, tables=tables, max_plies=120 if name == "go" else 40)
     games = played(name, 4, config, None if start is None else lambda n: Position.from_fen(start))
     source = written(tmp_path / "rows.parquet", games)
     evaluator = evaluator_of(kind, spec)
@@ -160,7 +160,7 @@ def self_play_target(trees, constants, out):
     return root_value(get_tree(trees, 0), constants)
 
 
-@pytest.mark.parametrize("rule", ["forced", "gumbel"])
+@pytest.mark.parametrize("rule", ["gumbel"])
 def test_the_rule_at_the_root_is_that_of_self_play(tmp_path, rule):
     spec, config = get_game("tictactoe"), replace(CONFIG, root_rule=rule, sims=16)
     games = played("tictactoe", 6)

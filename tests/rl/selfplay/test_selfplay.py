@@ -75,11 +75,9 @@ def test_each_number_is_played_once():
     assert [game.number for game in play(13)] == list(range(13))
 
 
-@pytest.mark.parametrize("settings", [{}, pytest.param({"value_bias_factor": 0.35}, marks=pytest.mark.slow)])
-def test_a_game_is_the_same_by_seed_in_one_thread_or_two(settings):
-    assert as_plain(play(**settings)) == as_plain(play(**settings))
-    one = play(groups=1, in_flight=1, **settings)
-    assert as_plain(one) == as_plain(play(groups=3, in_flight=5, **settings))
+def test_a_game_is_the_same_by_seed_in_one_thread_or_two():
+    assert as_plain(play()) == as_plain(play())
+    assert as_plain(play(groups=1, in_flight=1)) == as_plain(play(groups=3, in_flight=5))
 
 
 def test_another_seed_plays_other_games():
@@ -175,7 +173,7 @@ def test_an_error_in_the_evaluator_ends_the_run():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("sims", 0), ("noise_alpha", 0), ("noise_epsilon", 1.5), ("in_flight", 0), ("repetition_limit", 1)],
+    [("sims", 0), ("noise_alpha", 0), ("noise_epsilon", 1.5), ("in_flight", 0), ("halfmove_limit", 0)],
 )
 def test_settings_out_of_range_are_refused(name, value):
     with pytest.raises(ValueError, match=name):
@@ -330,10 +328,10 @@ def test_a_damaged_snapshot_is_reported(tmp_path):
     assert "left.npz" in damaged[0]
 
 
-@pytest.mark.parametrize("rule", ["puct", "forced", "gumbel"])
+@pytest.mark.parametrize("rule", ["puct", "gumbel"])
 def test_games_by_every_root_rule(rule):
-    games = play(6, root_rule=rule, sims=32, max_considered_actions=4)
-    assert as_plain(games) == as_plain(play(6, root_rule=rule, sims=32, max_considered_actions=4, groups=1))
+    games = play(6, root_rule=rule, sims=32)
+    assert as_plain(games) == as_plain(play(6, root_rule=rule, sims=32, groups=1))
     for game in games:
         game.replay()
     table = to_table(games, 1)
@@ -350,37 +348,20 @@ def test_games_by_every_root_rule(rule):
         ({}, {"sims": 12}),
         ({"full_search_prob": 0.5}, {"full_search_prob": 0.2}),
         ({"full_search_prob": 0.5}, {"fast_visits": 5}),
-        ({}, {"leaves": 4}),
-        ({}, {"root_rule": "forced"}),
-        ({"root_rule": "gumbel"}, {"max_considered_actions": 3}),
+        ({}, {"root_rule": "gumbel"}),
         ({"root_rule": "gumbel"}, {"gumbel_scale": 0.01}),
         ({"root_rule": "gumbel"}, {"temperature_plies": 0}),
-        ({}, {"root_policy_temperature": 2.0}),
         ({}, {"c_puct": 1.0}),
-        ({}, {"fpu_reduction": 0.5}),
-        (
-            {"root_policy_temperature_early": 2.0},
-            {"root_policy_temperature_halflife": 1.0},
-        ),
-        ({}, {"root_policy_temperature_early": 2.0}),
-        ({}, {"policy_target_pruning": True}),
-        pytest.param({}, {"value_bias_factor": 0.35}, marks=pytest.mark.slow),
-        pytest.param({"value_bias_factor": 0.35}, {"value_bias_exponent": 0.0}, marks=pytest.mark.slow),
         ({}, {"noise_alpha": 0.1}),
-        ({}, {"noise_total": 2.0}),
         ({}, {"noise_epsilon": 0.0}),
         ({}, {"temperature": 0.5}),
         ({}, {"temperature_plies": 0}),
         ({}, {"temperature_halflife": 1.0}),
-        ({}, {"single_move_visits": 10}),
         ({}, {"max_plies": 20}),
         ({}, {"resign": 0.2}),
         ({"resign": 0.2}, {"resign_disabled_prob": 1.0}),
         ({}, {"halfmove_limit": 8}),
-        ({"temperature": 0.0, "tables": 0}, {"repetition_limit": 2}),
         ({}, {"tables": 0}),
-        ({}, {"tables_mode": "play"}),
-        ({"tables_mode": "play", "halfmove_limit": 8}, {"tables_mode": "label"}),
     ],
     ids=str,
 )

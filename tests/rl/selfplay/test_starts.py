@@ -38,19 +38,12 @@ def test_shares_of_starts():
     assert [starts(n) for n in range(50)] != [Starts(starts.config, 8, experts)(n) for n in range(50)]
 
 
-def test_openings_that_lose_a_man_are_a_setting():
-    default, every = balanced_openings(), balanced_openings(3, 8, 12)
-    assert set(default) < set(every)
-    assert len(every) == len(balanced_openings(3, 8, 20))
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"opening_share": 1.5}, "opening_share"),
         ({"opening_share": 0.7, "expert_share": 0.5}, "sum to 1"),
         ({"opening_plies": 9}, "opening_plies"),
-        ({"max_men_lost": -1}, "max_men_lost"),
     ],
 )
 def test_wrong_shares(settings, message):
@@ -82,14 +75,6 @@ def test_the_weight_of_q_changes_linearly():
     assert {LearnConfig(q_weight=0.3).q_weight_of(n) for n in (1, 50)} == {0.3}
     with pytest.raises(ValueError, match="q_first"):
         LearnConfig(q_first=2.0)
-
-
-def test_the_exploration_constant_changes_linearly():
-    falling = SelfPlayConfig(c_puct_first=4.0, c_puct=1.0, c_puct_ramp=3)
-    assert [falling.of_generation(n).c_puct for n in (1, 2, 3, 4, 9)] == [4.0, 3.0, 2.0, 1.0, 1.0]
-    assert {SelfPlayConfig(c_puct=2.5).of_generation(n).c_puct for n in (1, 50)} == {2.5}
-    with pytest.raises(ValueError, match="c_puct_first"):
-        SelfPlayConfig(c_puct_first=-1.0)
 
 
 TINY = ("--generations", 1, "--games", 4, "--sims", 4, "--gate-games", 2, "--evaluator", "torch", "--json")
