@@ -130,8 +130,6 @@ def test_an_unfinished_game_has_no_result():
 def test_headers_have_the_results():
     games = play()
     games[0] = replace(games[0], black="one", white="other")
-    # The z of rows may be from the tablebases instead of the result.
-    games[1:] = [replace(game, scores=np.zeros(len(game.rows), np.int8)) for game in games[1:]]
     table = to_table(games, 1)
     headers = headers_of_rows(table, "test", tags_by_number(games))
     results = [game.result_text for game in games]
