@@ -47,7 +47,6 @@ COMPARED: dict[str, dict[str, Options]] = {
     },
     "search": {
         "visits": {},
-        "forced playouts": {"selfplay.root_rule": "forced"},
         # Builds a new tree for every move, so half the visits cost as much.
         "gumbel": {"selfplay.root_rule": "gumbel", "selfplay.sims": 0.5, "selfplay.gumbel_scale": 1.0},
         # A quarter of the searches has 2.3 times the visits, the others 0.56 times.
@@ -77,31 +76,12 @@ COMPARED: dict[str, dict[str, Options]] = {
         "c_puct 1.2": {"selfplay.c_puct": 1.2},
         "c_puct 0.6": {"selfplay.c_puct": 0.6},
     },
-    "exploration": {
-        "as it is": {},
-        "noise shared by the actions": {"selfplay.noise_total": 10.0},
-        "temperature that falls": {
-            "selfplay.root_policy_temperature_early": 1.25,
-            "selfplay.root_policy_temperature": 1.1,
-        },
-        "pruned target": {"selfplay.policy_target_pruning": True},
-        "value bias": {"selfplay.value_bias_factor": 0.35},
-        "all four": {
-            "selfplay.noise_total": 10.0,
-            "selfplay.root_policy_temperature_early": 1.25,
-            "selfplay.root_policy_temperature": 1.1,
-            "selfplay.policy_target_pruning": True,
-            "selfplay.value_bias_factor": 0.35,
-        },
-    },
     "learning": {
         "as it is": {},
         "surprise": {"learn.policy_kl_share": 0.5},
         "averaged weights": {"learn.ema": 0.999},
         "averaged positions": {"learn.positions": "average"},
         "pool": {"pool.share": 0.2},
-        "label by the tables": {"selfplay.tables_mode": "label"},
-        "play on at the tables": {"selfplay.tables_mode": "play"},
         "no tables": {"selfplay.tables": 0},
     },
     "gate": {

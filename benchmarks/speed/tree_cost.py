@@ -112,7 +112,7 @@ def measure(
     spec = get_game(game_name)
     defaults = RunConfig.defaults_for(game_name).selfplay
     config = replace(defaults, sims=sims, in_flight=games, groups=1)
-    if hasattr(config, "random_symmetries"):  # an earlier checkout never turns the board
+    if hasattr(config, "random_symmetries"):  # an earlier checkout, which may turn the board
         config = replace(config, random_symmetries=False)
     tables = Tables.open(config.tables) if config.tables else None
     group = groups.Group(

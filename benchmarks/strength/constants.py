@@ -1,7 +1,7 @@
 """What the constants of the search are worth: a network against itself with other ones.
 
     python benchmarks/strength/constants.py best.ckpt --at 100 --at 50ms --try c_init=1 --against c_init=4
-    python benchmarks/strength/constants.py best.ckpt --try c_init=1,c_base=100 --try fpu_reduction=0.2
+    python benchmarks/strength/constants.py best.ckpt --try c_init=1,c_base=100
     python benchmarks/strength/constants.py runs/go/best.ckpt --games 60 --try c_init=0.6 --against c_init=1
 
 Every opening is played twice with the colours swapped; all but the constants is the same. What is not
