@@ -108,13 +108,7 @@ def command(
         _report_refused(work.contents)
         if not work.contents.games:
             raise PdnError("expected games that can be read, found none", ", ".join(map(str, files)))
-        network = load_evaluator(
-            source,
-            evaluator,
-            batch=64,
-            threads=threads,
-            on_report=lambda report: click.echo(str(report), err=True),
-        )
+        network = load_evaluator(source, evaluator, threads=threads)
         with work.opened(fresh=fresh):
             with progress_bar("analysing", "plies") as bar:
                 total = _analyze(work, network, network_tables, threads, bar)

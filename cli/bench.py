@@ -1,6 +1,5 @@
 """`ckai bench`: measure the speed of each part on this machine."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
     metavar="KEY=VALUE",
     help="Change a setting of the new network; may be repeated.",
 )
-@evaluator_option("fastest")
+@evaluator_option()
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Number of repetitions.")
 @click.option(
     "--seconds",
@@ -103,8 +102,7 @@ def command(
 
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
-    from ckai.models.inference.backend_cache import remembered
-    from ckai.models.inference.backends import AUTO, BACKENDS, FASTEST, backend_without_trial
+    from ckai.models.inference.backends import AUTO, BACKENDS
     from ckai.models.registry import build, parse_settings
     from ckai.rl.bench import rules as bench
     from ckai.rl.bench import search as bench_search
@@ -134,19 +132,8 @@ def command(
         if (limits or match_games) and "search" not in selected:
             raise click.UsageError("expected the part search with --limit and --strength, found none")
         groups = SelfPlayConfig(in_flight=in_flight).group_count
-        loaded = load_evaluator(
-            checkpoint,
-            evaluator,
-            batch=max(1, in_flight // groups),
-            threads=groups,
-            game=game,
-            on_report=lambda report: console.print(str(report)),
-        )
-        if evaluator == AUTO:
-            evaluator = os.environ.get("CKAI_EVALUATOR") or AUTO
-        backends = BACKENDS if evaluator == FASTEST else (evaluator,)
-        if evaluator == AUTO:  # the one that was chosen just now, or before
-            backends = (backend_without_trial(network) or remembered(network, groups) or "torch",)
+        loaded = load_evaluator(checkpoint, evaluator, threads=groups, game=game)
+        backends = BACKENDS if evaluator == AUTO else (evaluator,)
         times = limits or bench_search.LIMITS
         if match_games:
             backends_of_matches = bench_strength.available(network, backends)

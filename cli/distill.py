@@ -11,7 +11,7 @@ from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.selfplay.distill_config import DistillConfig
 
-DEFAULT_EVALUATOR = "fastest"
+DEFAULT_EVALUATOR = "auto"
 
 
 @click.command("distill", cls=SettingsCommand)
@@ -35,7 +35,7 @@ DEFAULT_EVALUATOR = "fastest"
     "--evaluator",
     default=DEFAULT_EVALUATOR,
     show_default=True,
-    help="Backend of the network; with --nodes, fastest means integers.",
+    help="Backend of the network; with --nodes, auto means integers.",
 )
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads.  [default: all cores]")
 @click.option("--fresh", is_flag=True, help="Discard an unfinished distillation, and replace the output.")
@@ -74,9 +74,8 @@ def command(
     files = [path for group in row_files(data) for path in group]
     for path in files:
         RowFile(path, spec.name)
-    batch = max(1, config.in_flight // threads)
     evaluator = "integers" if config.nodes and evaluator == DEFAULT_EVALUATOR else evaluator
-    network = load_evaluator(teacher, evaluator, batch=batch, threads=threads, game=spec.name)
+    network = load_evaluator(teacher, evaluator, threads=threads, game=spec.name)
     with progress_bar("labelling", "positions") as update:
 
         def show(counts: DistillProgress) -> None:

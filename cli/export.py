@@ -21,8 +21,9 @@ FORMATS = ("onnx", "openvino", "torchscript")
     type=click.Path(dir_okay=False, path_type=Path),
     help="File to write.  [default: CHECKPOINT with the format's extension]",
 )
+@click.option("--force", is_flag=True, help="Replace an existing file.")
 @json_option
-def command(checkpoint: Path, to: str, output: Path | None, as_json: bool) -> None:
+def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json: bool) -> None:
     """Export the network in CHECKPOINT for use by other programs.
 
     The file is kept only if its outputs match the network's. Its input is int8 [B, width], a position a row
@@ -32,14 +33,10 @@ def command(checkpoint: Path, to: str, output: Path | None, as_json: bool) -> No
     """
     from ckai.models.checkpoint import load_network
     from ckai.models.inference.export import SUFFIXES, export_network
-    from ckai.models.pretrained import network_path
 
     path = output or checkpoint.with_suffix(SUFFIXES[to])
-    checkpoint = network_path(checkpoint)
     network = load_network(checkpoint, game=None)
-    if path.exists() and path.samefile(checkpoint):
-        raise click.UsageError(f"expected another --output than the checkpoint itself, found {path}")
-    exported = export_network(network, path, to)
+    exported = export_network(network, path, to, force=force)
     if as_json:
         print_json({**asdict(exported), "path": str(exported.path), "format": to})
         return

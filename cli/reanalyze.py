@@ -38,7 +38,7 @@ WAIT = 0.2
     show_default=True,
     help="Rows to write.",
 )
-@evaluator_option("fastest")
+@evaluator_option()
 @click.option("--fresh", is_flag=True, help="Replace the output.")
 @json_option
 def command(
@@ -79,13 +79,7 @@ def command(
     total = len(drawn_rows(source, share, seed))
     ensure_tables(config.tables)
     report_compilation()
-    loaded = load_evaluator(
-        network,
-        evaluator,
-        batch=config.group_size,
-        threads=config.group_count,
-        game=opened.spec.name,
-    )
+    loaded = load_evaluator(network, evaluator, threads=config.group_count, game=opened.spec.name)
     counts, stop = ReanalysisCounts(), threading.Event()
     with (
         progress_bar("searching", "positions") as update,

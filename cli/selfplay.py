@@ -25,7 +25,7 @@ GENERATIONS = 10
 """Default of `--generations` for a new run."""
 DEFAULT_INIT, NO_INIT = Path("pretrained.ckpt"), Path("none")
 """Default of `--init`, and its value for random weights."""
-DEFAULT_EVALUATOR = "fastest"
+DEFAULT_EVALUATOR = "auto"
 
 
 @click.command("selfplay", cls=SettingsCommand)
@@ -261,7 +261,7 @@ def _new_config(
     import torch
 
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.inference.backends import AUTO, FASTEST, backend_without_trial
+    from ckai.models.inference.backends import AUTO, usual_backend
     from ckai.rl.loop.folder import RunError
 
     network = load_checkpoint(source).network() if isinstance(source, Path) else source
@@ -272,8 +272,7 @@ def _new_config(
     config = replace(defaults, overlap=on_gpu is not None or torch.cuda.is_available())
     config = change_settings(config, given)
     if on_gpu is None:
-        backend = backend_without_trial(network) if evaluator in (AUTO, FASTEST) else evaluator
-        on_gpu = backend is not None and backend.startswith("cuda")
+        on_gpu = (usual_backend(network) if evaluator == AUTO else evaluator).startswith("cuda")
     return config.for_gpu() if on_gpu and IN_FLIGHT not in given else config
 
 
@@ -333,7 +332,6 @@ def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
             folder,
             backend=evaluator,
             threads=threads or available_cores(),
-            on_report=lambda line: console.print(line, markup=False),
             on_heartbeat=show,
         )
     if as_json:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from ckai.models.evaluation.evaluate import Evaluation, evaluate_checkpoint
     from ckai.models.evaluation.metrics import measure
-    from ckai.models.inference.backends import choose_evaluator, make_evaluator
+    from ckai.models.inference.backends import make_evaluator
     from ckai.models.inference.evaluator import BackendError, Evaluator, TorchEvaluator
     from ckai.models.inference.export import ExportError, export_network
     from ckai.models.inference.predict import Predictions, predict
@@ -71,7 +71,7 @@ else:
             ],
             "evaluation.evaluate": ["Evaluation", "evaluate_checkpoint"],
             "evaluation.metrics": ["measure"],
-            "inference.backends": ["choose_evaluator", "make_evaluator"],
+            "inference.backends": ["make_evaluator"],
             "inference.evaluator": ["BackendError", "Evaluator", "TorchEvaluator"],
             "inference.export": ["ExportError", "export_network"],
             "inference.predict": ["Predictions", "predict"],
@@ -120,7 +120,6 @@ __all__ = [
     "TrainingError",
     "TrainingProgress",
     "build",
-    "choose_evaluator",
     "encode_rows",
     "evaluate_checkpoint",
     "export_network",

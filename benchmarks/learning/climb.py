@@ -156,7 +156,7 @@ def main(
     places = places_of(runs, every, chained)
     names = [f"{place.path}@{sims}" for place in places] + list(against)
     threads = available_cores()
-    players = [load_player(name, backend=evaluator, boards=games, threads=threads) for name in names]
+    players = [load_player(name, backend=evaluator, threads=threads) for name in names]
     versions = list(map(version_of, names))
     kept = Kept(output.with_suffix(".matches.json"))
 

@@ -144,7 +144,7 @@ def match_against_start(
     tablebases = Tables.open(tables) if tables else None
     players = [
         SearchPlayer(
-            load_evaluator(file, backend, batch=games, threads=threads, game=spec.name),
+            load_evaluator(file, backend, threads=threads, game=spec.name),
             sims,
             tables=tablebases,
             spec=spec,
@@ -208,7 +208,7 @@ def draw(path: Path, results: dict[str, list[dict[str, Any]]]) -> None:
     help="Games of each run's last network against the initial one.",
 )
 @click.option("--tables", default=3, show_default=True, help="Use N-piece tablebases; 0: none.")
-@click.option("--evaluator", default="fastest", show_default=True)
+@click.option("--evaluator", default="auto", show_default=True)
 def main(
     init: Path,
     output: Path,

@@ -58,7 +58,7 @@ def report(rows: Rows, policy: NDArray[np.float32], value: NDArray[np.float32]) 
 @click.option(
     "--share", default=0.05, show_default=True, type=click.FloatRange(0, 1), help="Share of the rows."
 )
-@click.option("--evaluator", default="fastest", show_default=True, help="Backend that runs the network.")
+@click.option("--evaluator", default="auto", show_default=True, help="Backend that runs the network.")
 @click.option("-o", "--output", default=Path("gain"), show_default=True, type=click.Path(path_type=Path))
 def main(
     run: Path, generation: int, engine: Path | None, sims: str, share: float, evaluator: str, output: Path
@@ -76,9 +76,7 @@ def main(
         config = replace(opened.config.selfplay.of_generation(generation), sims=visits)
         searched = output / f"{visits}.parquet"
         if not searched.exists():
-            loaded = load_evaluator(
-                file, evaluator, batch=config.group_size, threads=config.group_count, game=opened.spec.name
-            )
+            loaded = load_evaluator(file, evaluator, threads=config.group_count, game=opened.spec.name)
             reanalyze(
                 source,
                 searched,

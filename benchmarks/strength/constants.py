@@ -70,7 +70,7 @@ def main(
     """Play the matches and print a line for each, from the view of the constants tried."""
     file = network_path(network)
     spec = get_game(load_network(file, game=None).encode.GAME)
-    loaded = load_evaluator(file, evaluator, batch=games, threads=threads, game=spec.name)
+    loaded = load_evaluator(file, evaluator, threads=threads, game=spec.name)
     tablebases = Tables.open(tables) if tables else None
     openings = draw_openings(games // 2, seed, spec)
     usual = SearchConstants(**spec.search_defaults)

@@ -184,7 +184,7 @@ def match(
 ) -> None:
     """Play a network with tables against itself without, at equal visits."""
     openings = random_openings(pairs, plies, seed)
-    evaluator = load_evaluator(Path(source), "torch", batch=pairs, threads=available_cores())
+    evaluator = load_evaluator(Path(source), "torch", threads=available_cores())
     for number in pieces:
         tables = Tables.open(number)
         result = play_match(

@@ -96,7 +96,7 @@ def values_of(positions: list[Position], evaluator: Any, visits: int) -> list[fl
 @click.option("--positions", default=400, show_default=True, help="Number of positions.")
 @click.option("--visits", default=1000, show_default=True, help="Visits below each move.")
 @click.option("--seed", default=0, show_default=True)
-@click.option("--evaluator", default="fastest", show_default=True)
+@click.option("--evaluator", default="auto", show_default=True)
 def make(
     rows: Path, network: str, output: Path, positions: int, visits: int, seed: int, evaluator: str
 ) -> None:
@@ -108,7 +108,7 @@ def make(
         for move in position.legal_moves()
     ]
     tasks: list[dict[str, Any]] = [{"fen": position.fen, "values": {}} for position in drawn]
-    loaded = load_evaluator(network_path(network), evaluator, batch=TREES, threads=1)
+    loaded = load_evaluator(network_path(network), evaluator, threads=1)
     going_on = [after for _, _, after in moves if after.legal_moves()]
     values = iter(values_of(going_on, loaded, visits))
     for n, move, after in moves:

@@ -43,7 +43,7 @@ def points(result: MatchResult) -> tuple[float, float]:
 )
 @click.option("--plies", default=4, show_default=True, help="Random plies in an opening.")
 @click.option("--seed", default=0, show_default=True)
-@click.option("--evaluator", default="fastest", show_default=True)
+@click.option("--evaluator", default="auto", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 def main(
     checkpoints: tuple[Path, ...],
@@ -71,7 +71,7 @@ def main(
             "evaluations_per_second": speeds(network),
             "matches": [],
         }
-        player = load_evaluator(path, evaluator, batch=pairs, threads=threads)
+        player = load_evaluator(path, evaluator, threads=threads)
         row["evaluator"] = player.name
         for visits, who in ((BARE, "policy"), (sims, f"{sims} simulations")):
             for number in rollouts:

@@ -162,7 +162,7 @@ def check(
     """Analyse the games and count the marks of these moves."""
     tasks = {each["game"]: each["ply"] for each in json.loads(thrown.read_text())}
     analyst = Analyst(
-        load_evaluator(network, evaluator, batch=64),
+        load_evaluator(network, evaluator),
         AnalysisConfig(visits=visits, check=times),
         tables=Tables.open(),
     )

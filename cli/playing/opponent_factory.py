@@ -121,7 +121,6 @@ class OpponentFactory:
                     network,
                     evaluator=self.evaluator,
                     tables=endgames,
-                    on_report=lambda report: click.echo(str(report), err=True),
                     seed=self.seed,
                 )
 

@@ -26,24 +26,11 @@ def resolve_network(source: str) -> str:
     return source if source in NO_NETWORK else str(network_file(Path(source)))
 
 
-EVALUATORS = [
-    "auto",
-    "fastest",
-    "torch",
-    "torch-bf16",
-    "openvino",
-    "openvino-bf16",
-    "onnx",
-    "cuda",
-    "integers",
-    "cpu",
-]
-"""Choices of `--evaluator`, as in `ckai.models.inference.backends`, which imports torch."""
+EVALUATORS = ["auto", "torch", "openvino", "cuda"]
+"""Choices of `--evaluator`; integer networks have integers with auto."""
 EVALUATOR_HELP = (
-    "Backend that runs the network. auto: the fastest correct one for single searches, measured once and "
-    "remembered for this machine; fastest: the fastest for large batches, measured at each start; integers: "
-    "the built-in kernel for integer networks (--model swift); cpu: the same as torch; cuda: the first GPU, "
-    "cuda:1 the second."
+    "Backend that runs the network. auto: the built-in integer kernel for integer networks (--model swift), "
+    "else cuda, openvino or torch, the first that this machine has; cuda:1 is the second GPU."
 )
 
 

@@ -83,24 +83,16 @@ def print_dry_run(
         threads: threads of a worker.
         as_json: print the result as JSON.
     """
-    from ckai.models.inference.backends import (
-        AUTO,
-        FASTEST,
-        as_network,
-        choose_evaluator,
-        make_evaluator,
-        sample_positions,
-    )
+    from ckai.models.checkpoint import load_network
     from ckai.models.inference.backends import evaluations_per_second as measure
+    from ckai.models.inference.backends import make_evaluator, sample_positions
     from ckai.models.inference.cuda_backend import CudaEvaluator
+    from ckai.models.layers.network import Network
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.setup import memory
 
-    network, play = as_network(source), config.selfplay
-    if evaluator in (AUTO, FASTEST):
-        loaded, _ = choose_evaluator(network, batch=play.in_flight, threads=1)
-    else:
-        loaded = make_evaluator(network, evaluator)
+    network = source if isinstance(source, Network) else load_network(source, game=None)
+    play, loaded = config.selfplay, make_evaluator(network, evaluator)
     callers = threads if isinstance(loaded, CudaEvaluator) else 1  # the threads share a GPU
     batch = -(-play.in_flight // callers)
     rate = measure(loaded, sample_positions(batch, network.encode), callers) / callers

@@ -29,11 +29,10 @@ class RunScreen:
     Args:
         run: the run.
         generations: total number of generations to reach.
-        evaluator: evaluator backend, as for `Run.go`.
     """
 
-    def __init__(self, run: "Run", generations: int, evaluator: str) -> None:
-        self.run, self.generations, self.evaluator = run, generations, evaluator
+    def __init__(self, run: "Run", generations: int) -> None:
+        self.run, self.generations = run, generations
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self.history = run.history()
         self._bars = Progress(
@@ -49,7 +48,7 @@ class RunScreen:
         self._lock = threading.Lock()
         self._workers: dict[str, Any] = {}
         """What the last event of self-play says of workers."""
-        self._ceiling = run.ceiling(evaluator)
+        self._ceiling = 0.0
         self._begun, self._done_before = time.monotonic(), len(self.history)
         self._live = Live(
             console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4
@@ -74,8 +73,8 @@ class RunScreen:
 
     def _handle(self, event: "RunEvent") -> None:
         if "evaluator" in event.info:
-            self.message(event.info["evaluator"])
-            self._ceiling = self.run.ceiling(self.evaluator)
+            self._ceiling = event.info["ceiling"]
+            self.message(f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone")
             self.message(estimate(self.run.config, self._ceiling, self.run.network.stat().st_size))
         elif "warning" in event.info:
             self.message(f"ckai: warning: {event.info['warning']}")
@@ -154,7 +153,7 @@ def continue_run(run: "Run", generations: int, evaluator: str, workers: "Workers
 
     begun = time.monotonic()
     config = run.config
-    with RunScreen(run, generations, evaluator) as screen:
+    with RunScreen(run, generations) as screen:
         if run.generations >= generations:
             screen.message(
                 f"{run.folder}: already has {count_text(run.generations, 'generation')}; continue with "
@@ -167,9 +166,6 @@ def continue_run(run: "Run", generations: int, evaluator: str, workers: "Workers
                 f"{count_text(config.games, 'game')} per generation, {config.selfplay.sims} visits per move, "
                 f"{config.selfplay.in_flight} games at once"
             )
-            ceiling = run.ceiling(evaluator)
-            if ceiling or evaluator != "fastest":  # else it follows the trial
-                screen.message(estimate(config, ceiling, run.network.stat().st_size))
         run.go(generations, screen.on_event, backend=evaluator, workers=workers)
     history = run.history()
     result = {

@@ -36,7 +36,7 @@ def evaluate_solved(
     from ckai.rl.loop.folder import RunFolder
     from ckai.rl.players.loading import load_player
     from ckai.rl.solved.climb import CSV, PNG, measure_run
-    from ckai.rl.solved.mistakes import BOARDS, count_mistakes, mistakes_of_network, solved_classes
+    from ckai.rl.solved.mistakes import count_mistakes, mistakes_of_network, solved_classes
 
     report_compilation()  # the searches compile
     result: dict[str, Any]
@@ -69,7 +69,7 @@ def evaluate_solved(
         title, after = str(source), ""
         result = {"checkpoint": str(source), "digest": loaded.digest}
     for text in players:
-        found[text] = count_mistakes(load_player(text, game=spec, boards=BOARDS), classes)
+        found[text] = count_mistakes(load_player(text, game=spec), classes)
     return {**result, "game": spec.name, "players": _plain(found)}, "\n".join(
         filter(None, [mistakes_text(title, found), after])
     )

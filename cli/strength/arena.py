@@ -130,12 +130,11 @@ class Arena:
 
             connect(ray, WorkersConfig())
 
-    def load(self, name: str, boards: int) -> Any:
+    def load(self, name: str) -> Any:
         """Load the player of a spec; on Ray it is loaded where it plays, and this returns the spec.
 
         Args:
             name: the spec.
-            boards: most positions per network call.
 
         Raises:
             PlayerSpecError, CheckpointError: see `load_player`.
@@ -149,7 +148,6 @@ class Arena:
             backend=self.evaluator,
             tables=self.tables,
             game=self.game,
-            boards=boards,
             threads=self.threads,
             hub_timeout=self.hub_timeout,
         )

@@ -71,10 +71,10 @@ def command(
     console = stderr_console()
     climbed: dict[str, Any] = {}
     for name in players:
-        player = arena.load(name, games)
+        player = arena.load(name)
         scores: dict[int, Any] = {}
         for playouts in rungs:
-            opponent = arena.load(f"rollout@{playouts}", games)
+            opponent = arena.load(f"rollout@{playouts}")
             scores[playouts] = arena.play(player, opponent, positions).pairs
             console.print(f"{name} against {count_text(playouts, 'playout')}: {scores[playouts].score:.1%}")
             if not all_rungs and scores[playouts].score < MIN_SCORE:

@@ -79,7 +79,7 @@ def command(
         arena = Arena([f"level:{number}" for number in chosen] + list(against), **arena_settings)
         positions = arena.positions(games // 2)
         names = {name for number, opponent in matches for name in (f"level:{number}", opponent)}
-        players = {name: arena.load(name, games) for name in names}
+        players = {name: arena.load(name) for name in names}
         for number, opponent in matches:
             level, other = players[f"level:{number}"], players[opponent]
             result = arena.play(level, other, positions, number, max_plies=max_plies)

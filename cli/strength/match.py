@@ -106,7 +106,7 @@ def command(
     file = GamesFile(pdn) if pdn is not None else None
     unwritten: list[str] = []
     arena = Arena([a, b], **arena_settings)
-    players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
+    players = [arena.load(text) for text in (a, b)]
     positions = arena.positions(games // 2)
     stop = threading.Event()
     screen = _LiveTable(a, b, games, test)

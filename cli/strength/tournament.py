@@ -64,7 +64,7 @@ def command(
         raise click.UsageError(f"expected at least two players, found {', '.join(names) or 'none'}")
     plot = plot_file(output, force, [".pdn"])
     arena = Arena(names, **arena_settings)
-    loaded = [arena.load(name, games) for name in names]
+    loaded = [arena.load(name) for name in names]
     positions = arena.positions(games // 2)
     pairs: dict[tuple[int, int], list[float]] = {}
     texts = []

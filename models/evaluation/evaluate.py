@@ -18,8 +18,8 @@ from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.data_splits import split_of, trained_on
 from ckai.models.evaluation.metrics import is_in, measure
 from ckai.models.inference.backends import (
+    evaluate_positions,
     evaluations_per_second,
-    exact_outputs,
     make_evaluator,
     sample_positions,
 )
@@ -96,7 +96,7 @@ def evaluate_checkpoint(
     stored = split_of(checkpoint.info, files) if split_seed is None or heldout is None else {}
     seed = int(stored.get("seed", DEFAULT_SEED)) if split_seed is None else split_seed
     share = float(stored.get("heldout", DEFAULT_HELDOUT)) if heldout is None else heldout
-    exact_outputs(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
+    evaluate_positions(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
     data = RowsDataModule(
         paths,
         heldout=share,

@@ -22,6 +22,12 @@ def one_torch_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+def cpu_has_bf16() -> bool:
+    """Whether this CPU multiplies in bfloat16; elsewhere it is slower than float32."""
+    checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
+    return any(check is not None and check() for check in checks)
+
+
 def pick_device() -> torch.device:
     """The GPU if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")

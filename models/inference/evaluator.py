@@ -7,8 +7,6 @@ board value a square and the same two bytes after them (see `ckai.models.inputs.
 
 import copy
 import importlib
-import os
-import shutil
 import sys
 from typing import Any, Protocol, TypeAlias
 
@@ -96,44 +94,20 @@ class TorchEvaluator:
     """
 
     def __init__(
-        self,
-        network: Network,
-        device: str | torch.device = "cpu",
-        dtype: torch.dtype | None = None,
-        *,
-        compiled: bool = False,
+        self, network: Network, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32
     ) -> None:
         """Copy a network.
 
         Args:
             network: copied; later training does not change the evaluator.
             device: "cpu", "cuda" or a torch device.
-            dtype: of weights and arithmetic; None: bfloat16 on a GPU, float32 elsewhere.
-            compiled: use `torch.compile`, which takes half a minute and needs a C++ compiler.
-
-        Raises:
-            BackendError: `compiled` without a C++ compiler.
+            dtype: of weights and arithmetic.
         """
         self.device = torch.device(device)
-        if dtype is None:
-            dtype = torch.bfloat16 if self.device.type == "cuda" else torch.float32
-        self.dtype = dtype
         self.network = copy.deepcopy(network).to(device=self.device, dtype=dtype).eval().requires_grad_(False)
-        self.compiled = compiled
-        self._rows: nn.Module = PackedNetwork(self.network).eval()
-        if compiled:
-            if not any(shutil.which(c) for c in (os.environ.get("CXX"), "c++", "g++", "clang++", "cl") if c):
-                raise BackendError("torch.compile needs a C++ compiler, found none on the path")
-            self._rows.compile(dynamic=True)
-            for size in (64, 48):  # compile now, not in several threads at once
-                self.evaluate(np.zeros((size, network.encode.position_bytes), np.int8))
-
-    @property
-    def name(self) -> str:
-        """For example `cnn2x2, torch float32, cpu`."""
-        number = str(self.dtype).removeprefix("torch.")
-        how = " compiled" if self.compiled else ""
-        return f"{self.network.architecture}, torch {number}{how}, {self.device}"
+        self._rows = PackedNetwork(self.network).eval()
+        number = str(dtype).removeprefix("torch.")
+        self.name = f"{network.architecture}, torch {number}, {self.device}"
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None

@@ -8,9 +8,10 @@ each of their squares (1 own stone, -1 the other's, 0 empty), -1 and 0. Networks
 extra bytes, such as `tactics`, expect them next: `Encoding.append_extra` appends them.
 """
 
-import errno
+import io
 import os
 import tempfile
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,28 +21,23 @@ import numpy as np
 import torch
 
 from ckai.datasets.files import ForeignFileError, WriteError, make_parent
-from ckai.models.inference.backends import (
-    EXACT,
-    evaluate_positions,
-    exact_outputs,
-    largest_differences,
-    sample_positions,
-)
+from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.evaluator import (
+    BackendError,
     Boards,
-    Evaluator,
     Floats,
     TorchEvaluator,
+    float32_copy,
     import_extra,
     output_arrays,
 )
+from ckai.models.inference.openvino_backend import convert, load_core, trace
 from ckai.models.layers.network import Network
 
 SUFFIXES = {"onnx": ".onnx", "openvino": ".xml", "torchscript": ".pt"}
-"""Formats and their file extensions; OpenVINO's weights are in a `.bin` beside the `.xml`."""
-
-_MARKS = {"onnx": b"boards", "openvino": b"boards", "torchscript": b"__torch__/ckai/"}
-"""Bytes that every export contains: the input's name, or a part of the names in the archive."""
+"""Formats and their file extensions; OpenVINO's weights are in a `.bin` next to the `.xml`."""
+EXACT = 1e-4
+"""Max difference from PyTorch in float32, in probabilities of legal actions and in values."""
 
 _Run = Callable[[Boards], tuple[Any, Any]]
 
@@ -66,36 +62,48 @@ class Exported:
     value_error: float
 
 
-def export_network(network: Network, path: Path, to: str) -> Exported:
+def export_network(network: Network, path: Path, to: str, *, force: bool = False) -> Exported:
     """Write a network in another format; the file is kept only if its outputs match the network's.
 
     Args:
         network: the network to export.
-        path: the file to write or replace.
+        path: the file to write.
         to: "onnx", "openvino" or "torchscript".
+        force: replace an existing file.
 
     Raises:
         BackendError: an optional package is missing, or the network's own outputs are not finite.
-        ForeignFileError: `path` has the wrong suffix, see `SUFFIXES`, or holds anything but an export.
+        FileExistsError: there is such a file, and `force` is not set.
+        ForeignFileError: `path` has the wrong suffix, see `SUFFIXES`.
         WriteError: the file cannot be written.
-        ExportError: the exported network differs by more than `ckai.models.inference.backends.EXACT`.
+        ExportError: the exported network differs by more than `EXACT`.
         ValueError: any other `to`.
     """
     if to not in SUFFIXES:
         raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
-    _check_replaced(path, to)
+    if path.suffix != SUFFIXES[to]:
+        found = path.suffix or "no suffix"
+        raise ForeignFileError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
+    for file in (path, path.with_suffix(".bin")) if to == "openvino" else (path,):
+        make_parent(file)
+        if file.exists() and not force:
+            raise FileExistsError(f"{file} exists: give --force to replace it, or another -o")
     write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
-    boards = sample_positions(256, network.encode)
-    original = exact_outputs(TorchEvaluator(network), boards, network.encode)
+    encode = network.encode
+    boards = sample_positions(256, encode)
+    original = evaluate_positions(TorchEvaluator(network), boards, encode)
     try:
         folder_of = tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent)
     except OSError as error:
-        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+        raise WriteError.of(error, path) from error
     with folder_of as folder:
         written = Path(folder) / path.name
         write(network, written)
-        exported = evaluate_positions(_File(read(written), network), boards, network.encode)
-        policy, value = largest_differences(exported, original)
+        try:
+            exported = evaluate_positions(_File(read(written), network), boards, encode)
+        except BackendError:
+            exported = np.array(np.nan), np.array(np.nan)
+        policy, value = (float(np.abs(a - b).max()) for a, b in zip(exported, original, strict=True))
         # Each by itself: max(0.0, nan) is 0.0.
         if not (policy <= EXACT and value <= EXACT):
             raise ExportError(
@@ -104,33 +112,12 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
             )
         for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights before their description
             os.replace(file, path.parent / file.name)
-    encode = network.encode
     return Exported(
         path, encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS, len(boards), policy, value
     )
 
 
-def _check_replaced(path: Path, to: str) -> None:
-    """Check the name of an output, and that it replaces nothing but an earlier export."""
-    if path.suffix != SUFFIXES[to]:
-        found = path.suffix or "no suffix"
-        raise ForeignFileError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
-    make_parent(path)
-    if len(path.name) > 255:
-        raise WriteError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path))
-    weights = path.with_suffix(".bin")
-    if path.exists() and path.stat().st_size:
-        if _MARKS[to] not in path.read_bytes():
-            raise ForeignFileError(
-                f"{path}: would be replaced, but is no exported network: choose another output, or remove it"
-            )
-    elif to == "openvino" and weights.exists():
-        raise ForeignFileError(
-            f"{weights}: would be replaced by the weights of {path.name}: choose another output, or remove it"
-        )
-
-
-class _File(Evaluator):
+class _File:
     """An exported file as an evaluator."""
 
     name = "exported"
@@ -150,10 +137,21 @@ class _File(Evaluator):
 
 
 def _write_onnx(network: Network, path: Path) -> None:
-    from ckai.models.inference.onnx_backend import export_onnx
-
     import_extra("onnx", "onnx")
-    path.write_bytes(export_onnx(network))
+    rows = float32_copy(network)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            rows,
+            (torch.zeros(4, rows.width, dtype=torch.int8),),
+            file,  # type: ignore[arg-type]
+            input_names=["boards"],
+            output_names=["logits", "values"],
+            dynamic_axes={"boards": {0: "batch"}, "logits": {0: "batch"}, "values": {0: "batch"}},
+            dynamo=False,  # the newer exporter needs another package and takes ten times as long
+        )
+    path.write_bytes(file.getvalue())
 
 
 def _read_onnx(path: Path) -> _Run:
@@ -163,8 +161,6 @@ def _read_onnx(path: Path) -> _Run:
 
 
 def _write_openvino(network: Network, path: Path) -> None:
-    from ckai.models.inference.openvino_backend import convert
-
     openvino = import_extra("openvino", "openvino")
     copy, model = convert(openvino, network)
     model.inputs[0].get_tensor().set_names({"boards"})
@@ -175,8 +171,6 @@ def _write_openvino(network: Network, path: Path) -> None:
 
 
 def _read_openvino(path: Path) -> _Run:
-    from ckai.models.inference.openvino_backend import load_core
-
     compiled = load_core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 
     def run(boards: Boards) -> tuple[Any, Any]:
@@ -187,8 +181,6 @@ def _read_openvino(path: Path) -> _Run:
 
 
 def _write_torchscript(network: Network, path: Path) -> None:
-    from ckai.models.inference.openvino_backend import trace
-
     trace(network)[1].save(str(path))
 
 

@@ -30,7 +30,7 @@ def predict(
     """Evaluate positions in batches.
 
     Args:
-        evaluator: an evaluator (`choose_evaluator` picks the fastest one), or a network, which is then
+        evaluator: an evaluator (see `make_evaluator`), or a network, which is then
             evaluated in PyTorch on the CPU.
         positions: rows, or positions with at least one legal move.
         batch_size: positions in one call of the evaluator, at least 1.

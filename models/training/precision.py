@@ -4,11 +4,13 @@ from typing import Any
 
 import torch
 
+from ckai.models.inference.devices import cpu_has_bf16
+
 
 def lightning_precision(name: str, device: torch.device) -> Any:
     """The precision of `TrainConfig` in Lightning's words: `32-true`, or `bf16-mixed` with autocast."""
     if name == "auto":
-        bf16 = _gpu_has_bf16(device) if device.type == "cuda" else _cpu_has_bf16()
+        bf16 = _gpu_has_bf16(device) if device.type == "cuda" else cpu_has_bf16()
         name = "bf16" if bf16 else "32"
     return {"32": "32-true", "bf16": "bf16-mixed"}[name]
 
@@ -16,9 +18,3 @@ def lightning_precision(name: str, device: torch.device) -> Any:
 def _gpu_has_bf16(device: torch.device) -> bool:
     """Whether this GPU multiplies in bfloat16; those before Ampere emulate it."""
     return torch.cuda.get_device_capability(device) >= (8, 0)
-
-
-def _cpu_has_bf16() -> bool:
-    """Whether this CPU multiplies in bfloat16; elsewhere it is slower than float32."""
-    checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
-    return any(check is not None and check() for check in checks)

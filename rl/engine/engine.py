@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -119,7 +119,6 @@ class Engine:
         evaluator: str = "auto",
         tables: Tables | int | None = None,
         seed: int | None = None,
-        on_report: Callable[[Any], None] | None = None,
         **settings: Any,
     ) -> "Engine":
         """Create an engine from a checkpoint.
@@ -127,10 +126,9 @@ class Engine:
         Args:
             source: a checkpoint file; or `ckai`, the network installed with ckai; or `uniform`, a search
                 without a network; or `rollout`, a search with random playouts.
-            evaluator: the backend of the network, see `load_evaluator`: `auto`, the best one of this machine.
+            evaluator: the backend of the network, see `load_evaluator`: `auto`, that of this machine.
             tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
             seed: see `Engine`.
-            on_report: called with the report of a trial of backends.
             **settings: other arguments of `Engine`.
 
         Raises:
@@ -139,7 +137,7 @@ class Engine:
             ValueError: there is no such backend, or it is not available on this machine.
         """
         tables = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
-        loaded = load_evaluator(source, evaluator, threads=THREADS, on_report=on_report)
+        loaded = load_evaluator(source, evaluator, threads=THREADS)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
         engine._batch_sizer = measured_batch_sizer(loaded, engine._searcher.game)

@@ -22,13 +22,12 @@ class WorkerActor:
                 f"{socket.gethostname()}: expected ckai {version} as in the run's process, found {mine}; "
                 "install the same version on all nodes"
             )
-        self._ray, self._setups, self._report = import_ray(), dict[str, Any](), ""
+        self._ray, self._setups = import_ray(), dict[str, Any]()
         self._worker = LeaseWorker(
             f"{socket.gethostname()}-{os.getpid()}",
             self._load,
             backend=backend,
             threads=threads,
-            on_report=self._on_line,
         )
         self._heartbeat, self._then, self._evaluations = Heartbeat(threads=threads), time.monotonic(), 0
 
@@ -44,8 +43,8 @@ class WorkerActor:
         """Play pairs of a match, see `ckai.rl.leases.matches.play_pairs`."""
         return play_pairs(setup, pairs, self._heartbeat.threads)
 
-    def heartbeat(self) -> tuple[str, Heartbeat, str]:
-        """Return the worker's name, its heartbeat, and the report of the trial of backends."""
+    def heartbeat(self) -> tuple[str, Heartbeat]:
+        """Return the worker's name and its heartbeat."""
         progress, now = self._worker.progress, time.monotonic()
         evaluations = progress.evaluations
         rate = (evaluations - self._evaluations) / max(1e-3, now - self._then)
@@ -57,11 +56,8 @@ class WorkerActor:
             self._heartbeat.threads,
             self._worker.evaluator,
         )
-        return self._worker.name, self._heartbeat, self._report
+        return self._worker.name, self._heartbeat
 
     def _load(self, lease: Lease) -> WorkerSetup:
         setup: WorkerSetup = self._ray.get(self._setups[lease.name])
         return setup
-
-    def _on_line(self, line: str) -> None:
-        self._report = line

@@ -80,7 +80,6 @@ class SpecSource:
                 backend=backend,
                 tables=tables,
                 game=game,
-                boards=2 * PAIRS,
                 threads=threads,
                 hub_timeout=self.hub_timeout,
             )
@@ -99,7 +98,7 @@ class NetworkSource:
         """See `SpecSource`."""
         with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
             path = _written(self.checkpoint, folder)
-            evaluator = load_evaluator(path, backend, batch=2 * PAIRS, threads=threads, game=game.name)
+            evaluator = load_evaluator(path, backend, threads=threads, game=game.name)
             return SearchPlayer(evaluator, self.sims, self.constants, tables, spec=game)
 
 
@@ -138,12 +137,10 @@ class LeasedMatches:
         Args:
             lend: begins to play pairs and returns the reference to their games, or None if no worker is
                 free; called with the reference to the `MatchSetup`, the pairs, and what takes warnings.
-            backend: evaluator backend of self-play; where it is `fastest` for batches of self-play, a match
-                has the one that `auto` finds for small ones.
+            backend: evaluator backend.
             threads: threads of a worker.
         """
-        self._lend, self._threads = lend, threads
-        self._backend = "auto" if backend == "fastest" else backend
+        self._lend, self._backend, self._threads = lend, backend, threads
 
     def play(
         self,

@@ -56,7 +56,7 @@ class RayWorkers:
 
         Args:
             in_flight: games that a worker plays at the same time.
-            backend: evaluator backend, see `load_evaluator`; each worker tries `fastest` for itself.
+            backend: evaluator backend, see `load_evaluator`.
             config: settings of the workers.
         """
         self.heartbeats: dict[str, Heartbeat] = {}
@@ -68,7 +68,6 @@ class RayWorkers:
         self._make_setup: Callable[[int], WorkerSetup] | None = None
         self._setups: dict[int, Any] = {}
         self._looked, self._failures = 0.0, 0
-        self._told = set[str]()
         self._lock = threading.RLock()  # a match is played while the next generation is
 
     def begin(self, ledgers: Ledgers, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
@@ -254,7 +253,7 @@ class RayWorkers:
         if ready:
             actor.heartbeat = None
             try:
-                name, heartbeat, report = self._ray.get(ready[0])
+                name, heartbeat = self._ray.get(ready[0])
             except self._ray.exceptions.RayError as error:
                 was_there = bool(actor.name)
                 self._lost(actor)
@@ -268,9 +267,6 @@ class RayWorkers:
             if actor.name != name:
                 self.heartbeats.pop(actor.name, None)
             actor.name, actor.heard, self.heartbeats[name] = name, now, heartbeat
-            if report and report not in self._told:
-                self._told.add(report)
-                return [f"{name}: {report}"]
         elif actor.name and now - actor.heard > self._config.lease_timeout:
             name, silence = actor.name, self._config.lease_timeout
             self._lost(actor)

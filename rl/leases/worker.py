@@ -62,22 +62,19 @@ class LeaseWorker:
         name: str,
         setup_of: Callable[[Lease], WorkerSetup],
         *,
-        backend: str = "fastest",
+        backend: str = "auto",
         threads: int = 1,
-        on_report: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Begin without a network; the first lease loads one.
 
         Args:
             name: name of this process among the workers of the run.
             setup_of: returns what is needed to play a lease; called once a generation.
-            backend: evaluator backend, see `load_evaluator`; `fastest` is tried once on this machine.
+            backend: evaluator backend, see `load_evaluator`.
             threads: number of threads that play.
-            on_report: called with the report of the trial of the backends.
         """
         self.name, self.progress = name, SelfPlayCounts()
-        self._setup_of, self._backend, self._threads, self._on_line = setup_of, backend, threads, on_report
-        self._prefer: str | None = None
+        self._setup_of, self._backend, self._threads = setup_of, backend, threads
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._session: _Session | None = None
         self._players: _Players | None = None
@@ -147,22 +144,12 @@ class LeaseWorker:
                 f"{self.name}: expected network {lease.network} for generation {lease.generation}, found "
                 f"{found}; check that the folder is the run's own"
             )
-        config = setup.selfplay
-        batch = -(-config.in_flight // self._threads)
         with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
 
             def load(checkpoint: bytes) -> Evaluator:
                 path = Path(folder, "network.ckpt")
                 path.write_bytes(checkpoint)
-                return load_evaluator(
-                    path,
-                    self._backend,
-                    batch=batch,
-                    threads=self._threads,
-                    prefer=self._prefer,
-                    game=setup.game,
-                    on_report=self._on_report,
-                )
+                return load_evaluator(path, self._backend, threads=self._threads, game=setup.game)
 
             network = load(setup.network)
             past = [load(checkpoint) for _, checkpoint in setup.opponents]
@@ -173,12 +160,6 @@ class LeaseWorker:
         pool = Pool(setup.pool, setup.pool_seed, generations, past)
         starts = Starts(setup.start, setup.start_seed, setup.experts, spec)
         return _Players((lease.generation, lease.network), setup, spec, network, pool, starts)
-
-    def _on_report(self, report: object) -> None:
-        chosen = str(getattr(report, "chosen", ""))
-        if self._prefer is None:
-            self._prefer = chosen
-            self._on_line(str(report))
 
 
 @dataclass(frozen=True)

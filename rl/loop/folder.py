@@ -16,8 +16,6 @@ from ckai.rl.loop.config import RunConfig
 
 CONFIG = "config.json"
 """Name of the file with the settings."""
-EVALUATOR = "evaluator.json"
-"""Name of the file with the chosen evaluator backend and its speed."""
 EXPERTS = "experts.fen"
 """Name of the file of expert positions in the folder of generation 0, one FEN per line."""
 REANALYSIS = "reanalysis"
@@ -193,29 +191,6 @@ class RunFolder:
     def network(self) -> Path:
         """Checkpoint of the last finished generation; at first the one of generation 0."""
         return self.path(self.generations, "network.ckpt")
-
-    @property
-    def chosen_backend(self) -> str | None:
-        """The evaluator backend that the trial of `fastest` chose for this run; None before one."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            return str(self._trial()["backend"])
-        return None
-
-    def _trial(self) -> dict[str, Any]:
-        """Read what the trial of the backends found; raises whatever reading a damaged file raises."""
-        trial: dict[str, Any] = json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))
-        return trial
-
-    def ceiling(self, backend: str) -> float:
-        """Return the evaluations/s of the network alone in the trial on this machine; 0 if not tried.
-
-        Args:
-            backend: evaluator backend, or `fastest` for the one that the trial chose.
-        """
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            trial = self._trial()
-            return float(trial["rate"]) if backend in ("fastest", trial["backend"]) else 0.0
-        return 0.0
 
     def expert_positions(self) -> list[Position]:
         """Read the positions of expert games that games start from; empty if none do.

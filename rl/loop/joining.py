@@ -21,9 +21,8 @@ SEEN_SECONDS = 120.0
 def join(
     folder: Path,
     *,
-    backend: str = "fastest",
+    backend: str = "auto",
     threads: int = 1,
-    on_report: Callable[[str], None] = lambda line: None,
     on_heartbeat: Callable[[Heartbeat], None] = lambda heartbeat: None,
     stop: threading.Event | None = None,
 ) -> Heartbeat:
@@ -31,9 +30,8 @@ def join(
 
     Args:
         folder: folder of the run, on this machine or mounted.
-        backend: evaluator backend, see `load_evaluator`; `fastest` is tried on this machine.
+        backend: evaluator backend, see `load_evaluator`.
         threads: threads that play.
-        on_report: called with the report of the trial of the backends.
         on_heartbeat: called with every heartbeat that was sent.
         stop: set it to end early; games in progress are dropped, and their leases are put back.
 
@@ -68,7 +66,7 @@ def join(
         run = Run.open(folder)
         return 0 < run.target <= run.generations
 
-    worker = LeaseWorker(client.name, setup_of, backend=backend, threads=threads, on_report=on_report)
+    worker = LeaseWorker(client.name, setup_of, backend=backend, threads=threads)
     heartbeat = Heartbeat(threads=threads)
 
     def work() -> None:

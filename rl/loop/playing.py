@@ -1,6 +1,5 @@
 """The self-play of a run: a generation's games, played here and by other processes."""
 
-import json
 import shutil
 import threading
 import time
@@ -8,8 +7,10 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import write_whole
-from ckai.models.inference.backends import FASTEST
+import numpy as np
+
+from ckai.models.checkpoint import load_network
+from ckai.models.inference.backends import evaluations_per_second, sample_positions
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
@@ -19,7 +20,7 @@ from ckai.rl.leases.workers import Workers, workers_info
 from ckai.rl.loop.closing import RunClosing
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
-from ckai.rl.loop.folder import EVALUATOR, read_measured
+from ckai.rl.loop.folder import read_measured
 from ckai.rl.loop.late import generation_of, late_games, warning_of
 from ckai.rl.search.threads import repeated
 from ckai.rl.selfplay.pool import Pool, player_name
@@ -42,6 +43,8 @@ class RunSelfPlay(RunClosing):
         super().__init__(folder, config)
         self._counts: dict[int, LeaseCounts] = {}
         """What other processes have done for the generations that are not closed."""
+        self._evaluator = ""
+        """Name of the evaluator of this process, once it has played."""
 
     def _ledgers(self, n: int, late: list[int], there: Collection[int], progress: SelfPlayCounts) -> Ledgers:
         """Return the ledgers of the games that generation `n` misses.
@@ -183,7 +186,16 @@ class RunSelfPlay(RunClosing):
     def _players(self, n: int, on_event: EventCallback, backend: str) -> tuple[Evaluator, ...]:
         """Load the network that plays generation `n`, and the past ones it meets."""
         networks = [self._network_of(n), *(self.path(g, "network.ckpt") for g in self._opponents(n))]
-        players = tuple(self._load(n, network, on_event, backend) for network in networks)
+        groups = self.config.selfplay.group_count
+        players = tuple(self._load(network, backend) for network in networks)
+        if not self._evaluator:
+            self._evaluator = players[0].name
+            batch = -(-min(self.config.selfplay.in_flight, self.config.games) // groups)
+            encoding = load_network(networks[0], self.config.game).encode
+            rows = np.resize(sample_positions(64, encoding), (batch, encoding.position_bytes))
+            rate = evaluations_per_second(players[0], rows, groups)
+            info = {"evaluator": players[0].name, "ceiling": rate}
+            on_event(RunEvent(n, "selfplay", 0, self.config.games, info))
         # Before the clock of the speeds.
         compile_selfplay(self.spec, players[0])
         return players
@@ -242,28 +254,8 @@ class RunSelfPlay(RunClosing):
             name=player_name(self._player(n)),
         )
 
-    def _load(self, n: int, checkpoint: Path, on_event: EventCallback, backend: str) -> Evaluator:
-        """Load an evaluator for all groups; `fastest` is tried once per run, so games are reproducible."""
-        config, choice = self.config.selfplay, self.folder / EVALUATOR
-        prefer = self.chosen_backend
-
-        def on_report(report: Any) -> None:
-            if backend == FASTEST and report.chosen != prefer:
-                rates = [trial.rate for trial in report.trials if trial.backend == report.chosen]
-                record = {"backend": report.chosen, "rate": max(rates, default=0.0), "found": str(report)}
-                if prefer is None:
-                    # A fallback for a later network that this backend cannot run is not kept.
-                    write_whole(choice, json.dumps(record) + "\n")
-                on_event(RunEvent(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
-
-        groups = config.group_count
-        batch = -(-min(config.in_flight, self.config.games) // groups)
+    def _load(self, checkpoint: Path, backend: str) -> Evaluator:
+        """Load an evaluator for all groups."""
         return load_evaluator(
-            checkpoint,
-            backend,
-            batch=batch,
-            threads=groups,
-            prefer=prefer,
-            game=self.config.game,
-            on_report=on_report,
+            checkpoint, backend, threads=self.config.selfplay.group_count, game=self.config.game
         )

@@ -191,7 +191,7 @@ class _Stage:
     def _evaluator(self, n: int, network: Path) -> Evaluator:
         """Load the network that reanalyzes for generation `n`, if it is not loaded."""
         if n not in self._evaluators:
-            evaluator = self.run._load(self.n, network, self.on_event, self.backend)
+            evaluator = self.run._load(network, self.backend)
             self._closing.callback(evaluator.close)
             self._evaluators[n] = evaluator
             compile_reanalysis(self.run.spec, evaluator)  # before the clock of the speed

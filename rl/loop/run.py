@@ -76,7 +76,7 @@ class Run(RunReanalysis):
         Args:
             generations: total number, including those already finished.
             on_event: called with the progress of every stage, see `RunEvent`.
-            backend: evaluator backend, see `load_evaluator`; the run keeps the choice of `fastest`.
+            backend: evaluator backend, see `load_evaluator`.
             workers: other processes that play; None: those that join in the run's folder.
 
         Raises:
@@ -270,7 +270,7 @@ class Run(RunReanalysis):
             yield partial(workers.matches.play, (sources[0], sources[1]), tables=selfplay.tables, warn=warn)
             return
         tables = Tables.open(selfplay.tables) if selfplay.tables else None
-        evaluators = [self._load(n, network, on_event, backend) for network in (new, old)]
+        evaluators = [self._load(network, backend) for network in (new, old)]
         try:
             players = [SearchPlayer(each, sims, constants, tables, spec=self.spec) for each in evaluators]
             yield in_threads(players[0], players[1])

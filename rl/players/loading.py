@@ -41,7 +41,6 @@ def load_player(
     backend: str = "auto",
     tables: Tables | None = None,
     game: GameSpec = DEFAULT_GAME,
-    boards: int = 1,
     threads: int = 1,
     search_threads: int = 1,
     hub_timeout: float = HUB_SILENCE_SECONDS,
@@ -53,7 +52,6 @@ def load_player(
         backend: evaluator backend, see `load_evaluator`.
         tables: tablebases for the searches.
         game: the game.
-        boards: most positions per network call.
         threads: threads that call the network.
         search_threads: threads of an alpha-beta search with a network, within a time.
         hub_timeout: seconds of silence after which a Hub program without a time limit times out.
@@ -98,7 +96,7 @@ def load_player(
         source: str | Path = spec.who
     else:
         source = _require_checkpoint(spec)
-    evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
+    evaluator = load_evaluator(source, backend, threads=threads, game=game.name)
     sims = POLICY_SIMS if spec.policy else spec.number or DEFAULT_VISITS
     # The bare policy must not use tablebases.
     return SearchPlayer(

@@ -120,7 +120,7 @@ def test_strength_is_measured_by_limit(model, evaluator):
     assert result.exit_code == 0
     measures = json.loads(result.stdout)["measures"]
     rated = {measure["name"]: measure for measure in measures if measure["unit"] == "Elo"}
-    names = ["cpu"] if model == "mlp" else ["integers", "alphabeta"]
+    names = ["torch"] if model == "mlp" else ["integers", "alphabeta"]
     assert list(rated) == [f"{name}, {limit} ms" for limit in (2, 4) for name in names]
     assert rated[f"{names[0]}, 2 ms"]["median"] == 0
     for measure in rated.values():

@@ -70,7 +70,7 @@ def test_a_training_in_a_log(always, capsys):
 
 
 def test_a_run_in_a_log(always, capsys, tmp_path):
-    screen = RunScreen(Run.create(tmp_path, build("mlp", {"hidden": 4}), RunConfig()), 3, "torch")
+    screen = RunScreen(Run.create(tmp_path, build("mlp", {"hidden": 4}), RunConfig()), 3)
     screen.on_event(RunEvent(2, "selfplay", 150, 1000, {"evaluations_per_second": 9000.0}))
     screen.on_event(RunEvent(2, "reanalyze", 7, 50))
     assert capsys.readouterr() == (

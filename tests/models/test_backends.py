@@ -1,4 +1,4 @@
-"""Backends agree within stated bounds, several threads may share one, and `fastest` takes a right one."""
+"""Backends agree within stated bounds, several threads may share one, and `auto` takes the first there is."""
 
 import gc
 import importlib
@@ -16,30 +16,25 @@ import torch
 from ckai.cli.shared.networks import EVALUATORS
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference import backends
-from ckai.models.inference.backends import (
-    BACKENDS,
-    EXACT,
-    NAMES,
-    ROUGH,
-    choose_evaluator,
-    evaluate_positions,
-    make_evaluator,
-)
+from ckai.models.inference.backends import AUTO, BACKENDS, evaluate_positions, make_evaluator
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
+from ckai.models.inference.openvino_backend import OpenVINOEvaluator
 from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
 from ckai.rl.engine.engine import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
 SIZES = {"cnn2x2": {"channels": 8, "hidden": 64}, "resnet": {"channels": 8, "blocks": 2}}
-PACKAGES = {"openvino": ["openvino"], "openvino-bf16": ["openvino"], "onnx": ["onnx", "onnxruntime"]}
+EXACT, ROUGH = 1e-4, 0.05
+"""Max difference from PyTorch in float32, in probabilities and values: of float32, and of bfloat16."""
 
 
 def made(network, backend, threads=2):
-    for package in PACKAGES.get(backend, []):
-        if importlib.util.find_spec(package) is None:
-            pytest.skip(f"{package} is not installed")
+    if backend.startswith("openvino") and importlib.util.find_spec("openvino") is None:
+        pytest.skip("openvino is not installed")
     try:
+        if backend == "openvino f32":
+            return OpenVINOEvaluator(network, bf16=False, threads=threads)
         return make_evaluator(network, backend, threads)
     except BackendError as error:
         pytest.skip(str(error))
@@ -75,7 +70,7 @@ def networks(positions):
 
 
 def test_the_names_on_the_command_line_are_those_that_exist():
-    assert sorted(EVALUATORS) == sorted(NAMES)
+    assert set(EVALUATORS) == {AUTO, *BACKENDS} - {"integers"}
 
 
 def test_positions_of_the_trial_are_real_and_of_all_kinds(positions):
@@ -86,10 +81,10 @@ def test_positions_of_the_trial_are_real_and_of_all_kinds(positions):
 
 
 @pytest.mark.parametrize("name", SIZES)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", [*BACKENDS, "openvino f32"])
 def test_backends_agree_at_every_batch_size(networks, positions, name, backend):
     evaluator, exact = made(networks[name], backend), TorchEvaluator(networks[name])
-    bound = EXACT if backend in ("torch", "openvino", "onnx") else ROUGH
+    bound = EXACT if backend in ("torch", "openvino f32") else ROUGH
     for size in (300, 1, 7, 16, 17, 2, 255):
         for found, wanted in zip(
             evaluate_positions(evaluator, positions[:size], PlanesEncoding()),
@@ -109,7 +104,7 @@ def test_backends_agree_at_every_batch_size(networks, positions, name, backend):
     evaluator.close()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", [*BACKENDS, "openvino f32"])
 def test_threads_may_share_one(networks, positions, backend):
     evaluator = made(networks["resnet"], backend)
     wanted = TorchEvaluator(networks["resnet"]).evaluate(positions)
@@ -135,7 +130,7 @@ def test_threads_may_share_one(networks, positions, backend):
     evaluator.close()
 
 
-@pytest.mark.parametrize("backend", ["torch", "openvino", "onnx"])
+@pytest.mark.parametrize("backend", ["torch", "openvino"])
 def test_a_call_runs_in_the_thread_of_its_caller(networks, positions, backend):
     """A call that hands its work to another thread waits for two threads to wake up."""
     evaluator = made(networks["resnet"], backend)
@@ -147,26 +142,18 @@ def test_a_call_runs_in_the_thread_of_its_caller(networks, positions, backend):
     evaluator.close()
 
 
-@pytest.mark.parametrize(
-    ("backend", "package", "extra"),
-    [
-        ("openvino", "openvino", "openvino"),
-        ("openvino-bf16", "openvino", "openvino"),
-        ("onnx", "onnx", "onnx"),
-    ],
-)
-def test_a_missing_package_is_one_clear_line(networks, monkeypatch, backend, package, extra):
+def test_a_missing_package_is_one_clear_line(networks, monkeypatch):
     real = importlib.import_module
 
     def missing(name, *args):
-        if name == package:
+        if name == "openvino":
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return real(name, *args)
 
     monkeypatch.setattr("ckai.models.inference.evaluator.importlib.import_module", missing)
     with pytest.raises(BackendError) as caught:
-        make_evaluator(networks["cnn2x2"], backend)
-    expected = f"this needs the package {package}; install it with pip install 'ckai[{extra}]'"
+        make_evaluator(networks["cnn2x2"], "openvino")
+    expected = "this needs the package openvino; install it with pip install 'ckai[openvino]'"
     assert str(caught.value) == expected
 
 
@@ -182,57 +169,13 @@ def test_a_conversion_starts_no_process(networks, monkeypatch):
 
 def test_signals_are_handled_after_evaluators_have_gone(networks):
     """OpenVINO gives the thread a stack for signal handlers; a failure ends the process of the test."""
-    first, second = made(networks["cnn2x2"], "openvino"), made(networks["cnn2x2"], "openvino-bf16")
+    first, second = made(networks["cnn2x2"], "openvino"), made(networks["cnn2x2"], "openvino f32")
     first.close()
     second.close()
     del first, second
     gc.collect()
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
-
-
-def test_compiling_without_a_compiler_is_refused(networks, monkeypatch):
-    monkeypatch.setattr("ckai.models.inference.evaluator.shutil.which", lambda name: None)
-    with pytest.raises(BackendError, match=r"needs a C\+\+ compiler"):
-        TorchEvaluator(networks["cnn2x2"], compiled=True)
-
-
-class Wrong(TorchEvaluator):
-    def evaluate(self, boards, out_logits=None, out_values=None):
-        logits, values = super().evaluate(boards, out_logits, out_values)
-        values += 0.05
-        return logits, values
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_the_trial_drops_what_is_wrong_or_breaks_and_says_so(networks, monkeypatch, threads):
-    def breaks(network, threads, like):
-        raise RuntimeError("no such kernel\nat line 7")
-
-    def absent(network, threads, like):
-        raise BackendError("not here")
-
-    monkeypatch.setitem(backends._MAKERS, "onnx", lambda network, threads, like: Wrong(network))
-    monkeypatch.setitem(backends._MAKERS, "openvino", breaks)
-    monkeypatch.setitem(backends._MAKERS, "cuda", absent)
-    usual = torch.get_num_threads()
-    evaluator, report = choose_evaluator(
-        networks["cnn2x2"], batch=32, threads=threads, candidates=["onnx", "openvino", "cuda"]
-    )
-    assert torch.get_num_threads() == usual
-    assert report.chosen == "torch"
-    assert evaluator.name == "cnn2x2, torch float32, cpu"
-    assert {trial.backend: bool(trial.problem) for trial in report.trials} == {
-        "torch": False, "onnx": True, "openvino": True,
-    }  # fmt: skip
-    text = str(report)
-    assert text.startswith("evaluator torch: ")
-    assert "onnx dropped: differs by 0.05, more than 0.0001" in text
-    assert "openvino dropped: RuntimeError no such kernel;" in text
-    loose = choose_evaluator(
-        networks["cnn2x2"], batch=32, threads=threads, tolerance=0.1, candidates=["onnx"]
-    )[1]
-    assert not any(trial.problem for trial in loose.trials)
 
 
 class NotANumber(TorchEvaluator):
@@ -244,72 +187,59 @@ class NotANumber(TorchEvaluator):
         return logits, values
 
 
-@pytest.mark.parametrize("tolerance", [None, 0.5])
-def test_the_trial_drops_what_answers_nan(networks, monkeypatch, tolerance):
-    monkeypatch.setitem(backends._MAKERS, "onnx", lambda network, threads, like: NotANumber(network))
-    net = networks["cnn2x2"]
-    for prefer in (None, "onnx"):
-        evaluator, report = choose_evaluator(
-            net, batch=8, candidates=["onnx"], prefer=prefer, tolerance=tolerance
-        )
-        assert report.chosen == "torch"
-        assert not isinstance(evaluator, NotANumber)
-    assert "onnx dropped: its outputs are not finite" in str(report)
-
-
-def test_a_network_of_nan_is_refused(tmp_path):
-    net = build("cnn2x2", {"channels": 1, "hidden": 1})
-    torch.nn.init.constant_(net.value.bias, float("nan"))
-    with pytest.raises(BackendError, match="expected a network with finite outputs, found NaN or infinity"):
-        choose_evaluator(net, candidates=["torch"])
-
-
-def test_the_trial_takes_the_fastest_and_a_preferred_one_without_a_race(networks, monkeypatch):
-    speeds = {"torch": 5.0, "torch-bf16": 9.0}
-    speed = lambda evaluator, rows, threads: speeds[fakes[evaluator.name]]  # noqa: E731
-    monkeypatch.setattr(backends, "evaluations_per_second", speed)
-    monkeypatch.setitem(backends._MAKERS, "torch-bf16", backends._MAKERS["torch"])
-    fakes = {"cnn2x2, torch float32, cpu": "torch"}
-    both = ["torch", "torch-bf16"]
-    assert choose_evaluator(networks["cnn2x2"], candidates=both)[1].chosen == "torch"
-    report = choose_evaluator(networks["cnn2x2"], candidates=both, prefer="torch-bf16")[1]
-    assert report.chosen == "torch-bf16"
-    assert not report.trials
-    monkeypatch.setitem(backends._MAKERS, "torch-bf16", lambda network, threads, like: Wrong(network))
-    assert choose_evaluator(networks["cnn2x2"], candidates=both, prefer="torch-bf16")[1].chosen == "torch"
-    with pytest.raises(ValueError, match="expected batch >= 1"):
-        choose_evaluator(networks["cnn2x2"], batch=0)
+def test_outputs_that_are_not_finite_are_refused(networks, positions):
+    with pytest.raises(BackendError, match="expected finite outputs, found NaN or infinity"):
+        evaluate_positions(NotANumber(networks["cnn2x2"]), positions, PlanesEncoding())
 
 
 def test_evaluators_are_loaded_by_name(networks, tmp_path):
     path = tmp_path / "network.ckpt"
     save_checkpoint(path, networks["cnn2x2"])
-    assert load_evaluator(path, "cpu").name == load_evaluator(path, "torch").name
-    with pytest.raises(
-        ValueError, match=r"expected one of the evaluators auto, fastest, torch, .*, found 'tpu'"
-    ):
+    with pytest.raises(ValueError, match=r"expected one of the evaluators auto, integers, .*, found 'tpu'"):
         load_evaluator(path, "tpu")
-    reports = []
-    evaluator = load_evaluator(path, "fastest", batch=16, threads=1, on_report=reports.append)
-    assert reports[0].name == evaluator.name
-    assert len(reports) == 1
+    with pytest.raises(BackendError, match="expected a network of architecture swift, found cnn2x2"):
+        load_evaluator(path, "integers")
     assert load_evaluator("uniform", "openvino").name == "uniform"
 
 
-def test_auto_is_a_gpu_if_there_is_one_or_what_the_environment_says(networks, tmp_path, monkeypatch):
-    path, reports = tmp_path / "network.ckpt", []
+@pytest.mark.parametrize("installed", [True, False])
+def test_auto_is_a_gpu_then_openvino_then_torch(networks, tmp_path, monkeypatch, installed):
+    path = tmp_path / "network.ckpt"
     save_checkpoint(path, networks["cnn2x2"])
-    usual = "cuda" if torch.cuda.is_available() else "torch"
-    name = load_evaluator(path, usual).name
-    assert load_evaluator(path, on_report=reports.append).name == load_evaluator(path, "auto").name == name
-    assert make_evaluator(networks["cnn2x2"], "auto").name == name
-    with Engine.load(path, on_report=reports.append) as engine:
-        assert engine.evaluator.name == name
-    assert not reports  # no trial
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setitem(backends._MAKERS, "cuda", lambda network, threads, like: Wrong(network))
     monkeypatch.delenv("CKAI_EVALUATOR")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: real(name) if installed or name != "openvino" else None
+    )
+    backend = "openvino" if installed and real("openvino") else "torch"
     with Engine.load(path) as engine:
-        assert isinstance(engine.evaluator, Wrong)
-    with Engine.load(path, evaluator="cpu") as engine:
-        assert engine.evaluator.name == "cnn2x2, torch float32, cpu"
+        assert engine.evaluator.name == make_evaluator(networks["cnn2x2"], backend).name
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert backends.usual_backend(networks["cnn2x2"]) == "cuda"
+    assert backends.usual_backend(build("swift", {"hidden": 8})) == "integers"
+
+
+def test_auto_is_torch_where_openvino_cannot_run_the_network(networks, monkeypatch):
+    pytest.importorskip("openvino")
+
+    def breaks(network, threads):
+        raise RuntimeError("no such layer\nat line 7")
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("ckai.models.inference.openvino_backend.OpenVINOEvaluator", breaks)
+    said = []
+    monkeypatch.setattr(backends._LOG, "warning", lambda line, *of: said.append(line % of))
+    assert make_evaluator(networks["cnn2x2"]).name == "cnn2x2, torch float32, cpu"
+    assert said == ["openvino cannot run the network (no such layer); using the slower torch"]
+
+
+def test_the_environment_takes_the_place_of_auto(tmp_path, monkeypatch):
+    path = tmp_path / "net.ckpt"
+    save_checkpoint(path, build("mlp", {"hidden": 4}))
+    monkeypatch.setenv("CKAI_EVALUATOR", "torch")
+    assert "torch float32" in load_evaluator(path).name
+    for name in ("opnvino", "integers"):
+        monkeypatch.setenv("CKAI_EVALUATOR", name)
+        with pytest.raises(ValueError, match=f"CKAI_EVALUATOR: .*{name}"):
+            load_evaluator(path)

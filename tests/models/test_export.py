@@ -13,7 +13,7 @@ from ckai.cli.main import main
 from ckai.datasets.files import ForeignFileError, WriteError
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
-from ckai.models.inference.export import SUFFIXES, Exported, ExportError, export_network
+from ckai.models.inference.export import SUFFIXES, ExportError, export_network
 from ckai.models.registry import build
 
 NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"], "torchscript": []}
@@ -79,7 +79,7 @@ def test_nan_is_not_the_answer_of_the_network(tmp_path, monkeypatch):
     with pytest.raises(ExportError, match="found a difference of nan; the file was not kept"):
         export_network(network, tmp_path / "net.pt", "torchscript")
     torch.nn.init.constant_(network.value.bias, float("nan"))
-    with pytest.raises(BackendError, match="expected a network with finite outputs"):
+    with pytest.raises(BackendError, match="expected finite outputs"):
         export_network(network, tmp_path / "net.pt", "torchscript")
     assert list(tmp_path.iterdir()) == []
 
@@ -99,43 +99,21 @@ def test_networks_of_other_games_are_exported(tmp_path, ckai):
     assert np.abs(values.numpy() - wanted[1]).max() < 1e-4
 
 
-def test_the_checkpoint_is_not_written_over(tmp_path, ckai):
-    path = tmp_path / "net.ckpt"
-    save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
-    before = path.read_bytes()
-    status, _, err = ckai("export", path, "--to", "torchscript", "-o", path)
-    assert status == 2
-    assert "expected another --output than the checkpoint itself" in err
-    assert path.read_bytes() == before
-
-
-def test_an_installed_network_is_exported_again(tmp_path, ckai, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    exported = Exported(tmp_path / "human.pt", 34, 128, 1, 0.0, 0.0)
-    monkeypatch.setattr("ckai.models.inference.export.export_network", lambda *of: exported)
-    (tmp_path / "human.pt").write_text("of an earlier export")
-    status, _, err = ckai("export", "human", "--to", "torchscript")
-    assert status == 0, err
-
-
 def test_unknown_formats_are_refused(tmp_path):
     with pytest.raises(ValueError, match="expected onnx, openvino, torchscript, found 'tflite'"):
         export_network(build("cnn2x2"), tmp_path / "x", "tflite")
 
 
-def test_an_export_replaces_nothing_but_an_export(tmp_path, ckai):
+def test_an_export_replaces_nothing_unasked(tmp_path, ckai):
     path = tmp_path / "net.ckpt"
     save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
-    torch.save({"mine": 1}, tmp_path / "net.pt")
-    before = (tmp_path / "net.pt").read_bytes()
-    status, _, err = ckai("export", path, "--to", "torchscript")
-    assert (status, "net.pt: would be replaced, but is no exported network" in err) == (1, True)
-    assert (tmp_path / "net.pt").read_bytes() == before
-    for _ in range(2):
-        assert ckai("export", path, "--to", "torchscript", "-o", tmp_path / "own.pt")[0] == 0
-    (tmp_path / "net.bin").write_text("mine")
-    status, _, err = ckai("export", path, "--to", "openvino")
-    assert (status, "net.bin: would be replaced by the weights of net.xml" in err) == (1, True)
+    for name, to in (("net.pt", "torchscript"), ("net.bin", "openvino")):
+        (tmp_path / name).write_text("mine")
+        status, _, err = ckai("export", path, "--to", to)
+        assert (status, f"{name} exists: give --force to replace it, or another -o" in err) == (1, True)
+        assert (tmp_path / name).read_text() == "mine"
+    assert ckai("export", path, "--to", "torchscript", "--force")[0] == 0
+    assert (tmp_path / "net.pt").read_bytes() != b"mine"
 
 
 def test_an_export_has_the_suffix_of_its_format(tmp_path):

@@ -12,14 +12,7 @@ from whole_run import check_whole
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.backends import (
-    EXACT,
-    ROUGH,
-    choose_evaluator,
-    evaluate_positions,
-    largest_differences,
-    sample_positions,
-)
+from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import CudaEvaluator, find_gpu
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.fixed_batches import SIZES
@@ -60,11 +53,11 @@ def test_every_network_agrees_with_the_cpu(gpu, logged, name, encoding):
     network = tiny(name, encoding)
     rows = sample_positions(100, network.encode)
     wanted = evaluate_positions(TorchEvaluator(network), rows, network.encode)
-    for dtype, bound in ((torch.float32, EXACT), (torch.bfloat16, ROUGH)):
+    for dtype, bound in ((torch.float32, 1e-4), (torch.bfloat16, 0.05)):
         mine = CudaEvaluator(network, gpu, dtype)
         for _ in range(3):  # captured, replayed, in both lanes
             found = evaluate_positions(mine, rows, network.encode)
-            assert max(largest_differences(found, wanted)) <= bound
+            assert max(np.abs(a - b).max() for a, b in zip(found, wanted, strict=True)) <= bound
         mine.close()
     assert not [line for line in logged if "CUDA" in line]  # every graph was captured
 
@@ -166,12 +159,8 @@ def test_evaluators_free_their_memory(gpu):
     assert taken[-1] <= taken[1]
 
 
-def test_auto_takes_it_and_it_agrees(gpu):
-    evaluator, report = choose_evaluator(plain(), threads=2)
-    assert report.chosen == "cuda"
-    assert isinstance(evaluator, CudaEvaluator)
-    _, report = choose_evaluator(plain(), threads=2, candidates=("torch", "cuda"))
-    assert not any(trial.problem for trial in report.trials)
+def test_auto_takes_it(gpu):
+    assert isinstance(make_evaluator(plain(), threads=2), CudaEvaluator)
 
 
 def test_a_training_learns_the_same_as_on_the_cpu(tmp_path):

@@ -413,18 +413,9 @@ def test_games_without_a_result_are_shown():
     assert "(Black won 3, drawn 2, White won 1)" in generation_text(measured)
 
 
-def test_a_speed_is_compared_with_the_backend_that_was_tried(tmp_path):
-    run = Run.create(tmp_path, build("cnn2x2", {"channels": 2, "hidden": 4}), RunConfig())
-    assert run.ceiling("fastest") == 0
-    (tmp_path / "evaluator.json").write_text('{"backend": "openvino", "rate": 5000.0}')
-    assert [run.ceiling(name) for name in ("fastest", "openvino", "torch")] == [5000, 5000, 0]
-    screen = RunScreen(run, 1, "torch")
-    assert screen._note({"evaluations_per_second": 1000.0}) == "1,000 eval/s"
-
-
 def test_a_stage_has_one_bar(tmp_path):
     run = Run.create(tmp_path, build("cnn2x2", {"channels": 2, "hidden": 4}), RunConfig())
-    screen = RunScreen(run, 3, "torch")
+    screen = RunScreen(run, 3)
     for event in (("selfplay", 1), ("selfplay", 2), ("learn", 1), ("gate", 1), ("learn", 2)):
         screen.on_event(RunEvent(event[1], event[0], 1, 5))
     assert sorted(task.description.split()[1] for task in screen._bars.tasks) == ["1", "2"]

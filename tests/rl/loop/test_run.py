@@ -614,32 +614,3 @@ def test_an_error_in_games_played_ahead_is_raised(tmp_path, network, monkeypatch
     with pytest.raises(ValueError, match="playing failed"):
         run.go(3, ignore_event)
     assert run.generations == 1
-
-
-@pytest.mark.slow
-def test_a_backend_that_does_not_suit_one_network_is_tried_again(tmp_path, network, monkeypatch):
-    from ckai.rl.loop import playing as module
-
-    prefers, chosen = [], iter(["onnx", "torch", "onnx", "onnx", "onnx", "onnx"])
-
-    class Report:
-        def __init__(self, name):
-            self.chosen, self.trials = name, []
-
-        def __str__(self):
-            return f"evaluator {self.chosen}"
-
-    real = module.load_evaluator
-
-    def load(checkpoint, backend, *, prefer, on_report, **rest):
-        prefers.append(prefer)
-        on_report(Report(next(chosen)))
-        return real(checkpoint, "torch", **rest)
-
-    monkeypatch.setattr(module, "load_evaluator", load)
-    events = []
-    run = Run.create(tmp_path / "run", network, TINY)
-    run.go(2, events.append, backend="fastest")
-    assert prefers == [None, "onnx", "onnx", "onnx", "onnx", "onnx"]
-    reports = [e.info["evaluator"] for e in events if "evaluator" in e.info]
-    assert reports == ["evaluator onnx", "evaluator torch"]
