@@ -16,7 +16,7 @@ from ckai.rl.selfplay.config import SelfPlayConfig
 
 
 def run(*arguments):
-    result = CliRunner().invoke(command, [*arguments, "--evaluator", "cpu"], catch_exceptions=False)
+    result = CliRunner().invoke(command, [*arguments, "--evaluator", "torch"], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 
@@ -112,7 +112,7 @@ def test_strength_needs_two_players():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("model", "evaluator"), [("mlp", "cpu"), ("swift", "integers")])
+@pytest.mark.parametrize(("model", "evaluator"), [("mlp", "torch"), ("swift", "auto")])
 def test_strength_is_measured_by_limit(model, evaluator):
     arguments = ["search", "--model", model, "--set", "hidden=8", "--evaluator", evaluator, "--rounds", "1"]
     limits = ["--limit", "0.002", "--limit", "0.004", "--seconds", "0.1", "--strength", "2"]
