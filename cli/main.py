@@ -24,7 +24,6 @@ GROUPS = {
         "distill": "Label positions with a network, to train another one.",
         "export": "Export a network to ONNX, OpenVINO or TorchScript.",
         "selfplay": "Continue training by self-play.",
-        "reanalyze": "Recompute training targets of a run with new searches.",
         "play": "Play against a network in the terminal.",
         "board": "Play, analyse and follow runs in a browser.",
         "analyze": "Find the mistakes in games, and what was better.",

@@ -42,7 +42,7 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
     Training runs are shown at their best epoch on held-out games: top-1 accuracy, the same among legal moves
     and where there is a choice, top-5 accuracy among legal moves, and the squared error of the value. Below
     each run are the settings that differ from the defaults. The Elo of a self-play run is the sum over
-    the gate matches of accepted networks; drawn, policy, value and reanalysis are those of its last
+    the gate matches of accepted networks; drawn, policy and value are those of its last
     generation.
     """
     from ckai.models.training.runs import find_runs, plot_runs
@@ -149,24 +149,7 @@ def _print_selfplay(folder: Path, runs: list[Any]) -> None:
             ]
         )
     titles = ["self-play run", "status", "gen", "accepted", "games", "drawn", "policy", "value", "Elo", "min"]
-    renewed = [run.last.get("reanalyze") for run in runs]
-    if any(renewed):
-        titles += ["reanalyzed", "rows/s", "KL"]
-        for row, each in zip(rows, renewed, strict=True):
-            row += _reanalysis_cells(each)
     _print_rows(titles, rows, [run.changed for run in runs], left=2)
-
-
-def _reanalysis_cells(measured: dict[str, Any] | None) -> list[str]:
-    """Return rows, rows/s and the change of the policy target of the last reanalysis; empty texts without."""
-    if not measured:
-        return ["", "", ""]
-    change = measured["policy_change"]
-    return [
-        f"{measured['rows']:,}",
-        f"{measured['rows_per_second']:,.0f}",
-        "" if change is None else f"{change:.3f}",
-    ]
 
 
 def _print_rows(titles: list[str], rows: list[list[str]], changed: list[dict[str, Any]], left: int) -> None:

@@ -35,7 +35,6 @@ from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.players.material import move_values
-from ckai.rl.reanalysis.warmup import compile_reanalysis
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.warmup import compile_selfplay, compile_walks, small_network
@@ -85,7 +84,6 @@ def steps() -> Iterator[Callable[[], None]]:
         yield lambda spec=spec: compile_search(spec)  # type: ignore[misc]
         yield lambda spec=spec: compile_selfplay(spec, small_network(spec))  # type: ignore[misc]
         yield lambda spec=spec: compile_walks(spec)  # type: ignore[misc]
-        yield lambda spec=spec: compile_reanalysis(spec, None)  # type: ignore[misc]
 
 
 def _compile_tables() -> None:

@@ -67,7 +67,7 @@ ORDERS = {
         ("engine", "matches"),
         ("thinkers",),
         ("analysis", "gtp", "hub", "problems", "selfplay"),
-        ("leases", "reanalysis"),
+        ("leases",),
         ("loop",),
         ("bench", "solved", "warmup"),
     ),

@@ -3,8 +3,8 @@
     python benchmarks/learning/options.py pretrained.ckpt -o folder --compare targets
 
 Runs of the network's game that differ in one option: the value target, the search, its exploration, the
-training, the gate or reanalysis. The visits of the search variants, and the games of those with gate
-matches or reanalysis, are scaled to equal numbers of network evaluations. The last network of each run then
+training or the gate. The visits of the search variants, and the games of those with gate matches, are
+scaled to equal numbers of network evaluations. The last network of each run then
 plays the initial one, both by the plain search; where the game is solved, its mistakes are counted too.
 Runs are saved in the folder, and a second call continues an interrupted one. Comparisons in one folder share
 the runs of the variant that they have in common.
@@ -100,16 +100,6 @@ COMPARED: dict[str, dict[str, Options]] = {
         },
         "a match, every network is taken": {"games": 0.75, "gate.games": 0.25, "gate.rule": "none"},
     },
-    "reanalysis": {
-        "as it is": {},
-        # A search in an empty tree costs 1.4 times one of self-play; in five generations with a window of
-        # four, all older rows are 1.8 times those of a generation.
-        "a quarter of the rows": {"learn.reanalyze": 0.25, "games": 0.62},
-        "half of the rows": {"learn.reanalyze": 0.5, "games": 0.45},
-        "all rows, half the visits": {"learn.reanalyze": 1.0, "learn.reanalyze_sims": 0.5, "games": 0.45},
-        # Not of equal cost.
-        "a quarter of the rows, as many games": {"learn.reanalyze": 0.25},
-    },
 }
 """Comparison -> variant -> settings of the run; visits and games relative to --sims and --games."""
 FOLDER_NAME = str.maketrans({" ": "-", ",": None, "%": None, ".": None})
@@ -128,9 +118,7 @@ def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backe
 def absolute_counts(options: Options, sims: int, games: int) -> dict[str, int]:
     """Return the visits and games of a variant as numbers, with even numbers of games."""
     visits = {
-        key: round(options[key] * sims)
-        for key in ("selfplay.sims", "selfplay.fast_visits", "learn.reanalyze_sims")
-        if key in options
+        key: round(options[key] * sims) for key in ("selfplay.sims", "selfplay.fast_visits") if key in options
     }
     halves = {key: round(options[key] * games / 2) for key in ("games", "gate.games") if key in options}
     return visits | {key: 2 * half for key, half in halves.items()}

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""
-EMPTY_TREE = 1.4
-"""Network evaluations of a search from an empty tree, relative to one that reuses a tree."""
 PLY_BYTES = 55
 """Disk space per ply in bytes: rows, headers and PDN."""
 NETWORK_FILES = 2
@@ -35,9 +33,8 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     time_of = ""
     if rate:
         gate = config.gate.games * (config.gate.sims or play.sims) * spec.plies * EVALUATIONS
-        seconds = (evaluations_of(config, config.games) + gate + reanalysis_of(config)) / rate
-        work = "games and reanalysis" if config.learn.reanalyze else "games"
-        time_of = f"about {time_text(max(1, seconds))} of {work}, "
+        seconds = (evaluations_of(config, config.games) + gate) / rate
+        time_of = f"about {time_text(max(1, seconds))} of games, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
         f"each generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and "
@@ -54,15 +51,6 @@ def evaluations_of(config: "RunConfig", games: int) -> float:
         play.fast_visits, play.sims
     )
     return games * visits * get_game(config.game).plies * EVALUATIONS
-
-
-def reanalysis_of(config: "RunConfig") -> float:
-    """Estimate the network evaluations of the reanalysis of a generation with a full window."""
-    from ckai.rl.games.registry import get_game
-
-    learn = config.learn
-    rows = learn.reanalyze * max(0, learn.window - 1) * config.games * get_game(config.game).plies
-    return rows * (learn.reanalyze_sims or config.selfplay.sims) * EVALUATIONS * EMPTY_TREE
 
 
 def print_dry_run(

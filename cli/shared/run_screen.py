@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ckai.rl.loop.events import RunEvent
     from ckai.rl.loop.run import Run
 
-STAGES = {"selfplay": "playing", "reanalyze": "reanalysis", "learn": "training", "gate": "gate match"}
+STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
 
 
 class RunScreen:

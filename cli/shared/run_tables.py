@@ -95,7 +95,7 @@ def generation_text(measured: dict[str, Any]) -> str:
     text = (
         f"generation {measured['generation']}: {count_text(played['games'], 'game')} in "
         f"{played['seconds']:.0f} s (Black won {played['black_won']}, drawn {played['drawn']}, "
-        f"White won {played['white_won']}{_endings(played)}), {_reanalysis_text(measured.get('reanalyze'))}"
+        f"White won {played['white_won']}{_endings(played)}), "
         f"policy loss {learned['train_policy_loss']:.3f}, value loss {learned['train_value_loss']:.3f}"
     )
     if "workers" in played:
@@ -103,18 +103,6 @@ def generation_text(measured: dict[str, Any]) -> str:
     if match["games"]:
         text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
     return text + (": accepted" if measured["accepted"] else ": rejected, keeping the old network")
-
-
-def _reanalysis_text(measured: dict[str, Any] | None) -> str:
-    """Format what the reanalysis before the learning did, with a comma after it; empty without one."""
-    if measured is None:
-        return ""
-    text = f"{count_text(measured['rows'], 'row')} reanalyzed at {measured['rows_per_second']:,.0f}/s"
-    if measured["policy_change"] is not None:
-        text += f" (policy changed by {measured['policy_change']:.3f} nats)"
-    if measured["left"]:
-        text += f", {count_text(measured['left'], 'row')} left as they were"
-    return f"{text}, "
 
 
 def _workers_text(counts: dict[str, Any]) -> str:

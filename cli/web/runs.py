@@ -48,7 +48,6 @@ _CURVES = (
     ),
     ("Length of a game", "plies", {"mean": "plies_mean"}),
     ("Speed", "evaluations per second", {"self-play": "evaluations_per_second"}),
-    ("Policy targets changed by reanalysis", "KL, nats", {"mean": "reanalysis_policy_change"}),
 )
 """Curves of a run of self-play: name, label of the values, and column of metrics.csv by name."""
 

@@ -77,20 +77,6 @@ class LearnConfig:
         option=None,
         help="Mask illegal actions in the policy loss; the search ignores their logits",
     )
-    reanalyze: float = setting(
-        default=0.0,
-        ge=0,
-        le=1,
-        help="Share of the rows from older generations in the window to search again with the newest network "
-        "before each training (MuZero Reanalyze)",
-    )
-    reanalyze_sims: int = setting(default=0, ge=0, help="Visits of these searches; 0 uses those of self-play")
-
-    def __post_init__(self) -> None:
-        if self.reanalyze and self.window == 1 and not self.window_growth:
-            raise ValueError(
-                "expected a window of 2 or more generations with reanalyze, found 1: there are no older rows"
-            )
 
     def loss_of(self, generation: int) -> LossConfig:
         """Return the loss of the training in a generation counted from 1."""

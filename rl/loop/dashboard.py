@@ -58,21 +58,12 @@ WORKER_COLUMNS = {
     "learner_waited": ("selfplay", "workers", "learner_waited"),
 }
 """More columns, in a run for which other processes have played."""
-REANALYSIS_COLUMNS = {
-    "reanalyzed_rows": ("reanalyze", "rows"),
-    "reanalyzed_rows_per_second": ("reanalyze", "rows_per_second"),
-    "reanalysis_policy_change": ("reanalyze", "policy_change"),
-    "reanalysis_q_change": ("reanalyze", "q_change"),
-    "reanalysis_left": ("reanalyze", "left"),
-    "reanalysis_seconds": ("reanalyze", "seconds"),
-}
-"""More columns, in a run that reanalyzes rows; the changes are those of `ckai.rl.reanalysis.targets`."""
 
 
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:
     """Return a generation as a row of the CSV; missing measurements are None."""
     row = {}
-    for column, keys in (COLUMNS | WORKER_COLUMNS | REANALYSIS_COLUMNS).items():
+    for column, keys in (COLUMNS | WORKER_COLUMNS).items():
         value: Any = measured
         for part in keys:
             value = value.get(part) if isinstance(value, dict) else None
@@ -91,10 +82,8 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
         flatten(measured | {"elo": round(elo, 1)})
         for measured, elo in zip(history, elo_curve(history), strict=True)
     ]
-    columns = dict(COLUMNS)
-    for more in (WORKER_COLUMNS, REANALYSIS_COLUMNS):
-        if any(row[next(iter(more))] is not None for row in rows):
-            columns |= more
+    worked = any(row["workers"] is not None for row in rows)
+    columns = COLUMNS | WORKER_COLUMNS if worked else COLUMNS
     text = io.StringIO()
     writer = csv.DictWriter(text, list(columns), lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
@@ -139,7 +128,6 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
     line(losses, "train_value_loss", "value, training")
     line(losses, "heldout_training_value_loss", "value, held out", linestyle="--")
     line(losses, "heldout_value_mse", "value against the result, held out", linestyle=":")
-    line(losses, "reanalysis_policy_change", "policy target, changed by reanalysis", linestyle="-.")
     losses.set(title="Losses", ylabel="cross-entropy; squared error")
     bottom = [0.0] * len(rows)
     for column, label, colour in (

@@ -11,7 +11,7 @@ class RunEvent:
 
     Attributes:
         generation: counted from 1.
-        stage: `selfplay`, `reanalyze`, `learn`, `gate` or `done`.
+        stage: `selfplay`, `learn`, `gate` or `done`.
         done: finished units of the stage's work: games, positions searched again, training batches, or 1 when
             the generation is done.
         total: units in all.

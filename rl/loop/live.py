@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ckai.rl.loop.folder import REANALYSIS, RunFolder
+from ckai.rl.loop.folder import RunFolder
 from ckai.rl.loop.late import late_games
 from ckai.rl.selfplay.shards import games_so_far
 
@@ -35,8 +35,6 @@ def progress_of(run: RunFolder) -> Progress:
         played = len(games_so_far(run.path(n, "shards")))
         games = run.config.games + len(late_games(run, n))
         return Progress(f"{begun}: {played:,} of {games:,} games played", newest)
-    if run.path(n, REANALYSIS).exists():
-        return Progress(f"{begun}: reanalyzing older rows", newest)
     if not run.path(n, "candidate.ckpt").exists():
         return Progress(f"{begun}: training", newest)
     played = 0

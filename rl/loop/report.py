@@ -46,15 +46,15 @@ def describe(table: Any, ends: Sequence[Ending], seconds: float, evaluations: in
 
 
 def seconds_of(measured: dict[str, Any]) -> float:
-    """Return the seconds that a generation took: self-play, reanalysis, training and gate match."""
-    stages = ("selfplay", "reanalyze", "learn", "match")
+    """Return the seconds that a generation took: self-play, training and gate match."""
+    stages = ("selfplay", "learn", "match")
     return sum(float(measured.get(stage, {}).get("seconds", 0.0)) for stage in stages)
 
 
 def search_evaluations(measured: dict[str, Any]) -> float:
-    """Return the network evaluations in a generation's self-play and reanalysis, without the gate match's."""
-    stages = [measured[stage] for stage in ("selfplay", "reanalyze") if stage in measured]
-    return sum(float(stage["evaluations_per_second"]) * float(stage["seconds"]) for stage in stages)
+    """Return the network evaluations in a generation's self-play, without the gate match's."""
+    played = measured["selfplay"]
+    return float(played["evaluations_per_second"]) * float(played["seconds"])
 
 
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:

@@ -5,9 +5,6 @@
     gen_0001/shards/         finished games and snapshots of unfinished ones, until all games are finished
     gen_0001/rows.parquet    rows of the generation's games; also games.pdn and rows.headers.parquet
     gen_0001/selfplay.json   what was measured of them; also which games were late, see `ckai.rl.loop.late`
-    gen_0002/reanalysis/     new targets of older rows until all are there, see `ckai.rl.loop.reanalyzing`;
-                             then gen_0001/reanalyzed-002.parquet are the rows as generation 2 learns them,
-                             and gen_0002/reanalysis.json has what was measured
     gen_0001/training.ckpt   state of the training, until it is finished
     gen_0001/candidate.ckpt  the trained network
     gen_0001/match.json      result of the gate match against the old network; games in match.pdn
@@ -50,7 +47,7 @@ from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import RunError, fresh_folder, read_measured
 from ckai.rl.loop.gate import GATE_PARTS, PlayMatch, in_threads, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
-from ckai.rl.loop.reanalyzing import RunReanalysis
+from ckai.rl.loop.playing import RunSelfPlay
 from ckai.rl.loop.report import best_generation
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.selection import PUCT
@@ -58,7 +55,7 @@ from ckai.rl.search.threads import running
 from ckai.rl.selfplay.setup import search_constants
 
 
-class Run(RunReanalysis):
+class Run(RunSelfPlay):
     """A run that can be continued; made by `Run.create` or `Run.open`."""
 
     # --- generations --------------------------------------------------------------------------------
@@ -161,7 +158,6 @@ class Run(RunReanalysis):
         self, n: int, played: dict[str, Any], on_event: EventCallback, backend: str, workers: Workers
     ) -> None:
         """Train on a generation that was played, play its gate match, and mark it as finished."""
-        reanalyzed = self._reanalyze(n, on_event, backend)
         learned = self._learn(n, on_event)
         gate = self._play_gate(n, on_event, backend, workers)
         accepted = gate["accepted"]
@@ -170,13 +166,11 @@ class Run(RunReanalysis):
         measured = {
             "generation": n,
             "selfplay": played,
-            **({"reanalyze": reanalyzed} if reanalyzed else {}),
             "learn": learned,
             "match": gate,
             "accepted": accepted,
         }
         write_whole(self.path(n, "done.json"), json.dumps(measured, indent=2) + "\n")
-        self._remove_reanalyzed(n)
         self._publish()
         on_event(RunEvent(n, "done", 1, 1, measured))
 
@@ -203,7 +197,7 @@ class Run(RunReanalysis):
         window = window_of(n, settings)
         return learn(
             self.path(n - 1, "network.ckpt"),
-            [self._rows(g, n) for g in window.generations],
+            [self.path(g, "rows.parquet") for g in window.generations],
             window.weights,
             self.path(n, "candidate.ckpt"),
             settings,

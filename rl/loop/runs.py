@@ -32,7 +32,7 @@ class RunSummary:
     elo: float | None
     """Sum of the Elo differences of the accepted networks' gate matches; None without matches."""
     seconds: float
-    """Seconds spent on self-play, reanalysis, training and gate matches."""
+    """Seconds spent on self-play, training and gate matches."""
     last: dict[str, Any]
     """Measurements of the last finished generation; empty if there is none."""
 

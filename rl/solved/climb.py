@@ -26,7 +26,7 @@ class ClimbRow:
     digest: str
     """SHA-256 digest of the checkpoint."""
     core_minutes: float
-    """Minutes of self-play, reanalysis, training and gate matches so far, times the cores."""
+    """Minutes of self-play, training and gate matches so far, times the cores."""
     player: str
     """`policy`, or the visits of a search."""
     position_class: str

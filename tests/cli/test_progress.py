@@ -72,10 +72,10 @@ def test_a_training_in_a_log(always, capsys):
 def test_a_run_in_a_log(always, capsys, tmp_path):
     screen = RunScreen(Run.create(tmp_path, build("mlp", {"hidden": 4}), RunConfig()), 3)
     screen.on_event(RunEvent(2, "selfplay", 150, 1000, {"evaluations_per_second": 9000.0}))
-    screen.on_event(RunEvent(2, "reanalyze", 7, 50))
+    screen.on_event(RunEvent(2, "learn", 7, 50))
     assert capsys.readouterr() == (
         "",
-        "generation 2, playing: 150 of 1,000, 9,000 eval/s\ngeneration 2, reanalysis: 7 of 50\n",
+        "generation 2, playing: 150 of 1,000, 9,000 eval/s\ngeneration 2, training: 7 of 50\n",
     )
 
 
