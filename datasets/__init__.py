@@ -38,10 +38,8 @@ from ckai.datasets.machine import set_environment
 set_environment()
 
 if TYPE_CHECKING:
-    from ckai.datasets.choices import POSITIONS
     from ckai.datasets.convert import Tally, parse_files
     from ckai.datasets.data_module import Batch, RowsDataModule, to_batch
-    from ckai.datasets.merge import merge_positions
     from ckai.datasets.reader import iter_rows, newest_dataset, read_rows
     from ckai.datasets.rows import Rows, Visits, concatenate
     from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, SELFPLAY_SCHEMA, DatasetError
@@ -51,10 +49,8 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "choices": ["POSITIONS"],
             "convert": ["Tally", "parse_files"],
             "data_module": ["Batch", "RowsDataModule", "to_batch"],
-            "merge": ["merge_positions"],
             "reader": ["iter_rows", "newest_dataset", "read_rows"],
             "rows": ["Rows", "Visits", "concatenate"],
             "schema": ["EXPERT_SCHEMA", "HEADERS_SCHEMA", "SELFPLAY_SCHEMA", "DatasetError"],
@@ -66,7 +62,6 @@ else:
 __all__ = [
     "EXPERT_SCHEMA",
     "HEADERS_SCHEMA",
-    "POSITIONS",
     "SELFPLAY_SCHEMA",
     "Batch",
     "DatasetError",
@@ -82,7 +77,6 @@ __all__ = [
     "concatenate",
     "describe",
     "iter_rows",
-    "merge_positions",
     "newest_dataset",
     "parse_files",
     "read_rows",

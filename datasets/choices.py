@@ -1,17 +1,13 @@
 """Names that settings and commands choose from; light, so that help needs no numpy."""
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 DEFAULT_GAME_NAME = "checkers"
 """The game of rows whose file names none, and what is played where nobody says."""
-Positions = Literal["all", "distinct", "average"]
-POSITIONS: tuple[str, ...] = get_args(Positions)
-"""What is kept of repeated positions, see `ckai.datasets.merge`."""
-
 
 GAMES = "ckai.games"
 """Group of the entry points of games, each a `GameSpec`."""

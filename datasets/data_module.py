@@ -8,10 +8,10 @@ A batch is a dict of tensors, everything in the view of the side to move:
     legal    [B, 16] uint8     little-endian bits: bit i of the 128: action i is legal
     label    [B] int64         the action played, 0..127
     ply      [B] int16         0-based half-move of the game
-    z        [B] float32       result in [-1, 1], 0 where unknown; a mean where positions were merged
+    z        [B] float32       result 1, 0 or -1, 0 where unknown
     z_known  [B] bool          whether the result is known
 
-If the data include self-play, or positions were averaged, it also has:
+If the data include self-play, it also has:
 
     q        [B] float32       the search's value in [-1, 1]; z for rows without a search
     q_known  [B] bool          whether the row has a search's value
@@ -30,11 +30,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ckai.datasets.choices import DEFAULT_GAME_NAME, POSITIONS
-from ckai.datasets.merge import merge_positions
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate
-from ckai.datasets.sampling import draw, epoch_size, resample
+from ckai.datasets.sampling import draw, epoch_size
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, held_out, position_keys
 from ckai.datasets.symmetries import Symmetries
@@ -56,7 +55,7 @@ class RowsDataModule(pl.LightningDataModule):
     groups in random order through a shuffle buffer. The order depends only on `seed` and the epoch.
 
     Attributes:
-        train_rows, heldout_rows: rows of each side, after merging repeated positions.
+        train_rows, heldout_rows: rows of each side.
         epoch_rows: training rows in an epoch, with the data sets' weights applied.
         in_memory: whether the rows are kept in memory.
 
@@ -80,9 +79,7 @@ class RowsDataModule(pl.LightningDataModule):
         memory_mb: int = 1024,
         eval_batch_size: int = 2048,
         need_both_sides: bool = True,
-        positions: str = "all",
         weights: Sequence[float] = (),
-        surprise: float = 0.0,
         game: str = DEFAULT_GAME_NAME,
         symmetries: Symmetries | None = None,
         transform: Callable[[Batch], Batch] | None = None,
@@ -98,19 +95,14 @@ class RowsDataModule(pl.LightningDataModule):
             memory_mb: MiB for decoded rows, or for the shuffle buffer.
             eval_batch_size: rows of a held-out batch, at least 1.
             need_both_sides: raise DatasetError if either side has no games.
-            positions: how to merge repeated positions of the training side: "all", "distinct" or "average",
-                see `ckai.datasets.merge`. Except for "all", the data must fit in memory.
             weights: passes over each file's training rows in an epoch: 2 is twice, 0.5 a random half.
                 Empty: once each.
-            surprise: share of an epoch that is sampled in proportion to the policy KL, in [0, 1]; the rest is
-                sampled evenly, and the epoch's length stays the same (policy surprise weighting).
             game: the game the rows must be of.
             symmetries: of which one is drawn for every training row; None: rows stay as they are.
             transform: returns what to train on in place of each training batch; None: they stay as they are.
 
         Raises:
-            DatasetError: a file that cannot be used, or a side without games; with `surprise`, a policy KL
-                that is negative or not finite (of a streamed file when it is read).
+            DatasetError: a file that cannot be used, or a side without games.
             ValueError: an argument out of range.
         """
         super().__init__()
@@ -119,18 +111,14 @@ class RowsDataModule(pl.LightningDataModule):
         if memory_mb < 0:
             raise ValueError(f"expected memory_mb >= 0, found {memory_mb}")
         check_share("heldout", heldout)
-        if positions not in POSITIONS:
-            raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {positions!r}")
         if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):
             listed = ", ".join(f"{w:g}" for w in weights)
             raise ValueError(
                 f"expected a weight above 0 and below 1000 for each of {len(paths)} data sets, found {listed}"
             )
-        if not 0 <= surprise <= 1:
-            raise ValueError(f"expected surprise in [0, 1], found {surprise}")
         self.game, self.files = game, RowFiles(paths, game)
-        self.surprise, self.symmetries, self.transform = surprise, symmetries, transform
-        self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
+        self.symmetries, self.transform = symmetries, transform
+        self.weights = tuple(weights) or (1.0,) * len(paths)
         self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
@@ -141,11 +129,6 @@ class RowsDataModule(pl.LightningDataModule):
         self._memory: dict[Split, Rows] = {}
         if self.in_memory:
             self._load()
-        elif positions != "all":
-            raise DatasetError(
-                f"expected data that fit {memory_mb} MB to merge positions, found {self.files.rows} rows; "
-                "raise --memory-mb, or in self-play use a machine with more memory"
-            )
         else:
             self._count()
         for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
@@ -233,8 +216,6 @@ class RowsDataModule(pl.LightningDataModule):
             for (start, stop), weight in zip(self._spans, self.weights, strict=True)
         ]
         pool = np.concatenate(parts)
-        if self.surprise:
-            pool = pool[resample(rows.take(pool), self.surprise, rng)]
         order = pool[rng.permutation(len(pool))]
         which = self._drawn_symmetries(rng, len(order))[skip * self.batch_size :]
         order = order[skip * self.batch_size :]
@@ -253,8 +234,6 @@ class RowsDataModule(pl.LightningDataModule):
             rows = self._side(file, block, "train")
             weight = self.weights[self.files.files.index(file)]
             rows = rows.take(draw(len(rows), weight, rng))
-            if self.surprise:
-                rows = rows.take(resample(rows, self.surprise, rng))
             pool.append(rows)
             waiting += len(rows)
             last = i + 1 == len(order)
@@ -277,9 +256,7 @@ class RowsDataModule(pl.LightningDataModule):
         start = 0
         for file in self.files.files:
             blocks = [file.read(group) for group in range(len(file.group_rows))]
-            train = merge_positions(
-                concatenate([self._side(file, b, "train") for b in blocks]), self.positions
-            )
+            train = concatenate([self._side(file, block, "train") for block in blocks])
             self._spans.append((start, start + len(train)))
             start += len(train)
             sides["train"].append(train)
@@ -304,15 +281,7 @@ class RowsDataModule(pl.LightningDataModule):
         if split == "all":
             return rows
         out = held_out(file.split_numbers(rows.game), self.split_seed, self.heldout)
-        side = rows.take(np.flatnonzero(out if split == "heldout" else ~out))
-        if self.surprise and split == "train" and side.surprise is not None:
-            wrong = side.surprise[~(np.isfinite(side.surprise) & (side.surprise >= 0))]
-            if len(wrong):
-                raise DatasetError(
-                    f"{file.path}: expected policy KL >= 0 in the column surprise, found {wrong[0]:g}; train "
-                    "with --policy-kl-share 0"
-                )
-        return side
+        return rows.take(np.flatnonzero(out if split == "heldout" else ~out))
 
     def _drawn_symmetries(self, rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
         return np.zeros(rows, np.int64) if self.symmetries is None else self.symmetries.draw(rng, rows)
@@ -322,7 +291,7 @@ class RowsDataModule(pl.LightningDataModule):
         return batch if self.symmetries is None else self.symmetries.turned(batch, which)
 
     def _tensors(self, rows: Rows) -> Batch:
-        return to_batch(rows, searched=self.files.selfplay or self.positions == "average")
+        return to_batch(rows, searched=self.files.selfplay)
 
 
 class TrainBatches:

@@ -15,7 +15,6 @@ from ckai.datasets.files import file_digest, first_line
 from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
     COPIES_KEY,
-    LATER_COLUMNS,
     READ_COLUMNS,
     SEARCH_COLUMNS,
     DatasetError,
@@ -24,7 +23,7 @@ from ckai.datasets.schema import (
     is_headers_path,
 )
 
-_OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES = 12, 16, 5
+_OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES = 12, 12, 5
 """Bytes in `Rows`: a row without board, mask and search; its search but visits; a visit."""
 
 
@@ -84,7 +83,6 @@ class RowFile:
                 `check_values`.
         """
         names = READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else [])
-        names += ["surprise"] if "surprise" in self._file.schema_arrow.names else []
         columns = self._columns(group, names)
         rows = Rows(
             game=_numbers(columns["game"]),
@@ -98,7 +96,6 @@ class RowFile:
             z_known=_numbers(columns["z"].is_valid()),
             q=_numbers(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
-            surprise=_numbers(columns["surprise"].fill_null(0)) if "surprise" in columns else None,
         )
         check_values(self.path, rows, sum(self.group_rows[:group]), self._game)
         return rows
@@ -155,7 +152,7 @@ class RowFile:
             raise DatasetError(f"{self.path}: damaged data in row group {group} ({reason})") from error
         columns = {name: pa.concat_arrays(table.column(name).chunks) for name in names}
         for name, column in columns.items():
-            if name not in ("z", *LATER_COLUMNS) and column.null_count:
+            if name != "z" and column.null_count:
                 raise DatasetError(f"{self.path}: expected no null in {name}, found {column.null_count}")
         return columns
 

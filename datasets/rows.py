@@ -82,9 +82,8 @@ class Rows:
     """`[N, mask bytes]` uint8, little-endian bits: bit i: action i is legal; 16 bytes in checkers."""
     label: Bytes
     """`[N]` uint8, the action played."""
-    z: NDArray[np.int8] | NDArray[np.float32]
-    """`[N]` int8 result for the side to move: 1, 0, -1, and 0 where unknown; a float32 mean where positions
-    were merged."""
+    z: NDArray[np.int8]
+    """`[N]` int8 result for the side to move: 1, 0, -1, and 0 where unknown."""
     z_known: NDArray[np.bool_]
     """`[N]` bool, whether the result is known."""
     q: NDArray[np.float32] | None = None
@@ -92,9 +91,6 @@ class Rows:
     if no row has one."""
     visits: Visits | None = None
     """The search's visit counts; None if no row has any."""
-    surprise: NDArray[np.float32] | None = None
-    """`[N]` float32 >= 0, the policy KL: KL(search || prior) in nats, 0 in rows that have none, NaN in those
-    of files without the column; None if no row has it."""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -123,7 +119,6 @@ class Rows:
             self.z_known[index],
             None if self.q is None else self.q[index],
             None if self.visits is None else self.visits.take(index),
-            None if self.surprise is None else self.surprise[index],
         )
 
     def part(self, start: int, stop: int) -> "Rows":
@@ -150,16 +145,12 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("game", "ply", "board", "jumper", "quiet", "legal", "label", "z", "z_known")
     }
-    q, visits, surprise = None, None, None
+    q, visits = None, None
     if any(part.q is not None for part in parts):
         q = np.concatenate([np.full(len(p), np.nan, np.float32) if p.q is None else p.q for p in parts])
     if any(part.visits is not None for part in parts):
         visits = _concatenate_visits(parts)
-    if any(part.surprise is not None for part in parts):
-        surprise = np.concatenate(
-            [np.full(len(p), np.nan, np.float32) if p.surprise is None else p.surprise for p in parts]
-        )
-    return Rows(**columns, q=q, visits=visits, surprise=surprise)
+    return Rows(**columns, q=q, visits=visits)
 
 
 def _concatenate_visits(parts: Sequence[Rows]) -> Visits:

@@ -5,7 +5,6 @@ are used:
 
     label       the action played, 0..127: index * 4 + direction
     quiet       the halfmove clock
-    surprise    the policy KL: divergence of the search's policy from the network's prior, KL(search || prior)
     z, q        the game's result and the search's root value, for the side to move
 
 Version history of the row format:
@@ -57,7 +56,6 @@ _SELFPLAY_COLUMNS: Final = [
         False,
     ),
     ("generation", pa.int32(), False),  # of the network that played
-    ("surprise", pa.float32(), True),  # KL(search || prior), in nats; files written before may lack it
 ]
 
 
@@ -78,8 +76,6 @@ READ_COLUMNS: Final = ["game", "ply", "board", "jumper", "quiet", "legal", "labe
 """Columns of all rows that training and evaluation read."""
 SEARCH_COLUMNS: Final = ["q", "visits"]
 """Those that self-play adds."""
-LATER_COLUMNS: Final = ["surprise"]
-"""Columns that older files lack, and that may be null."""
 
 
 def selfplay_schema(game: str, squares: int, mask_bytes: int = LEGAL_MASK_BYTES) -> pa.Schema:
@@ -175,7 +171,7 @@ def check_schema(path: Path, schema: Any, game: str) -> bool:
         found = metadata.get(b"ckai.kind", b"none").decode(errors="replace")
         raise DatasetError(f"{path}: expected ckai.kind selfplay with the column q, found {found}")
     expected = SELFPLAY_SCHEMA if selfplay else EXPERT_SCHEMA
-    missing = [name for name in expected.names if name not in (*schema.names, *LATER_COLUMNS)]
+    missing = [name for name in expected.names if name not in schema.names]
     if missing:
         raise DatasetError(f"{path}: expected the column {missing[0]}, found {', '.join(schema.names)}")
     for name in [*READ_COLUMNS, *(SEARCH_COLUMNS if selfplay else [])]:

@@ -43,7 +43,7 @@ ORDERS = {
     "datasets": (
         ("choices", "files", "lazy", "machine", "rows", "settings", "splitmix", "symmetries"),
         ("sampling", "schema", "split"),
-        ("merge", "reader", "writer"),
+        ("reader", "writer"),
         ("convert", "data_module", "statistics", "tables"),
         ("plots", "warmup"),
     ),

@@ -46,7 +46,6 @@ class Variant:
     settings: dict[str, Any] = field(default_factory=dict)
     train: dict[str, Any] = field(default_factory=dict)
     loss: dict[str, Any] = field(default_factory=dict)
-    positions: str = "all"
     main: bool = False
     """Whether to train it with all seeds."""
 
@@ -67,9 +66,6 @@ AVERAGED = SQUEEZE.but("weights averaged", train={"ema": 0.999})
 VARIANTS = [
     *(BASE, MASKED, MOVES, TACTICS, DEEP, DENSE, SQUEEZE, AVERAGED),
     AVERAGED.but("value head of win, draw and loss", settings={"value": "wdl"}),
-    AVERAGED.but("label smoothing 0.05", loss={"label_smoothing": 0.05}),
-    AVERAGED.but("each move of a position once", positions="distinct"),
-    AVERAGED.but("each position once, shares of moves", positions="average"),
 ]
 
 
@@ -78,7 +74,6 @@ def config(variant: Variant, seed: int, epochs: int) -> PretrainConfig:
     return PretrainConfig(
         model=variant.model,
         settings={**SIZES, **variant.settings},
-        positions=variant.positions,
         train=replace(
             TrainConfig(
                 epochs=epochs,

@@ -78,9 +78,7 @@ COMPARED: dict[str, dict[str, Options]] = {
     },
     "learning": {
         "as it is": {},
-        "surprise": {"learn.policy_kl_share": 0.5},
         "averaged weights": {"learn.ema": 0.999},
-        "averaged positions": {"learn.positions": "average"},
         "pool": {"pool.share": 0.2},
         "no tables": {"selfplay.tables": 0},
     },

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from ckai.datasets.choices import Positions
 from ckai.datasets.settings import setting, settings
 from ckai.models.networks import shipped
 
@@ -145,11 +144,6 @@ class PretrainConfig:
     )
     heldout: float = setting(default=0.1, ge=0, lt=1, help="Share of the games held out for evaluation")
     split_seed: int = setting(default=0, help="Seed that selects the held-out games")
-    positions: Positions = setting(
-        default="all",
-        help="Treatment of positions that repeat within a file: keep all rows (all), each move once "
-        "(distinct), or average them into one row (average)",
-    )
     weights: tuple[Annotated[float, Field(gt=0)], ...] = setting(
         default=(),
         option="--data-weight",

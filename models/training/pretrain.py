@@ -80,7 +80,6 @@ def network_and_data(
         seed=config.train.seed,
         memory_mb=memory_mb,
         game=network.encode.GAME,
-        positions=config.positions,
         weights=config.weights,
     )
     return network, data

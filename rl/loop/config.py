@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
 
-from ckai.datasets.choices import DEFAULT_GAME_NAME, Positions
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.settings import change_settings, parse_settings, read_settings, setting, settings
 from ckai.models.training.config import LossConfig, TargetConfig
 from ckai.rl.selfplay.config import GPU_IN_FLIGHT, PoolConfig, SelfPlayConfig, StartConfig, ramped
@@ -28,18 +28,6 @@ class LearnConfig:
         default=0.0,
         ge=0,
         help="Maximum number of times a row is trained on, over all generations; 0: no limit",
-    )
-    positions: Positions = setting(
-        default="all",
-        help="Treatment of positions that repeat within a generation: keep all rows (all), each move once "
-        "(distinct), or average them into one row (average)",
-    )
-    policy_kl_share: float = setting(
-        default=0.0,
-        ge=0,
-        le=1,
-        help="Share of an epoch distributed to rows by the KL divergence of the search policy from the "
-        "network's (KataGo's policy surprise weighting)",
     )
     symmetries: bool = setting(
         default=False,

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.data_module import Batch, RowsDataModule
-from ckai.datasets.machine import available_memory
 from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.evaluation.data_splits import data_entries
@@ -120,8 +119,6 @@ def learn(
         loss=settings.loss_of(generation),
         optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
     )
-    # Positions can only be merged in memory.
-    memory = {} if settings.positions == "all" else {"memory_mb": available_memory() // 2 // 2**20}
 
     def rows(heldout: float) -> RowsDataModule:
         return RowsDataModule(
@@ -131,13 +128,10 @@ def learn(
             split_seed=split_seed,
             seed=seed,
             need_both_sides=False,
-            positions=settings.positions,
             weights=weights,
-            surprise=settings.policy_kl_share,
             game=game,
             symmetries=Symmetries(get_game(game).symmetries) if settings.symmetries else None,
             transform=transform,
-            **memory,
         )
 
     data = rows(HELD_OUT if games >= ENOUGH_GAMES else 0.0)

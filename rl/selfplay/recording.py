@@ -31,7 +31,7 @@ from ckai.rl.search.mcts import get_tree, reset
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.selection import GUMBEL, improved_policy
 from ckai.rl.search.subtree import keep_subtree
-from ckai.rl.search.targets import policy_kl, policy_target
+from ckai.rl.search.targets import policy_target
 from ckai.rl.selfplay.move_selection import pick_edge
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
@@ -66,7 +66,6 @@ GAME = np.dtype(
 
 _ROW_FIELDS: list[Any] = [
     ("q", np.float32),  # the search's value of the root, for the side to move
-    ("policy_kl", np.float32),  # KL divergence of the policy target from the priors, in nats
     ("ply", np.int32),  # plies played before this move
     ("hop", np.int32),  # hops played of this move before this one
     ("first_count", np.int32),  # index of its first visit count in `counts`
@@ -247,7 +246,6 @@ def write_row(tree, records, t, constants, played):
         records.counts[t, here.counts].action = tree.edges[e].action
         records.counts[t, here.counts].visits = target[i]
         here.counts += 1
-    row.policy_kl = policy_kl(tree, constants, target)
     here.rows += 1
 
 

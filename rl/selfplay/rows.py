@@ -190,7 +190,6 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         "q": pa.array(np.ascontiguousarray(rows["q"])),
         "visits": pa.ListArray.from_arrays(pa.array(offsets), visits),
         "generation": pa.array(np.full(n, generation, np.int32)),
-        "surprise": pa.array(np.ascontiguousarray(rows["policy_kl"])),
     }
     return pa.Table.from_arrays(
         [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema

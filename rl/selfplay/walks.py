@@ -161,7 +161,6 @@ def label(records, t, state, actions, policy, count, chosen, value):
     row = records.rows[t, here.rows]
     contract.store_state(row.state, state)
     row.q = value
-    row.policy_kl = 0.0
     row.ply = here.ply
     row.hop = here.hop
     row.first_count = here.counts

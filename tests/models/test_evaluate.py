@@ -285,7 +285,7 @@ def connect4_rows(path, games=20):
                     "game": game, "ply": ply, "hop": 0, "black": position.black,
                     "board": board_of(position), "jumper": -1, "quiet": 0,
                     "legal": legal.to_bytes(16, "little"), "label": action, "z": int(rng.integers(-1, 2)),
-                    "q": 0.5, "visits": [{"label": action, "count": 3}], "generation": 1, "surprise": None,
+                    "q": 0.5, "visits": [{"label": action, "count": 3}], "generation": 1,
                 }
             )  # fmt: skip
             position = position.push(move)

@@ -70,12 +70,11 @@ VARIANTS = {
     "resnet": {"settings": {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}},
     "senet": {"settings": {"channels": 4, "blocks": 1, "squeeze": 2}, "ema": 0.9, "precision": "bf16"},
     "swift": {"settings": {"hidden": 16, "narrow": 4, "narrowest": 4}, "ema": 0.9},
-    "resnet averaged": {"settings": {"channels": 4, "blocks": 1}, "ema": 0.9, "positions": "average"},
+    "resnet averaged": {"settings": {"channels": 4, "blocks": 1}, "ema": 0.9},
     "cnn2x2 as published": {
         "settings": SMALL,
         "optimizer": OptimizerConfig(name="momentum", schedule="decay", warmup=0, weight_decay=0, clip=0),
         "loss": LossConfig(label_smoothing=0.1, mask_illegal=True),
-        "positions": "average",
     },
 }
 QUICK = ("mlp", "resnet averaged", "cnn2x2 as published")
@@ -107,7 +106,6 @@ def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, uni
     setup = PretrainConfig(
         model=name.split()[0],
         settings=options.pop("settings"),
-        positions=options.pop("positions", "all"),
         train=TrainConfig(epochs=2, batch_size=64, patience=0, **options),
     )
     whole, _ = uninterrupted(name, setup)

@@ -158,7 +158,6 @@ def test_smoothing_spreads_a_share_over_the_legal_labels():
         (lambda: OptimizerConfig(momentum=1), r"momentum in \[0, 1\), found 1"),
         (lambda: LossConfig(label_smoothing=1), r"label_smoothing in \[0, 1\), found 1"),
         (lambda: TrainConfig(ema=1), r"ema in \[0, 1\), found 1"),
-        (lambda: PretrainConfig(positions="some"), "positions all, distinct or average, found 'some'"),
         (lambda: PretrainConfig(weights=(1, -1)), "> 0 for weights, found -1"),
         (lambda: TrainConfig(epochs=0), "epochs >= 1, found 0"),
         (lambda: TrainConfig(precision="16"), "precision auto, 32 or bf16, found '16'"),

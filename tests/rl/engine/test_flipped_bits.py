@@ -101,9 +101,7 @@ def test_tables_of_a_run(tmp_path, games):
         except DatasetError:
             refused += 1
         else:
-            # The names of columns have no checksum; that of the policy KL may be missing, as in older files.
-            assert found | {"surprise": None} == expected | {"surprise": None}, at
-            assert found["surprise"] in (None, expected["surprise"]), at
+            assert found == expected, at
     assert refused > FLIPS * 0.6
 
 

@@ -216,7 +216,7 @@ def test_a_run_learns_and_continues(tmp_path, game):
     run.go(2, lambda _: None)
     rows = pq.read_table(run.path(2, "rows.parquet"))
     assert rows.schema.field("board").type.list_size == network(game).encode.board_size
-    data = RowsDataModule([run.path(2, "rows.parquet")], heldout=0.0, positions="average", game=game)
+    data = RowsDataModule([run.path(2, "rows.parquet")], heldout=0.0, game=game)
     batch = next(data.epoch(0))
     assert batch["policy"].sum(1).sub(1).abs().max() < 1e-5
     assert not batch["policy"][:, get_game(game).rules.NUM_ACTIONS :].any()

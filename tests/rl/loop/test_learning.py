@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from make_rows import random_games, with_search, write
@@ -17,7 +16,6 @@ from ckai.cli.shared.run_estimate import estimate
 from ckai.cli.shared.run_screen import RunScreen
 from ckai.cli.shared.run_tables import CURVE, elo_line, generation_text, generations_table
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.schema import DatasetError
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
@@ -67,8 +65,6 @@ def learned(folder, **settings):
     torch.manual_seed(0)
     save_checkpoint(folder / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
     rows = with_search(random_games(8))
-    surprises = np.random.default_rng(1).exponential(size=len(rows))
-    rows = [row | {"surprise": float(s)} for row, s in zip(rows, surprises, strict=True)]
     learn(
         folder / "old.ckpt", [write(folder / "rows.parquet", rows)], (1.0,), folder / "new.ckpt",
         LearnConfig(**({"batch_size": 32, "lr": 0.01} | settings)),
@@ -80,8 +76,7 @@ def learned(folder, **settings):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"ema": 0.9}, {"positions": "average"}, {"positions": "distinct"}, {"policy_kl_share": 0.9},
-        {"epochs": 1},
+        {"ema": 0.9}, {"epochs": 1},
         {"batch_size": 64}, {"lr": 0.001}, {"weight_decay": 0.9}, {"value_weight": 3.0}, {"q_weight": 0.1},
         {"q_first": 0.1}, {"mask_illegal": False},
     ],
@@ -111,14 +106,6 @@ def test_a_window_none_of_whose_games_is_held_out_is_learned(tmp_path):
     assert measured["heldout_rows"] == 0
     assert measured["train_policy_loss"] > 0
     assert not any("heldout" in name for name in measured if name != "heldout_rows")
-
-
-def test_positions_are_merged_in_windows_of_any_size(tmp_path, monkeypatch):
-    """A run cannot be given more memory later, so it takes what the machine has."""
-    monkeypatch.setattr("ckai.rl.loop.learning.available_memory", lambda: 2**20)
-    with pytest.raises(DatasetError, match="expected data that fit 0 MB"):
-        learned(tmp_path / "few", positions="average")
-    learned(tmp_path / "all", positions="all")
 
 
 @pytest.mark.parametrize("mask_illegal", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -325,7 +312,6 @@ def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
             reuse=1.5,
             epochs=1,
             ema=0.5,
-            positions="average",
             q_first=0.0,
             q_ramp=2,
         ),
@@ -352,13 +338,11 @@ def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     other, this = find_selfplay(tmp_path)
     assert (other.changed, other.generations, other.elo, other.last) == ({}, 0, None, {})
     assert (this.generations, this.accepted, this.games) == (3, 3, 12)
-    assert this.changed["learn.positions"] == "average"
     assert "selfplay.tables" not in this.changed
     assert this.elo == pytest.approx(sum(measured["match"]["elo"] for measured in history))
     status, out, _ = ckai("runs", tmp_path)
     assert status == 0
     assert "other" in out
-    assert "positions=average" in out.replace("\n", "")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setattr("shutil.get_terminal_size", lambda *args, **options: os.terminal_size((80, 24)))
     lines = ckai("runs", tmp_path)[1].splitlines()

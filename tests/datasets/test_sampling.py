@@ -1,0 +1,41 @@
+"""Weights of data sets: how often an epoch takes their rows."""
+
+from collections import Counter
+
+import pytest
+from make_rows import random_games, write
+
+from ckai.datasets.data_module import RowsDataModule
+
+
+@pytest.mark.parametrize("memory_mb", [0, 100])
+def test_weights_say_how_often_an_epoch_takes_a_data_set(tmp_path, memory_mb):
+    games = random_games(30, max_plies=10), random_games(20, seed=5, max_plies=10, first=1000)
+    paths = [write(tmp_path / f"{i}.parquet", rows, group=64) for i, rows in enumerate(games)]
+    data = RowsDataModule(paths, heldout=0, batch_size=32, weights=(2.5, 0.25), memory_mb=memory_mb)
+    rows = 0
+    for batch in data.epoch(3):
+        rows += len(batch["label"])
+    assert rows == data.epoch_rows
+    assert data.epoch_rows == pytest.approx(2.5 * len(games[0]) + 0.25 * len(games[1]), abs=8)
+    assert data.steps_per_epoch == sum(1 for _ in data.epoch(3))
+    with pytest.raises(ValueError, match="above 0 and below 1000 for each of 2 data sets, found 1"):
+        RowsDataModule(paths, weights=(1,))
+    with pytest.raises(ValueError, match=r"expected weights that leave some of \d+ rows in an epoch"):
+        RowsDataModule(paths, heldout=0, weights=(1e-6, 1e-6), memory_mb=memory_mb)
+
+
+def test_a_whole_weight_takes_every_row_as_often(tmp_path):
+    path = write(tmp_path / "g.parquet", random_games(10, max_plies=10))
+
+    def taken(**options):
+        data = RowsDataModule([path], heldout=0, batch_size=16, **options)
+        rows = [
+            row.tobytes() + bytes([int(label)])
+            for batch in data.epoch(0)
+            for row, label in zip(batch["board"].numpy(), batch["label"], strict=True)
+        ]
+        return Counter(rows)
+
+    once, thrice = taken(), taken(weights=(3,))
+    assert thrice == Counter({row: 3 * n for row, n in once.items()})
