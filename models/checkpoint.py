@@ -60,10 +60,7 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """The contents of a checkpoint.
-
-    Metrics have today's names, whatever version wrote the file.
-    """
+    """The contents of a checkpoint."""
 
     architecture: str
     """Its name in the registry."""
@@ -203,9 +200,6 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             check_training(training)
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from error
-    fields["metrics"] = current_names(fields["metrics"])
-    if training is not None:
-        training = _with_current_names(training)
     return Checkpoint(**fields, training=training, path=path, digest=digest)
 
 
@@ -220,21 +214,6 @@ def _on_cpu(weights: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> 
 def _of_layer(name: str, tensor: Tensor) -> bool:
     """Whether these are the weights of a layer, not a bias, a statistic or integers."""
     return tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias")
-
-
-def current_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Metrics under today's names: `value_auc` was once `value_sorted`; a prefix such as `heldout_` stays."""
-    return {name.replace("value_sorted", "value_auc"): value for name, value in metrics.items()}
-
-
-def _with_current_names(training: dict[str, Any]) -> dict[str, Any]:
-    """A training state whose history has today's names of the metrics."""
-    renamed = dict(training)
-    if "history" in training:
-        renamed["history"] = [current_names(row) for row in training["history"]]
-    if "stages" in training:
-        renamed["stages"] = [[current_names(row) for row in stage] for stage in training["stages"]]
-    return renamed
 
 
 def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Network:

@@ -64,12 +64,10 @@ def _check_split(name: str, split: object) -> None:
 
 def check_training(state: Mapping[str, Any]) -> None:
     """Check a training state: its history, and that no tensor has a NaN, which would be learned from."""
-    stages = state.get("stages", [])
-    check_type("training.stages", stages, list)
-    for history in [*stages, state.get("history", [])]:
-        check_type("training.history", history, list)
-        for epoch in history:
-            check_metrics("an epoch of training.history", epoch)
+    history = state.get("history", [])
+    check_type("training.history", history, list)
+    for epoch in history:
+        check_metrics("an epoch of training.history", epoch)
     waiting: list[tuple[str, Any]] = [("training", state)]
     seen: set[int] = set()
     while waiting:

@@ -16,24 +16,19 @@ MAX_FILTERS = 32
 _ROW = 16
 
 
-def first_layers(network: Network) -> list[tuple[str, NDArray[np.float32]]]:
-    """The weights of the first layer of each part of the network that is trained on its own, if it has one.
+def first_layer_weights(network: Network) -> NDArray[np.float32] | None:
+    """The weights of the layer that reads the planes, None if there is none that can be drawn.
 
     Returns:
-        (name, `[filters, PLANES, height, width]`) of each part; dense layers have the whole board as
-        their window.
+        `[filters, PLANES, height, width]`; a dense layer has the whole board as its window.
     """
-    stages = network.stages()
-    layers = []
-    for name, part in stages[:-1] or stages:
-        layer = part.first_layer()
-        if not isinstance(layer, nn.Conv2d | nn.Linear):
-            continue
-        weight = layer.weight.detach().float().cpu().numpy()
-        if isinstance(layer, nn.Linear):
-            weight = weight.reshape(len(weight), -1, *network.encode.SHAPE)
-        layers.append((name, weight))
-    return layers
+    layer = network.first_layer()
+    if not isinstance(layer, nn.Conv2d | nn.Linear):
+        return None
+    weight: NDArray[np.float32] = layer.weight.detach().float().cpu().numpy()
+    if isinstance(layer, nn.Linear):
+        weight = weight.reshape(len(weight), -1, *network.encode.SHAPE)
+    return weight
 
 
 def plot_filters(path: Path, network: Network) -> None:
@@ -44,26 +39,22 @@ def plot_filters(path: Path, network: Network) -> None:
     """
     from matplotlib.figure import Figure
 
-    layers = first_layers(network)
-    if not layers:
+    weights = first_layer_weights(network)
+    if weights is None:
         return
-    sheets = [_sheet(weights[:MAX_FILTERS]) for _, weights in layers]
-    height = sum(sheet.shape[0] for sheet in sheets)
-    width = max((sheet.shape[1] for sheet in sheets), default=1)
+    sheet = _sheet(weights[:MAX_FILTERS])
+    height, width = sheet.shape[:2]
     cell = 0.12 if height < 100 else 0.06
-    figure = Figure(
-        figsize=(max(4.0, width * cell + 1), height * cell + 0.6 * len(sheets) + 0.3), layout="constrained"
-    )
-    ratios = [sheet.shape[0] for sheet in sheets] or [1]
-    axes = figure.subplots(max(1, len(sheets)), 1, squeeze=False, gridspec_kw={"height_ratios": ratios})[:, 0]
-    for ax, (name, weights), sheet in zip(axes, layers, sheets, strict=False):
-        largest = float(np.nanmax(np.abs(sheet))) or 1.0
-        ax.imshow(sheet, cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
-        shown = min(len(weights), MAX_FILTERS)
-        of = f"{shown} of {len(weights)} filters" if shown < len(weights) else f"{shown} filters"
-        lines = ", one a line, one plane a column" if weights.shape[1] > 1 else ""
-        ax.set_title(f"{name}: {of} of {weights.shape[2]}x{weights.shape[3]}{lines}", fontsize=8)
-        ax.axis("off")
+    figure = Figure(figsize=(max(4.0, width * cell + 1), height * cell + 0.9), layout="constrained")
+    axes = figure.subplots()
+    largest = float(np.nanmax(np.abs(sheet))) or 1.0
+    axes.imshow(sheet, cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
+    shown = min(len(weights), MAX_FILTERS)
+    of = f"{shown} of {len(weights)} filters" if shown < len(weights) else f"{shown} filters"
+    lines = ", one a line, one plane a column" if weights.shape[1] > 1 else ""
+    window = f"{weights.shape[2]}x{weights.shape[3]}"
+    axes.set_title(f"{network.architecture}: {of} of {window}{lines}", fontsize=8)
+    axes.axis("off")
     _save(figure, path)
 
 

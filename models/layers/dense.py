@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ckai.models.layers.heads import OUTPUTS
-from ckai.models.layers.network import NetworkSettings, TrunkNetwork, require_at_least
+from ckai.models.layers.network import Network, NetworkSettings, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,14 +24,19 @@ class DenseSettings(NetworkSettings):
         require_at_least(self, channels=1, hidden=1)
 
 
-class DenseNetwork(TrunkNetwork):
-    """A network whose heads are one dense layer each on its `features`, the hidden units `[B, hidden]`."""
+class DenseNetwork(Network):
+    """A network whose heads are one dense layer each on its `features`."""
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
         self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
         self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
 
-    def heads(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """See `TrunkNetwork.heads`."""
+    def features(self, x: Tensor) -> Tensor:
+        """The last hidden units: planes `[B, PLANES, *SHAPE]` to `[B, hidden]`."""
+        raise NotImplementedError
+
+    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.forward_planes`."""
+        features = self.features(x)
         return self.policy(features), self.value(features)

@@ -133,33 +133,6 @@ class Network(nn.Module):
     def clip_weights(self) -> None:
         """Clip the weights to the bounds of the architecture, if it has any; called after every step."""
 
-    def trained_parameters(self) -> list[nn.Parameter]:
-        """The parameters that this network's outputs depend on: those that its training changes."""
-        return list(self.parameters())
-
-    def stages(self) -> list[tuple[str, "Network"]]:
-        """(name, network) pairs to train one after the other; the last is this network."""
-        return [(self.architecture, self)]
-
-
-class TrunkNetwork(Network):
-    """A network whose two heads read the same features, which further heads can read in training too.
-
-    A subclass implements `features` and `heads` in place of `forward_planes`.
-    """
-
-    def features(self, x: Tensor) -> Tensor:
-        """The trunk: planes `[B, PLANES, *SHAPE]` to `[B, units]` or `[B, channels, *SHAPE]`."""
-        raise NotImplementedError
-
-    def heads(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and raw value outputs of features, see `Network.forward_planes`."""
-        raise NotImplementedError
-
-    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Network.forward_planes`."""
-        return self.heads(self.features(x))
-
 
 _NETWORKS: dict[str, type[Network]] = {}
 _N = TypeVar("_N", bound=type[Network])

@@ -25,7 +25,7 @@ class Cnn2x2(DenseNetwork):
         return self.conv1
 
     def features(self, x: Tensor) -> Tensor:
-        """See `TrunkNetwork.features`."""
+        """See `DenseNetwork.features`."""
         x = functional.relu(self.conv1(functional.pad(x, (0, 1, 0, 1))))
         x = functional.relu(self.conv2(functional.pad(x, (0, 1, 0, 1))))
         return functional.relu(self.dense(x.flatten(1)))

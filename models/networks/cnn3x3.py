@@ -26,7 +26,7 @@ class Cnn3x3(DenseNetwork):
         return self.conv1
 
     def features(self, x: Tensor) -> Tensor:
-        """See `TrunkNetwork.features`."""
+        """See `DenseNetwork.features`."""
         x = functional.relu(self.conv1(x))
         x = functional.relu(self.conv2(x))
         return functional.relu(self.dense(x.flatten(1)))

@@ -38,7 +38,7 @@ class Mlp(DenseNetwork):
         return self.layers[0]
 
     def features(self, x: Tensor) -> Tensor:
-        """See `TrunkNetwork.features`."""
+        """See `DenseNetwork.features`."""
         x = x.flatten(1)
         for layer in self.layers:
             x = functional.relu(layer(x))

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ckai.models.layers.heads import PlanesPolicy, PlanesValue, StepPolicy
-from ckai.models.layers.network import NetworkSettings, TrunkNetwork, register, require_at_least
+from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class Block(nn.Module):
 
 
 @register("resnet", settings=Settings)
-class ResNet(TrunkNetwork):
+class ResNet(Network):
     """A 3x3 stem, residual blocks, and a policy head that scores four directions for each square.
 
     A 3x3 window on the 8x4 grid holds both columns that a diagonal step can lead to; the parity plane
@@ -79,11 +79,7 @@ class ResNet(TrunkNetwork):
         """One block of the tower."""
         return Block(self.settings.channels)
 
-    def features(self, x: Tensor) -> Tensor:
-        """See `TrunkNetwork.features`."""
-        tower: Tensor = self.blocks(functional.relu(self.norm(self.stem(x))))
-        return tower
-
-    def heads(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """See `TrunkNetwork.heads`."""
-        return self.policy(features), self.value(features)
+    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.forward_planes`."""
+        tower = self.blocks(functional.relu(self.norm(self.stem(x))))
+        return self.policy(tower), self.value(tower)

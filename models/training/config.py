@@ -36,53 +36,28 @@ class LossConfig:
         default=False,
         help="Mask illegal actions in the policy loss: better top-1 among legal moves, worse raw top-1",
     )
-    label_smoothing: float = setting(
-        default=0.0,
-        ge=0,
-        lt=1,
-        help="Share of the policy target spread over the legal actions (Szegedy et al. 2016)",
-    )
     target: TargetConfig = setting(default_factory=TargetConfig, help="Value target")
 
 
 @settings
 class OptimizerConfig:
-    """The optimizer and the learning rate schedule."""
+    """AdamW, and the schedule of its learning rate: a warm-up, then half a cosine to nearly 0."""
 
-    name: Literal["adamw", "momentum"] = setting(
-        default="adamw",
-        option="--optimizer",
-        help="Optimizer: AdamW (adamw) or SGD with momentum (momentum)",
-    )
     lr: float = setting(default=2e-3, gt=0, help="Peak learning rate")
-    schedule: Literal["one-cycle", "constant", "decay"] = setting(
-        default="one-cycle",
-        help="Learning rate schedule after the warm-up: half a cosine to nearly 0 (one-cycle), constant, or "
-        "multiplied by --decay every epoch (decay)",
-    )
     warmup: float = setting(default=0.15, ge=0, le=1, help="Share of the steps used for warm-up")
-    decay: float = setting(
-        default=0.95, ge=0, le=1, help="Learning rate factor per epoch, for --schedule decay"
-    )
-    momentum: float = setting(default=0.9, ge=0, lt=1, help="Momentum, for --optimizer momentum")
-    weight_decay: float = setting(default=0.2, ge=0, help="Weight decay, decoupled for AdamW")
+    weight_decay: float = setting(default=0.2, ge=0, help="Decoupled weight decay")
     clip: float = setting(default=1.0, ge=0, help="Max gradient norm; 0 disables clipping")
 
-    def factor(self, step: int, steps: int, epoch_steps: int = 1) -> float:
+    def factor(self, step: int, steps: int) -> float:
         """Return the learning rate of a step, as a share of the peak.
 
         Args:
             step: the step, counted from 0.
             steps: steps of the whole training.
-            epoch_steps: steps per epoch, for the schedule `decay`.
         """
         warm = self.warmup * steps
         if step < warm:
             return 0.04 + 0.96 * step / warm
-        if self.schedule == "constant":
-            return 1.0
-        if self.schedule == "decay":
-            return float(self.decay ** (step // max(1, epoch_steps)))
         done = min(1.0, (step - warm) / max(1.0, steps - warm))
         return 0.001 + 0.999 * (1 + math.cos(math.pi * done)) / 2
 
@@ -91,9 +66,7 @@ class OptimizerConfig:
 class TrainConfig:
     """One training: its length, order, loss and optimizer."""
 
-    epochs: int = setting(
-        default=8, ge=1, help="Passes over the rows, for each stage of a network trained in stages"
-    )
+    epochs: int = setting(default=8, ge=1, help="Passes over the rows")
     batch_size: int = setting(default=256, ge=1, help="Rows per step")
     patience: int = setting(
         default=3,

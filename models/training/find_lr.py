@@ -55,11 +55,8 @@ def find_lr(
     if config.init:
         raise TrainingError("expected a new network to find a learning rate for, found --init; omit it")
     network, data = network_and_data(paths, config, memory_mb)
-    flat = replace(config.train.optimizer, schedule="constant", warmup=0.0, lr=LOWEST)
     device = pick_device()
-    module = PolicyValueModule(network, replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps).to(
-        device
-    )
+    module = PolicyValueModule(network, replace(config.train, ema=0.0), epoch_steps=steps).to(device)
     bf16 = lightning_precision(config.train.precision, device) == "bf16-mixed"
     optimizer = module.configure_optimizers()["optimizer"]
     rates = np.geomspace(LOWEST, HIGHEST, steps)

@@ -32,7 +32,7 @@ class GraphedPasses:
     def __init__(self, network: Network) -> None:
         """Capture nothing yet."""
         self._network = network
-        self._parameters = [each for each in network.trained_parameters() if each.requires_grad]
+        self._parameters = [each for each in network.parameters() if each.requires_grad]
         self._captured: dict[torch.Size, _Captured | None] = {}
 
     def __call__(self, planes: Tensor) -> tuple[Tensor, Tensor]:

@@ -25,9 +25,7 @@ def has_policy_target(batch: dict[str, Tensor]) -> Tensor:
     return batch["policy"].any(1)
 
 
-def policy_loss(
-    logits: Tensor, batch: dict[str, Tensor], *, mask_illegal: bool = False, smoothing: float = 0.0
-) -> Tensor:
+def policy_loss(logits: Tensor, batch: dict[str, Tensor], *, mask_illegal: bool = False) -> Tensor:
     """Mean cross-entropy with the action played, or with `policy` if the batch has it; in nats.
 
     The mean is over the rows with a target (`has_policy_target`); 0 if there are none.
@@ -36,7 +34,6 @@ def policy_loss(
         logits: `[B, M]`; games with fewer than 128 actions use the first M.
         batch: see `ckai.datasets.data_module`.
         mask_illegal: normalise over the legal actions only.
-        smoothing: share of the target spread evenly over the legal actions, in [0, 1).
     """
     logits = logits.float()
     actions = logits.shape[1]
@@ -45,10 +42,6 @@ def policy_loss(
         logits = logits.masked_fill(~unpack_legal(batch["legal"])[:, :actions], -1e9)
     target = batch["policy"][:, :actions] if "policy" in batch else batch["label"]
     loss = functional.cross_entropy(logits, target, reduction="none")
-    if smoothing:
-        legal = unpack_legal(batch["legal"])[:, :actions].float()
-        spread = -(functional.log_softmax(logits, 1) * legal).sum(1) / legal.sum(1)
-        loss = (1 - smoothing) * loss + smoothing * spread
     weight = has_policy_target(batch).float()
     return (loss * weight).sum() / weight.sum().clamp(min=1)
 
@@ -164,7 +157,7 @@ class PolicyValueModule(pl.LightningModule):
     def _losses(self, logits: Tensor, raw: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The policy and the value loss of a batch, as trained."""
         loss = self.config.loss
-        policy = policy_loss(logits, batch, mask_illegal=loss.mask_illegal, smoothing=loss.label_smoothing)
+        policy = policy_loss(logits, batch, mask_illegal=loss.mask_illegal)
         return policy, value_loss(raw, batch, loss.target)
 
     def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
@@ -187,7 +180,7 @@ class PolicyValueModule(pl.LightningModule):
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Clip gradients here: Lightning refuses to for fused optimizers, because of fp16 (not used here)."""
         if self.config.optimizer.clip:
-            torch.nn.utils.clip_grad_norm_(self.network.trained_parameters(), self.config.optimizer.clip)
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.optimizer.clip)
 
     def close(self) -> None:
         """Free the CUDA graphs of the passes."""
@@ -196,11 +189,10 @@ class PolicyValueModule(pl.LightningModule):
 
     def _decayed(self) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
         """Return the parameters with weight decay and those without: norms, and biases of any shape."""
-        trained = self.network.trained_parameters()
-        biases = {id(p) for name, p in self.network.named_parameters() if name.endswith("bias")}
-        weights = [p for p in trained if p.ndim > 1 and id(p) not in biases]
-        chosen = set(map(id, weights))
-        return weights, [p for p in trained if id(p) not in chosen]
+        named = list(self.network.named_parameters())
+        decays = [p.ndim > 1 and not name.endswith("bias") for name, p in named]
+        weights = [p for (_, p), decayed in zip(named, decays, strict=True) if decayed]
+        return weights, [p for (_, p), decayed in zip(named, decays, strict=True) if not decayed]
 
     def finish_step(self) -> None:
         """Clip the weights and update their average after a step.
@@ -219,15 +211,9 @@ class PolicyValueModule(pl.LightningModule):
             {"params": weights, "weight_decay": config.weight_decay},
             {"params": others, "weight_decay": 0.0},
         ]
-        optimizer: torch.optim.Optimizer
-        if config.name == "momentum":
-            optimizer = torch.optim.SGD(groups, lr=config.lr, momentum=config.momentum, fused=True)
-        else:
-            optimizer = torch.optim.AdamW(groups, lr=config.lr, fused=True)
+        optimizer = torch.optim.AdamW(groups, lr=config.lr, fused=True)
         steps = self.epoch_steps * self.config.epochs
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: config.factor(step, steps, self.epoch_steps)
-        )
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: config.factor(step, steps))
         if self.resumed:
             try:
                 restore("training.optimizer", optimizer, self.resumed["optimizer"])

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import save_figure, write_whole
-from ckai.models.layers.network import Network
 from ckai.models.training.config import PretrainConfig
 
 PLOT_SECONDS = 30.0
@@ -25,58 +24,37 @@ Row = Mapping[str, Any]
 class RunLog:
     """Writes the logs of a run folder while it trains."""
 
-    def __init__(
-        self,
-        run: Path,
-        config: PretrainConfig,
-        stages: Sequence[tuple[str, Network]],
-        rows: int,
-        say: Callable[[str], None],
-    ) -> None:
+    def __init__(self, run: Path, config: PretrainConfig, rows: int, say: Callable[[str], None]) -> None:
         self.run, self.epochs, self.say = run, config.train.epochs, say
         self.legal = config.train.loss.mask_illegal
-        self.names = [name for name, _ in stages]
         self.title = f"{config.model}, {rows:,} rows"
         self.writer: Any = None
         self.written, self.drawn = 0, time.monotonic()
 
-    def rows(self, histories: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, Any]]:
-        """The epochs of all stages in one list; with several stages, each has its name and epochs are
-        numbered throughout."""
-        if len(self.names) == 1:
-            return [dict(row) for history in histories for row in history]
-        rows: list[dict[str, Any]] = []
-        for name, history in zip(self.names, histories, strict=False):
-            before = len(rows)
-            rows += [{"stage": name, **row, "epoch": before + row["epoch"]} for row in history]
-        return rows
-
-    def begin(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+    def begin(self, history: Sequence[Row]) -> None:
         """Write the history of a resumed training."""
-        rows = self.rows(histories)
         shutil.rmtree(self.run / "tensorboard", ignore_errors=True)  # of the processes that were killed
-        self.writer = tensorboard_writer(self.run / "tensorboard", rows)
+        self.writer = tensorboard_writer(self.run / "tensorboard", history)
         if self.writer is None:
             self.say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
-        if rows:
-            write_csv(self.run / "metrics.csv", rows)
-        self.written = len(rows)
+        if history:
+            write_csv(self.run / "metrics.csv", history)
+        self.written = len(history)
 
-    def update(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+    def update(self, history: Sequence[Row]) -> None:
         """Log a new epoch, if there is one."""
-        rows = self.rows(histories)
-        if len(rows) > self.written:
-            self.written = len(rows)
-            write_csv(self.run / "metrics.csv", rows)
+        if len(history) > self.written:
+            self.written = len(history)
+            write_csv(self.run / "metrics.csv", history)
             if self.writer is not None:
-                write_tensorboard(self.writer, rows[-1])
-            self.say(describe_epoch(histories[-1][-1], self.epochs, legal=self.legal))
-        if rows and time.monotonic() - self.drawn > PLOT_SECONDS:
-            self.draw(histories)
+                write_tensorboard(self.writer, history[-1])
+            self.say(describe_epoch(history[-1], self.epochs, legal=self.legal))
+        if history and time.monotonic() - self.drawn > PLOT_SECONDS:
+            self.draw(history)
 
-    def draw(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+    def draw(self, history: Sequence[Row]) -> None:
         """Plot the curves."""
-        plot_curves(self.run / "curves.png", self.rows(histories), self.title)
+        plot_curves(self.run / "curves.png", history, self.title)
         self.drawn = time.monotonic()
 
     def close(self) -> None:
@@ -127,7 +105,7 @@ def write_tensorboard(writer: Any, row: Row) -> None:
         if name in ("train_policy_loss", "train_value_loss"):
             rest = f"training_{rest}"  # beside the same quantity on held-out rows
         tag = f"{rest}/{side}" if side in ("train", "heldout") else name
-        if name != "epoch" and not isinstance(value, str):
+        if name != "epoch":
             writer.add_scalar(tag, value, int(row["epoch"]))
     writer.flush()
 
@@ -182,30 +160,11 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
             points = [(row["epoch"], row[key]) for row in history if key in row]
             if points:
                 axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
-        for begin, stage in _stages(history):
-            axes.axvline(begin - 0.5, color="grey", linestyle=":", linewidth=1)
-            axes.annotate(
-                stage,
-                (begin - 0.4, 1),
-                xycoords=("data", "axes fraction"),
-                va="bottom",
-                fontsize=7,
-                color="grey",
-            )
         axes.set_xlabel("epoch")
-        axes.set_title(name, pad=14 if _stages(history) else None)
+        axes.set_title(name)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
         if axes.lines:
             axes.legend()
     figure.suptitle(title)
     save_figure(path, figure, 110)
-
-
-def _stages(history: Sequence[Row]) -> list[tuple[float, str]]:
-    """(first epoch, name) of each stage, if there are several."""
-    begins: dict[str, float] = {}
-    for row in history:
-        if "stage" in row:
-            begins.setdefault(row["stage"], row["epoch"])
-    return [(epoch, stage) for stage, epoch in begins.items()]

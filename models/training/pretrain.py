@@ -184,7 +184,7 @@ def _pretrain(
         "epochs": state["epoch"],
         "best_epoch": state["best_epoch"] + 1,
         "steps": state["step"],
-        "seconds": round(sum(_seconds(s) for s in [*state["stages"], state["history"]]), 1),
+        "seconds": round(state["history"][-1]["seconds"], 1),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     save_checkpoint(output, network, metrics=metrics, info=info)
@@ -204,44 +204,29 @@ def _train(
     progress: Callable[[TrainingProgress], None] | None,
     say: Callable[[str], None],
 ) -> State:
-    """Train all stages of a network, resuming from `state`; each ends with its best weights loaded."""
-    stages = network.stages()
-    log = RunLog(run, config, stages, data.train_rows, say)
-    done: list[list[dict[str, float]]] = list(state["stages"]) if state else []
+    """Train a network, resuming from `state`; it ends with its best weights loaded."""
+    log = RunLog(run, config, data.train_rows, say)
 
     def save(now: State) -> None:
-        now["stages"] = done
         save_checkpoint(run / "last.ckpt", network, info=info, training=now)
-        log.update([*done, now["history"]])
+        log.update(now["history"])
 
     try:
-        log.begin([*done, *([state["history"]] if state else [])])
-        for name, part in stages[len(done) :]:
-            if len(stages) > 1 and not (state and state["epoch"]):
-                say(f"stage {len(done) + 1} of {len(stages)}: {name}")
-            state = train(
-                part,
-                data,
-                config.train,
-                state=state,
-                save=save,
-                save_seconds=save_seconds,
-                progress=progress,
-            )
-            load_best(part, state)
-            if part is not network:
-                done = [*done, state["history"]]
-                state = None
-        assert state is not None
-        state["stages"] = done
-        log.draw([*done, state["history"]])
+        log.begin(state["history"] if state else [])
+        state = train(
+            network,
+            data,
+            config.train,
+            state=state,
+            save=save,
+            save_seconds=save_seconds,
+            progress=progress,
+        )
+        load_best(network, state)
+        log.draw(state["history"])
         return state
     finally:
         log.close()
-
-
-def _seconds(history: Sequence[Mapping[str, float]]) -> float:
-    return history[-1]["seconds"] if history else 0.0
 
 
 def pretrain_nothing_kept(
@@ -322,7 +307,6 @@ def _earlier(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
         raise CheckpointError(f"{last}: expected a training state, found none; use --fresh to start again")
     try:
         check_state(saved.training)
-        check_type("training.stages", saved.training.get("stages"), list)
         check_type("info.run", saved.info.get("run"), str)
     except ValueError as error:
         raise CheckpointError(f"{last}: {error}; use --fresh to start again") from error

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import file_digest, is_locked, save_figure
-from ckai.models.checkpoint import current_names
 from ckai.models.training.config import PretrainConfig
 
 REPLACES = "replaces"
@@ -30,9 +29,9 @@ class TrainingRun:
     changed: dict[str, Any]
     """Settings that differ from the defaults, by dotted name."""
     epochs: int
-    """Epochs done, over all stages."""
+    """Epochs done."""
     target: int
-    """Epochs requested for each stage; 0 if unknown."""
+    """Epochs requested; 0 if unknown."""
     finished: bool
     """Whether its checkpoint is the result of this training."""
     running: bool
@@ -47,15 +46,12 @@ class TrainingRun:
 
     @property
     def best(self) -> dict[str, float]:
-        """The epoch of the last stage that training keeps: the one with the lowest held-out policy loss, or
-        the last one."""
+        """The epoch that training keeps: the one with the lowest held-out policy loss, or the last one."""
         key = "heldout_policy_loss_legal" if self.changed.get("mask_illegal") else "heldout_policy_loss"
-        stage = self.history[-1].get("stage") if self.history else None
-        rows = [row for row in self.history if row.get("stage") == stage]
-        measured = [row for row in rows if math.isfinite(row.get(key, math.nan))]
+        measured = [row for row in self.history if math.isfinite(row.get(key, math.nan))]
         if measured:
             return min(measured, key=lambda row: row[key])
-        return rows[-1] if rows else {}
+        return self.history[-1] if self.history else {}
 
 
 def find_runs(folder: Path) -> list[TrainingRun]:
@@ -102,7 +98,6 @@ def read_run(folder: Path) -> TrainingRun | None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # of another program
         return None
     last = history[-1] if history else {}
-    ends: dict[Any, float] = {row.get("stage"): row.get("seconds", 0.0) for row in history}
     return TrainingRun(
         path=folder,
         model=str(model),
@@ -111,7 +106,7 @@ def read_run(folder: Path) -> TrainingRun | None:
         target=epochs,
         finished=bool(last) and bool(epochs) and _has_result(folder),
         running=is_locked(folder / LOCK),
-        seconds=sum(ends.values()),
+        seconds=last.get("seconds", 0.0),
         history=history,
     )
 
@@ -120,7 +115,7 @@ def _history(path: Path) -> list[dict[str, Any]]:
     """The epochs so far; none during the first."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            return [current_names(_numbers(row)) for row in csv.DictReader(file)]
+            return [_numbers(row) for row in csv.DictReader(file)]
     except FileNotFoundError:
         return []
 
@@ -137,7 +132,7 @@ def _has_result(folder: Path) -> bool:
 
 
 def _numbers(row: dict[str, str]) -> dict[str, Any]:
-    return {name: text if name == "stage" else float(text) for name, text in row.items() if text}
+    return {name: float(text) for name, text in row.items() if text}
 
 
 def _differences(config: dict[str, Any]) -> dict[str, Any]:

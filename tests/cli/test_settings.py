@@ -41,9 +41,9 @@ def test_only_what_is_given_is_given():
         "selfplay.sims": 100, "learn.lr": 1.0, "gate.rule": "sprt", "overlap": True, "pool.share": 0.5,
         "games": 7,
     }  # fmt: skip
-    words = ("--data-weight", 2, "--data-weight", 0.5, "--mask-illegal", "--optimizer", "momentum")
+    words = ("--data-weight", 2, "--data-weight", 0.5, "--mask-illegal", "--clip", 2)
     assert given(PretrainConfig, *words) == {
-        "weights": (2.0, 0.5), "train.loss.mask_illegal": True, "train.optimizer.name": "momentum"
+        "weights": (2.0, 0.5), "train.loss.mask_illegal": True, "train.optimizer.clip": 2.0
     }  # fmt: skip
 
 
@@ -60,7 +60,7 @@ def selfplay():
         (RunConfig, ("--sims", 8.5), "expected an integer for sims, found 8.5"),
         (RunConfig, ("--gate-games", 3), "expected games >= 0 and even, found 3"),
         (PretrainConfig, ("--heldout", 1), "expected heldout in [0, 1), found 1"),
-        (PretrainConfig, ("--schedule", "steps"), "'--schedule': 'steps' is not one of"),
+        (PretrainConfig, ("--precision", "16"), "'--precision': '16' is not one of"),
     ],
 )
 def test_a_wrong_value_is_wrong_usage(cls, words, message):

@@ -1,6 +1,5 @@
 """Checkpoints: what is written comes back, and what does not fit is refused in one line."""
 
-import json
 import os
 import pickle
 import zipfile
@@ -11,7 +10,6 @@ import torch
 
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, load_network, save_checkpoint
 from ckai.models.registry import build
-from ckai.models.training.runs import find_runs
 
 SMALL = {"channels": 4, "hidden": 16}
 
@@ -57,22 +55,6 @@ def test_weights_may_be_saved_in_half_the_size(tmp_path):
     for name, tensor in network.state_dict().items():
         assert rounded[name].dtype == tensor.dtype, name
         assert torch.allclose(rounded[name].double(), tensor.double(), rtol=2**-11, atol=2**-24), name
-
-
-def test_metrics_of_earlier_versions_have_todays_names(saved, tmp_path):
-    path, network = saved
-    history = [{"epoch": 1, "heldout_value_sorted": 0.75}]
-    training = {"history": history, "stages": [history], "finished": True}
-    save_checkpoint(path, network, metrics={"value_sorted": 0.8}, training=training)
-    checkpoint = load_checkpoint(path)
-    assert checkpoint.metrics == {"value_auc": 0.8}
-    renamed = [{"epoch": 1, "heldout_value_auc": 0.75}]
-    assert checkpoint.training == {"history": renamed, "stages": [renamed], "finished": True}
-    run = tmp_path / "old.run"
-    run.mkdir()
-    (run / "config.json").write_text(json.dumps({"model": "cnn2x2", "settings": {}, "train": {"epochs": 1}}))
-    (run / "metrics.csv").write_text("epoch,seconds,heldout_value_sorted\n1,2.0,0.75\n")
-    assert find_runs(tmp_path)[0].history == [{"epoch": 1.0, "seconds": 2.0, "heldout_value_auc": 0.75}]
 
 
 class Evil:

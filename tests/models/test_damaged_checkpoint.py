@@ -294,7 +294,6 @@ def test_integers_are_finite_whatever_the_weights_are():
         ({"format": 1.5}, "expected checkpoint format 1, found 1.5"),
         ({"training": {"history": 3}}, "expected training.history to be list, found int"),
         ({"training": {"history": [3]}}, "expected an epoch of training.history to be dict, found int"),
-        ({"training": {"stages": [{}]}}, "expected training.history to be list, found dict"),
         (
             {"training": {"optimizer": {"state": {0: {"exp_avg": torch.tensor([1.0, float("nan")])}}}}},
             "expected numbers in training's exp_avg, found NaN",

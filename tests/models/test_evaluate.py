@@ -17,7 +17,7 @@ from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.evaluation.evaluate import frequent_moves
 from ckai.models.evaluation.metrics import Metrics, _calibration
-from ckai.models.evaluation.plots import first_layers
+from ckai.models.evaluation.plots import first_layer_weights
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build, names
 from ckai.rl.games.encoded import encoded_position
@@ -250,21 +250,19 @@ def test_plots_are_drawn(tmp_path, opening, ckai):
 
 
 @pytest.mark.parametrize("encoding", ["grid", "moves"])
-def test_the_first_layers_are_those_that_meet_the_board(encoding):
+def test_the_first_layer_is_the_one_that_meets_the_board(encoding):
     planes = encoding_type(encoding).PLANES
     shapes = {
-        "cnn2x2": [(32, planes, 2, 2)],
-        "cnn3x3": [(32, planes, 3, 3)],
-        "mlp": [(1024, planes, 8, 4)],
-        "branches": [(32, planes, 2, 2), (32, planes, 3, 3), (512, planes, 8, 4)],
-        "resnet": [(32, planes, 3, 3)],
-        "senet": [(32, planes, 3, 3)],
+        "cnn2x2": (32, planes, 2, 2),
+        "cnn3x3": (32, planes, 3, 3),
+        "mlp": (1024, planes, 8, 4),
+        "resnet": (32, planes, 3, 3),
+        "senet": (32, planes, 3, 3),
     }
     assert set(shapes) | {"swift"} <= set(names())
-    assert [weights.shape for _, weights in first_layers(build("swift"))] == [(512, 5, 8, 4)]
-    for name in shapes:
-        layers = first_layers(build(name, {"encoding": encoding}))
-        assert [weights.shape for _, weights in layers] == shapes[name]
+    assert first_layer_weights(build("swift")).shape == (512, 5, 8, 4)
+    for name, shape in shapes.items():
+        assert first_layer_weights(build(name, {"encoding": encoding})).shape == shape
 
 
 def connect4_rows(path, games=20):

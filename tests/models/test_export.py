@@ -25,7 +25,6 @@ NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"], "torchscript
     [
         ("cnn2x2", {"channels": 4, "hidden": 8}),
         ("senet", {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}),
-        ("branches", {"channels": 4, "branch_hidden": 8, "hidden": 8, "encoding": "moves"}),
     ],
 )
 def test_the_command_writes_what_answers_the_same(tmp_path, monkeypatch, capsys, to, model, settings):

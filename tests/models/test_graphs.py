@@ -38,7 +38,7 @@ def graphs(monkeypatch):
     return cuda
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name != "branches"])
+@pytest.mark.parametrize("name", names())
 def test_graphs_train_the_same_network(name, rows, request):
     wanted, losses, data = trained(name, "tactics" if name != "swift" else "pieces", rows)
     cuda = request.getfixturevalue("graphs")

@@ -11,7 +11,7 @@ from ckai.cli.web.inside import filters_of
 from ckai.datasets import choices
 from ckai.game import Position
 from ckai.models import networks, registry
-from ckai.models.evaluation.plots import first_layers, plot_filters
+from ckai.models.evaluation.plots import first_layer_weights, plot_filters
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
 from ckai.models.layers.heads import StepPolicy
@@ -20,7 +20,6 @@ from ckai.models.registry import ModelError, _parse, build, names, network_type,
 from ckai.rl.games.registry import DEFAULT_GAME
 
 TINY = {
-    "branches": {"channels": 4, "branch_hidden": 8, "hidden": 16},
     "cnn2x2": {"channels": 4, "hidden": 16},
     "cnn3x3": {"channels": 4, "hidden": 16},
     "mlp": {"hidden": 16},
@@ -170,7 +169,7 @@ def test_a_network_whose_first_layer_reads_no_board_has_no_filters(tmp_path):
         kind.architecture, kind.settings_type = "squares", Settings
         network = kind(Settings())
         assert network.first_layer() is None
-        assert first_layers(network) == []
+        assert first_layer_weights(network) is None
         plot_filters(tmp_path / "filters.png", network)
         assert filters_of(network, DEFAULT_GAME) is None
     assert not list(tmp_path.iterdir())

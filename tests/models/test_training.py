@@ -21,7 +21,6 @@ from ckai.models.training.lightning_module import (
 )
 
 TINY = {
-    "branches": {"channels": 8, "branch_hidden": 128, "hidden": 128},
     "cnn2x2": {"channels": 8, "hidden": 256},
     "cnn3x3": {"channels": 8, "hidden": 256},
     "mlp": {"hidden": 256},
@@ -79,8 +78,7 @@ def test_policy_loss_of_equal_scores_is_the_log_of_the_choices():
     assert policy_loss(scores, batch, mask_illegal=True).item() == pytest.approx(wanted, rel=1e-5)
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.2])
-def test_rows_without_a_policy_target_do_not_dilute_the_others(smoothing):
+def test_rows_without_a_policy_target_do_not_dilute_the_others():
     """Searches too short to learn a policy from: their shares are all 0."""
     torch.manual_seed(0)
     scores = torch.randn(2, 128)
@@ -90,12 +88,10 @@ def test_rows_without_a_policy_target_do_not_dilute_the_others(smoothing):
     alone = {name: tensor[:1] for name, tensor in batch.items()}
     assert has_policy_target(batch).tolist() == [True, False]
     assert has_policy_target(hand_batch()).tolist() == [True, True]
-    found = policy_loss(scores, batch, mask_illegal=True, smoothing=smoothing)
-    assert found.item() == pytest.approx(
-        policy_loss(scores[:1], alone, mask_illegal=True, smoothing=smoothing).item()
-    )
+    found = policy_loss(scores, batch, mask_illegal=True)
+    assert found.item() == pytest.approx(policy_loss(scores[:1], alone, mask_illegal=True).item())
     none = hand_batch(policy=torch.zeros(2, 128))
-    assert policy_loss(scores, none, mask_illegal=True, smoothing=smoothing).item() == 0
+    assert policy_loss(scores, none, mask_illegal=True).item() == 0
 
 
 def test_the_held_out_policy_loss_is_a_mean_over_rows_with_a_target():
@@ -136,15 +132,6 @@ def test_win_draw_and_loss_are_learned_as_chances():
     assert value_loss(raw, hand_batch(), TargetConfig()).item() == pytest.approx(math.log(2))
 
 
-def test_smoothing_spreads_a_share_over_the_legal_labels():
-    scores = torch.zeros(2, 128)
-    scores[0, 3] = math.log(3)
-    sharp = (math.log(4) + 0) / 2
-    spread = ((math.log(4) + math.log(4 / 3)) / 2 + 0) / 2
-    found = policy_loss(scores, hand_batch(), mask_illegal=True, smoothing=0.2).item()
-    assert found == pytest.approx(0.8 * sharp + 0.2 * spread, rel=1e-5)
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -153,10 +140,6 @@ def test_smoothing_spreads_a_share_over_the_legal_labels():
         (lambda: LossConfig(value_weight=-1), "value_weight >= 0, found -1"),
         (lambda: OptimizerConfig(lr=0), "lr > 0, found 0"),
         (lambda: OptimizerConfig(warmup=2), r"warmup in \[0, 1\], found 2"),
-        (lambda: OptimizerConfig(schedule="steps"), "schedule one-cycle, constant or decay, found 'steps'"),
-        (lambda: OptimizerConfig(name="adam"), "name adamw or momentum, found 'adam'"),
-        (lambda: OptimizerConfig(momentum=1), r"momentum in \[0, 1\), found 1"),
-        (lambda: LossConfig(label_smoothing=1), r"label_smoothing in \[0, 1\), found 1"),
         (lambda: TrainConfig(ema=1), r"ema in \[0, 1\), found 1"),
         (lambda: PretrainConfig(weights=(1, -1)), "> 0 for weights, found -1"),
         (lambda: TrainConfig(epochs=0), "epochs >= 1, found 0"),
@@ -175,9 +158,6 @@ def test_the_schedule_warms_up_and_comes_down():
     assert factors[:26] == sorted(factors[:26])
     assert factors[25:] == sorted(factors[25:], reverse=True)
     assert factors[100] == pytest.approx(0.001)
-    assert OptimizerConfig(schedule="constant").factor(90, 100) == 1
-    article = OptimizerConfig(schedule="decay", warmup=0)
-    assert [article.factor(step, 40, 10) for step in (0, 9, 10, 39)] == pytest.approx([1, 1, 0.95, 0.95**3])
 
 
 # --- metrics ---------------------------------------------------------------------------------------
@@ -277,7 +257,7 @@ def test_biases_have_no_weight_decay(name):
     groups = module.configure_optimizers()["optimizer"].param_groups
     decayed = {id(p): group["weight_decay"] > 0 for group in groups for p in group["params"]}
     named = {name: p for name, p in network.named_parameters() if id(p) in decayed}
-    assert {id(p) for p in network.trained_parameters()} == set(decayed)
+    assert {id(p) for p in network.parameters()} == set(decayed)
     assert {name for name, p in named.items() if not decayed[id(p)]} == {
         name for name, p in named.items() if name.endswith("bias") or p.ndim == 1
     }
@@ -305,7 +285,7 @@ def test_one_batch_can_be_learned_by_heart(name, value):
     }
     module = PolicyValueModule(
         build(name, {**TINY[name], "value": value}),
-        TrainConfig(optimizer=OptimizerConfig(lr=5e-3, weight_decay=0, schedule="constant")),
+        TrainConfig(optimizer=OptimizerConfig(lr=5e-3, weight_decay=0)),
         epoch_steps=300,
     )
     optimizer = module.configure_optimizers()["optimizer"]
