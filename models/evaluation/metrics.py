@@ -24,7 +24,6 @@ report:
     value_auc                   AUC of won against lost rows: chance that the won one has the higher value
     value_calibration_error     expected calibration error of the value against the mean result
 
-Earlier versions wrote `value_auc` as `value_sorted`; readers rename it, see `ckai.models.checkpoint`.
 """
 
 from collections.abc import Iterable
