@@ -2,10 +2,10 @@
 
     python benchmarks/learning/options.py pretrained.ckpt -o folder --compare targets
 
-Runs of the network's game that differ in one option: the value target, the search, its exploration, the
-training or the gate. The visits of the search variants, and the games of those with gate matches, are
-scaled to equal numbers of network evaluations. The last network of each run then
-plays the initial one, both by the plain search; where the game is solved, its mistakes are counted too.
+Runs of the network's game that differ in one option: the value target, the search, the training or the gate.
+The visits of the search variants, and the games of those with gate matches, are scaled to equal numbers of
+network evaluations. The last network of each run then plays the initial one, both by the plain search; where
+the game is solved, its mistakes are counted too.
 Runs are saved in the folder, and a second call continues an interrupted one. Comparisons in one folder share
 the runs of the variant that they have in common.
 """
