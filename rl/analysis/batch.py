@@ -14,7 +14,7 @@ from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.root import Root, forget_draw
 from ckai.rl.engine.tree_reader import TreeReader
 from ckai.rl.games.checkers import Checkers
-from ckai.rl.search.factory import make_searcher
+from ckai.rl.search.inline_search import make_searcher
 
 TREES = 64
 """Positions searched at once."""

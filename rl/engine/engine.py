@@ -26,7 +26,7 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers
 from ckai.rl.search.arrays import NEW
 from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.factory import make_searcher, measured_batch_sizer
+from ckai.rl.search.inline_search import make_searcher, measured_batch_sizer
 from ckai.rl.search.selection import SearchConstants
 
 LEAVES = 256
@@ -35,8 +35,6 @@ VISITS_PER_LEAF = 48
 """Root visits that allow one more position in a call, unless time alone ends the search: see `BatchSizer`."""
 BATCHES, THREADS = 3, 2
 """Calls of the network in flight under a visit limit, and how many of them run at the same time."""
-NODES = 1_000_000
-"""Initial capacity, in positions, of a tree that may grow."""
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
 
@@ -90,7 +88,7 @@ class Engine:
         self._owns_evaluator = False
         self._searcher = make_searcher(
             evaluator,
-            nodes=nodes or NODES,
+            nodes=nodes,
             leaves=leaves,
             visits_per_leaf=VISITS_PER_LEAF,
             batches=batches,
@@ -99,8 +97,6 @@ class Engine:
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
-        self._max_nodes = nodes or max(NODES, self._searcher.memory_nodes)
-        self._searcher.reserve(self._max_nodes)
         self._batch_sizer: BatchSizer | None = None
         self._policy = partial(evaluate_policy, evaluator)
         self._reader = TreeReader(self._searcher, tables, self._policy)
@@ -406,7 +402,7 @@ class Engine:
         self._root = task.root
         reader.root_changed()
         kept = 0 if searcher.root(0)["status"] == NEW else reader.nodes
-        search = SearchRun(task, searcher, reader, kept=kept, begun=begun, max_nodes=self._max_nodes)
+        search = SearchRun(task, searcher, reader, kept=kept, begun=begun)
         earlier_evaluations = searcher.evaluations
         published_at, published_visits = -interval, 0
 

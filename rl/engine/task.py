@@ -40,7 +40,7 @@ class SearchRun:
     """
 
     def __init__(
-        self, task: Task, searcher: Searcher, reader: TreeReader, *, kept: int, begun: float, max_nodes: int
+        self, task: Task, searcher: Searcher, reader: TreeReader, *, kept: int, begun: float
     ) -> None:
         """Begin a search whose root is set.
 
@@ -49,9 +49,8 @@ class SearchRun:
             searcher: its tree is tree 0.
             reader: reads that tree.
             kept, begun: see the class.
-            max_nodes: capacity that the tree may grow to.
         """
-        self._task, self._searcher, self._reader, self._max_nodes = task, searcher, reader, max_nodes
+        self._task, self._searcher, self._reader = task, searcher, reader
         self.kept, self.begun = kept, begun
         self._clock: MoveTimer | None = None
         limit = task.limit
@@ -96,7 +95,6 @@ class SearchRun:
     def step(self) -> StopReason | None:
         """Search one more batch; return why the search has ended, or None if it has not."""
         searcher, limit = self._searcher, self._task.limit
-        searcher.make_room(self._max_nodes)
         root = searcher.root(0)
         visits_before = int(root["visits"])
         max_visits = target_visits = MAX_COUNT if limit.visits is None else int(limit.visits)

@@ -16,7 +16,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.players.player import ActionFigures, Side
 from ckai.rl.search.batch_sizing import SIZES
-from ckai.rl.search.factory import make_searcher, measured_batch_sizer
+from ckai.rl.search.inline_search import make_searcher, measured_batch_sizer
 from ckai.rl.search.move_time import MoveTime, MoveTimer, move_time
 from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
 from ckai.rl.search.selection import SearchConstants
@@ -57,7 +57,7 @@ class SearchPlayer:
             searcher = make_searcher(
                 self.evaluator,
                 trees=trees,
-                nodes=TIMED_NODES,
+                nodes=None,
                 leaves=max(SIZES),
                 constants=constants,
                 game=rules,
@@ -73,18 +73,10 @@ class SearchPlayer:
         return _SearchSide(self, self.searcher(boards), boards)
 
 
-TIMED_NODES = 100_000
-"""Capacity of a tree for searches by time, before it grows."""
-
-
 class _SearchSide:
     def __init__(self, player: SearchPlayer, searcher: Searcher, boards: int) -> None:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
-        self.max_nodes = 0
-        if player.timed:
-            self.max_nodes = searcher.memory_nodes
-            searcher.reserve(self.max_nodes)
         self.clocks: list[Clock | None] = [None] * boards
         self.plies = [0] * boards
         self.until: list[MoveTime | None] = [None] * boards
@@ -156,7 +148,6 @@ class _SearchSide:
             visits = int(searcher.root(board)["visits"])
             if thinking.ended(time.perf_counter(), visits, lambda: searcher.root_lead(board)):
                 break
-            searcher.make_room(self.max_nodes)
             self.visits[board] = min(max_visits, visits + searcher.in_flight + MAX_STEP_SIMULATIONS)
             if not searcher.step(self.visits) and searcher.root(board)["visits"] == visits:
                 break

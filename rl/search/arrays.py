@@ -1,7 +1,8 @@
 """Search trees in flat NumPy arrays: nodes, edges and counters of many trees at once.
 
-There is no Python object per node, and memory is fixed when the trees are allocated. The edges of a node are
-contiguous, so selection reads them in one pass.
+There is no Python object per node. The capacity of a tree is fixed when it is allocated; the system gives
+memory only for the part that is used. The edges of a node are contiguous, so selection reads them in one
+pass.
 
 The symbols are those of AlphaZero: N visit count, W value sum, Q = W / N mean value, P prior. Values are in
 [-1, 1]: +1 win, 0 draw, -1 loss. A node's value is for the side to move at that node; an edge's value is for
@@ -180,63 +181,23 @@ def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, transpos
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
 
 
-RESERVE = 4096
-"""Positions for which a tree that may grow always has room before a batch."""
 MEMORY_SHARE = 0.25
-"""Share of the memory of this process that a tree may grow to."""
+"""Share of the memory of this process that trees without a given capacity may take."""
 
 
-GROWING = ("nodes", "edges", "transpositions", "scratch")
-"""Parts of a `TreeBatch` that are larger in trees with more nodes."""
+def allocate_largest(game: Any, trees: int, leaves: int, *, transpositions: bool = False) -> TreeBatch:
+    """Allocate empty trees, see `allocate_trees`, that together may take `MEMORY_SHARE` of the memory.
 
-
-def memory_nodes(game: Any, *, transpositions: bool = False) -> int:
-    """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process."""
-    few, more = (tree_batch_bytes(game, 1, nodes, 1, transpositions=transpositions) for nodes in (1, 1001))
-    return int(MEMORY_SHARE * available_memory() / (more - few)) * 1000
-
-
-def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:
-    """Return the part of a single tree's memory that has room for `nodes` nodes, as views."""
-    edges = _shapes(game, 1, nodes, 0, False)["edges"][0][1]
-    return trees._replace(
-        nodes=trees.nodes[:, :nodes],
-        edges=trees.edges[:, :edges],
-        transpositions=trees.transpositions[:, : 2 * nodes],
-        scratch=trees.scratch[:nodes],
-    )
-
-
-def grown(trees: TreeBatch, game: Any, max_nodes: int, reserved: TreeBatch | None = None) -> TreeBatch:
-    """Return trees with room for `RESERVE` more nodes each, as far as `max_nodes` allows.
-
-    Args:
-        trees: the trees; leaves may be in flight.
-        game: the rules.
-        max_nodes: largest capacity of a tree.
-        reserved: the memory that a single tree is the first part of, see `part_of`; None: it has no more.
-
-    Returns:
-        `trees` themselves if they have room; else trees with twice the capacity or more that share
-        everything but what `GROWING` names: more of `reserved`, or a copy, which takes half a second for a
-        million nodes. Searches go on in it as they would have.
+    Where the system refuses so much, as machines that do not overcommit may, they have half of it, and so on.
     """
-    capacity, used = trees.nodes.shape[1], trees.info
-    nodes, edges = int(used["nodes"].max()), int(used["edges"].max())
-    per_node = game.MEAN_LEGAL_ACTIONS
-    if capacity >= max_nodes or (
-        nodes + RESERVE <= capacity and edges + per_node * RESERVE <= trees.edges.shape[1]
-    ):
-        return trees
-    wanted = min(max_nodes, max(2 * capacity, nodes + 2 * RESERVE))
-    if reserved is not None and capacity < (room := reserved.nodes.shape[1]):
-        larger = part_of(reserved, game, min(wanted, room))
-    else:
-        transpositions = trees.transpositions.size > 0
-        larger = allocate_trees(game, len(trees.nodes), wanted, 0, transpositions=transpositions)
-        for t in range(len(trees.nodes)):
-            for name in ("nodes", "edges"):
-                count = int(used[name][t])
-                getattr(larger, name)[t, :count] = getattr(trees, name)[t, :count]
-            larger.transpositions[t, : trees.transpositions.shape[1]] = trees.transpositions[t]
-    return trees._replace(**{name: getattr(larger, name) for name in GROWING})
+    few, more = (
+        tree_batch_bytes(game, trees, nodes, leaves, transpositions=transpositions) for nodes in (1, 1001)
+    )
+    nodes = max(1000, int(MEMORY_SHARE * available_memory() / (more - few)) * 1000)
+    while True:
+        try:
+            return allocate_trees(game, trees, nodes, leaves, transpositions=transpositions)
+        except (MemoryError, OSError):
+            if nodes <= 1000:
+                raise
+            nodes //= 2

@@ -24,6 +24,7 @@ from ckai.rl.games.contract import NONE
 from ckai.rl.games.playouts import playout
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import OPEN
+from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.mcts import (
     BACKED_UP,
     LEAF,
@@ -35,7 +36,7 @@ from ckai.rl.search.mcts import (
     prove_tablebase_root,
 )
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import ALPHAZERO_C_BASE, SearchConstants, prepare_root
+from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, SearchConstants, prepare_root
 
 ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
@@ -187,7 +188,7 @@ class InlineSearcher(Searcher):
         evaluator: Evaluator,
         *,
         trees: int = 1,
-        nodes: int = 1024,
+        nodes: int | None = 1024,
         constants: SearchConstants | None = None,
         game: Any = None,
         seed: int = 0,
@@ -198,7 +199,7 @@ class InlineSearcher(Searcher):
         Args:
             evaluator: an `IntegerEvaluator`, or a `RolloutEvaluator` of one playout, see `runs_inline`.
             trees: T, number of trees.
-            nodes: capacity of a tree in nodes; a search ends when its tree is full.
+            nodes: see `Searcher`.
             constants: constants of the search; None: those that suit the evaluator.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             seed: seed of the playouts, and of the noise at the roots if there is any.
@@ -256,3 +257,46 @@ def runs_inline(evaluator: Evaluator) -> bool:
     return isinstance(evaluator, IntegerEvaluator) or (
         isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1
     )
+
+
+def measured_batch_sizer(evaluator: Evaluator, game: Any) -> BatchSizer:
+    """Return the batch sizes that suit an evaluator, measured if searches with it use batches.
+
+    Args:
+        evaluator: see `make_searcher`.
+        game: the rules, see `ckai.rl.games.contract`.
+    """
+    return BatchSizer(1.0) if runs_inline(evaluator) else BatchSizer.measure(evaluator, game)
+
+
+def make_searcher(
+    evaluator: Evaluator,
+    *,
+    trees: int = 1,
+    nodes: int | None = 1024,
+    constants: SearchConstants | None = None,
+    game: Any = None,
+    seed: int = 0,
+    **batching: Any,
+) -> Searcher:
+    """Return the searcher of an engine or player, which keeps its trees from move to move.
+
+    Args:
+        evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`. The seed of
+            a `RolloutEvaluator` takes precedence.
+        trees, nodes, constants, game, seed: see `Searcher`.
+        batching: `leaves`, `visits_per_leaf`, `batches` and `threads` of `Searcher`, without effect on an
+            `InlineSearcher`.
+
+    Raises:
+        ValueError: `constants` have the root rule GUMBEL, which needs a fresh tree for each move.
+    """
+    if constants is not None and constants.root_rule == GUMBEL:
+        raise ValueError("expected the root rule puct, found gumbel, which is for self-play alone")
+    if not runs_inline(evaluator):
+        return Searcher(
+            evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed, **batching
+        )
+    if isinstance(evaluator, RolloutEvaluator):
+        seed = int(evaluator.seed)
+    return InlineSearcher(evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed)

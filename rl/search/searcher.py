@@ -17,7 +17,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.arrays import GROWING, TreeBatch, allocate_trees, grown, memory_nodes, part_of
+from ckai.rl.search.arrays import TreeBatch, allocate_largest, allocate_trees
 from ckai.rl.search.batch import (
     add_root,
     best_action,
@@ -73,7 +73,7 @@ class Searcher:
         evaluator: Evaluator,
         *,
         trees: int = 1,
-        nodes: int = 1024,
+        nodes: int | None = 1024,
         leaves: int = 1,
         visits_per_leaf: int = 0,
         batches: int = 1,
@@ -88,7 +88,8 @@ class Searcher:
         Args:
             evaluator: evaluates the leaves; stays open when the searcher is closed.
             trees: T, number of trees.
-            nodes: capacity of a tree in nodes; a search ends when its tree is full, see `make_room`.
+            nodes: capacity of a tree in nodes; a search ends when its tree is full. None: all trees together
+                may take a quarter of the memory.
             leaves: most leaves of one tree in a batch. Leaves in flight count as visits, which spreads them.
             visits_per_leaf: root visits that allow one more leaf in a batch, so that a small tree sends small
                 batches; 0: always up to `leaves`.
@@ -109,11 +110,12 @@ class Searcher:
         self.leaves = leaves
         self.visits_per_leaf = visits_per_leaf
         self.batch_sizer: BatchSizer | None = None
-        self._transpositions = transpositions
-        self.tree_batch: TreeBatch = allocate_trees(
-            rules, trees, nodes, leaves * batches, transpositions=transpositions
+        slots = leaves * batches
+        self.tree_batch: TreeBatch = (
+            allocate_largest(rules, trees, slots, transpositions=transpositions)
+            if nodes is None
+            else allocate_trees(rules, trees, nodes, slots, transpositions=transpositions)
         )
-        self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
         self._batches = deque(
@@ -309,44 +311,6 @@ class Searcher:
         """
         while self.step(visits):
             pass
-
-    @property
-    def memory_nodes(self) -> int:
-        """Capacity of a tree that takes its share of the memory."""
-        return memory_nodes(self.game, transpositions=self._transpositions)
-
-    def make_room(self, max_nodes: int) -> None:
-        """Let the trees grow if they are nearly full, so that a search goes on; else do nothing.
-
-        Args:
-            max_nodes: largest capacity of a tree; a tree that has it does not grow.
-        """
-        self._use(grown(self.tree_batch, self.game, max_nodes, self._reserved))
-
-    def reserve(self, max_nodes: int) -> None:
-        """Reserve memory in which a single tree that is still empty grows without being copied.
-
-        The system gives the memory when it is first used. Where it refuses so much, as on machines that do
-        not overcommit, and with several trees, this does nothing.
-
-        Args:
-            max_nodes: as for `make_room`.
-        """
-        trees, capacity = self.tree_batch.nodes.shape
-        if trees > 1 or capacity >= max_nodes:
-            return
-        with suppress(OSError, MemoryError):
-            self._reserved = allocate_trees(self.game, 1, max_nodes, 0, transpositions=self._transpositions)
-            self._use(part_of(self._reserved, self.game, capacity))
-
-    def _use(self, memory: TreeBatch) -> None:
-        """Take what grows with the nodes from other arrays."""
-        if memory.nodes is self.tree_batch.nodes:
-            return
-        room = {name: getattr(memory, name) for name in GROWING}
-        self.tree_batch = self.tree_batch._replace(**room)
-        for batch in self._batches:
-            batch.tree_batch = batch.tree_batch._replace(**room)
 
     def play(self, t: int, action: int) -> None:
         """Play an action at the root of tree `t` and keep the subtree; leaves in flight are backed up first.

@@ -106,17 +106,6 @@ def test_both_threads_add_to_the_tree(found, watched):
     assert found.root(0)["visits"] >= found.evaluations
 
 
-def test_a_tree_grows_while_the_other_thread_evaluates(watched):
-    with closing(Searcher(watched, nodes=500, leaves=32, batches=2)) as found:
-        found.set_root(0, pack(Position.start()))
-        found.batch_sizer = BatchSizer(20.0)
-        while found.tree_batch.info["nodes"][0] < 3000:
-            found.make_room(10_000)
-            found.step(ENDLESS)
-        found.flush()
-        assert found.root(0)["visits"] == 1 + edges(found)["visits"].sum()
-
-
 def fail():
     raise RuntimeError("mine")
 

@@ -11,8 +11,7 @@ from ckai.models.registry import build
 from ckai.rl.engine.engine import Engine
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.connect4 import Connect4
-from ckai.rl.search.factory import make_searcher
-from ckai.rl.search.inline_search import InlineSearcher
+from ckai.rl.search.inline_search import InlineSearcher, make_searcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import GUMBEL, SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig

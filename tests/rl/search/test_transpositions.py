@@ -12,7 +12,7 @@ from ckai.game import Position
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.factory import make_searcher
+from ckai.rl.search.inline_search import make_searcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.transpositions import MIN_ENTRIES
 

@@ -1,0 +1,64 @@
+"""Trees without a given capacity: as large as the memory allows, and full trees."""
+
+import numpy as np
+import pytest
+
+from ckai.cli.playing.opponent import Reply
+from ckai.game import Position
+from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.result import StopReason
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import pack
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.search import arrays
+from ckai.rl.search.searcher import Searcher
+
+START = Position.start()
+
+
+def bytes_of(trees):
+    parts = (trees.nodes, trees.edges, trees.transpositions, trees.scratch)
+    return sum(part.nbytes for part in parts)
+
+
+@pytest.mark.parametrize("trees", [1, 4])
+def test_all_trees_together_take_a_share_of_the_memory(trees, monkeypatch):
+    monkeypatch.setattr(arrays, "available_memory", lambda: 4 << 30)
+    found = arrays.allocate_largest(DEFAULT_GAME.rules, trees, 1, transpositions=True)
+    assert bytes_of(found) == pytest.approx(1 << 30, rel=0.01)
+
+
+def test_memory_that_is_refused_is_halved(monkeypatch):
+    allocate, asked = arrays.allocate_trees, []
+
+    def refuse(game, trees, nodes, leaves, **options):
+        asked.append(nodes)
+        if len(asked) < 4:
+            raise MemoryError
+        return allocate(game, trees, 5000, leaves, **options)
+
+    monkeypatch.setattr(arrays, "allocate_trees", refuse)
+    searcher = Searcher(UniformEvaluator(), nodes=None)
+    assert asked[3] == asked[0] // 8
+    searcher.set_root(0, pack(START))
+    searcher.run(np.array([1500], np.int32))
+    assert int(searcher.root(0)["visits"]) == 1500
+
+
+@pytest.mark.parametrize("source", ["uniform", "rollout"])
+def test_the_tree_of_an_engine_is_large_unless_its_size_is_given(source):
+    with Engine.load(source) as free, Engine.load(source, nodes=10_000) as large:
+        results = [engine.search(START, Limit(visits=4000)) for engine in (free, large)]
+        assert results[0].visits == results[1].visits
+        assert results[0].reason == StopReason.VISITS
+    with Engine.load(source, nodes=400) as fixed:
+        assert fixed.search(START, Limit(visits=4000)).reason == StopReason.FULL
+
+
+def test_a_search_in_a_full_tree_says_so():
+    with Engine.load("uniform", nodes=50) as engine:
+        result = engine.search(START, Limit(seconds=60))
+        assert Reply(result.move, result).effort.endswith("; the tree is full, it searched no further")
+        result = engine.search(START, Limit(visits=10))
+        assert "full" not in Reply(result.move, result).effort
