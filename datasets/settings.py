@@ -4,18 +4,18 @@
     class LearnConfig:
         lr: float = setting(default=5e-4, gt=0, help="Peak learning rate")
 
-Such a class provides validation (`expected lr > 0, found -1`), reading of config.json (`read_settings`),
-parsing of texts such as `learn.lr=0.001` (`parse_settings`), the options of a command
-(`ckai.cli.shared.settings`) and the page docs/settings.md. Types are strict: a bool is not a number, but an
-integer is valid for a float. Validation is pydantic's, which takes 0.1 s to import, so `ckai --help` must not
-import this module. It imports neither numpy nor torch, which would slow down the help of a command.
+Such a class is a frozen dataclass of pydantic whose errors are one line (`expected lr > 0, found -1`). Its
+fields serve config.json (`read_settings`), texts such as `learn.lr=0.001` (`parse_settings`), options of a
+command (`ckai.cli.shared.settings`) and the page docs/settings.md. Types are strict: a bool is not a number,
+but an integer is valid for a float. Importing pydantic takes 0.1 s, so `ckai --help` must not import this
+module. It imports neither numpy nor torch, which would slow down the help of a command.
 """
 
-import dataclasses
 import difflib
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, asdict, dataclass, is_dataclass
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
 
 import pydantic
@@ -24,6 +24,7 @@ from pydantic.fields import FieldInfo
 T = TypeVar("T")
 
 _STRICT = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 TYPE_NAMES = {  # types of settings in words
     bool: "true or false",
     int: "an integer",
@@ -36,34 +37,14 @@ TYPE_NAMES = {  # types of settings in words
 class SettingError(ValueError):
     """An unknown setting or an invalid value; the message is one line that names the setting."""
 
-    def __init__(self, before: str, name: str, after: str) -> None:
-        """Create the error.
-
-        Args:
-            before: the message before the name.
-            name: name of the setting.
-            after: the message after the name.
-        """
-        super().__init__(before + name + after)
-        self.parts = before, name, after
-
-    def within(self, path: str) -> "SettingError":
-        """Return the same error with the path of a section, which ends with a dot, before the name."""
-        before, name, after = self.parts
-        return SettingError(before, path + name, after.replace("did you mean ", f"did you mean {path}", 1))
-
 
 def setting(
     *,
     help: str,
-    default: Any = dataclasses.MISSING,
+    default: Any = MISSING,
     default_factory: Callable[[], Any] | None = None,
-    ge: float | None = None,
-    gt: float | None = None,
-    le: float | None = None,
-    lt: float | None = None,
-    multiple_of: int | None = None,
     option: str | None = "",
+    **bounds: float,
 ) -> Any:
     """Declare a field of a settings class, or a section if its type is a settings class.
 
@@ -71,23 +52,19 @@ def setting(
         help: help text; for a section the heading of its options.
         default: default value.
         default_factory: creates the default, for sections and dicts.
-        ge: inclusive lower bound.
-        gt: exclusive lower bound.
-        le: inclusive upper bound.
-        lt: exclusive upper bound.
-        multiple_of: factor that must divide the value.
         option: option on the command line; empty: `--` and the name; None: no option.
+        bounds: `ge`, `gt`, `le`, `lt`, `multiple_of` of pydantic.
     """
-    extra: dict[str, Any] = {"option": option}
-    bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
-    given: dict[str, Any] = {name: value for name, value in bounds.items() if value is not None}
-    if default_factory is not None:
-        given["default_factory"] = default_factory
-    else:
-        given["default"] = default
-        if isinstance(default, tuple):
-            given["strict"] = False  # JSON has only lists; the items stay strict
-    return pydantic.Field(description=help, json_schema_extra=extra, **given)
+    given: dict[str, Any] = {"default": default} if default_factory is None else {}
+    if isinstance(default, tuple):
+        given["strict"] = False  # JSON has only lists; the items stay strict
+    return pydantic.Field(
+        description=help,
+        json_schema_extra={"option": option},
+        default_factory=default_factory,
+        **given,
+        **bounds,
+    )
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting,))
@@ -112,23 +89,28 @@ def settings(cls: type[T]) -> type[T]:
 
 
 def _readable(cls: Any, error: pydantic.ValidationError) -> ValueError:
-    """Convert the first error of pydantic to a SettingError."""
+    """Convert the first error of pydantic to one line."""
     first = error.errors()[0]
     if first["type"] == "value_error":  # of a __post_init__
         cause = first["ctx"]["error"]
         assert isinstance(cause, ValueError)
         return cause
-    name = str(first["loc"][0])
+    known = {one.path: one for one in all_settings(cls)}
+    path = ""
+    for part in first["loc"]:  # of a tuple, the number of the item comes after the setting
+        path = f"{path}.{part}" if path else str(part)
+        if path in known:
+            return known[path].refuse(first["input"], wrong_type=first["type"].endswith("_type"))
     if first["type"] == "unexpected_keyword_argument":
-        return _unknown(cls, name)
-    return _setting(cls, name).refuse(first["input"], wrong_type=first["type"].endswith("_type"))
+        return _unknown(known, path)
+    where = f" for {path}" if path else ""
+    return SettingError(f"expected a JSON object{where}, found {type(first['input']).__name__}")
 
 
-def _unknown(cls: Any, name: str) -> SettingError:
-    names = list(_fields(cls))
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(sorted(names))}"
-    return SettingError("unknown setting ", name, f"; {hint}")
+def _unknown(known: Iterable[str], path: str) -> SettingError:
+    close = difflib.get_close_matches(path, known, 1, 0.75)
+    hint = f"did you mean {close[0]}?" if close else "docs/settings.md lists them"
+    return SettingError(f"unknown setting {path}; {hint}")
 
 
 def _fields(cls: Any) -> dict[str, FieldInfo]:
@@ -136,7 +118,7 @@ def _fields(cls: Any) -> dict[str, FieldInfo]:
     return fields
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Setting:
     """The declaration of a setting, for options and documentation."""
 
@@ -144,30 +126,48 @@ class Setting:
     """Name with its sections, such as `learn.lr`."""
     heading: str
     """Help of its section; empty outside of a section."""
-    type: Any
-    """Annotation of the field."""
-    default: Any
-    help: str
-    bounds: Mapping[str, float]
-    """`ge`, `gt`, `le`, `lt`, `multiple_of`, as far as given; for a tuple those of its items."""
-    option: str | None
-    """Option with its dashes; None: no option."""
-    constraints: tuple[Any, ...] = dataclasses.field(repr=False)
-    """Constraints of pydantic."""
+    field: FieldInfo
+
+    @property
+    def default(self) -> Any:
+        """The default value."""
+        return self.field.get_default(call_default_factory=True)
+
+    @property
+    def help(self) -> str:
+        """The help text."""
+        return self.field.description or ""
+
+    @property
+    def option(self) -> str | None:
+        """Option with its dashes; None: no option."""
+        extra: Any = self.field.json_schema_extra
+        option: str | None = extra["option"]
+        return f"--{self.path.rpartition('.')[2].replace('_', '-')}" if option == "" else option
 
     @property
     def types(self) -> tuple[Any, ...]:
         """Types of valid values: int, float, bool, str, tuple, dict, NoneType."""
-        if get_origin(self.type) is Literal:
-            return tuple({type(choice) for choice in get_args(self.type)})
-        if get_origin(self.type) in (tuple, dict):
-            return (get_origin(self.type),)
-        return get_args(self.type) or (self.type,)
+        annotation = self.field.annotation
+        if get_origin(annotation) is Literal:
+            return tuple({type(choice) for choice in get_args(annotation)})
+        if get_origin(annotation) in (tuple, dict):
+            return (get_origin(annotation),)
+        return get_args(annotation) or (annotation,)
 
     @property
     def choices(self) -> tuple[str, ...]:
         """Valid values of a Literal, otherwise empty."""
-        return get_args(self.type) if get_origin(self.type) is Literal else ()
+        return get_args(self.field.annotation) if get_origin(self.field.annotation) is Literal else ()
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """`ge`, `gt`, `le`, `lt`, `multiple_of`, as far as given; for a tuple those of its items."""
+        parts = list(self.field.metadata)
+        if tuple in self.types:  # tuple[Annotated[float, Field(...)], ...]
+            item = get_args(self.field.annotation)[0]
+            parts += [part for inner in getattr(item, "__metadata__", ()) for part in inner.metadata]
+        return {name: getattr(part, name) for part in parts for name in _BOUNDS if hasattr(part, name)}
 
     @property
     def range(self) -> str:
@@ -191,8 +191,7 @@ class Setting:
         Raises:
             SettingError: a wrong type, or out of range.
         """
-        annotated: Any = Annotated
-        whole = annotated[(self.type, pydantic.Field(), *self.constraints)]
+        whole: Any = Annotated.__class_getitem__((self.field.annotation, self.field))  # type: ignore[attr-defined]
         adapter: Any = pydantic.TypeAdapter(whole, config=_STRICT)
         try:
             return adapter.validate_python(value)
@@ -204,16 +203,11 @@ class Setting:
         """Parse a text as JSON, or return it unchanged; does not validate."""
         if set(self.types) <= {str}:
             return text
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError:
-            pass
-        for number in (int, float):
-            if number in self.types:
-                try:
-                    return number(text)
-                except ValueError:
-                    pass
+        for read in (json.loads, *(number for number in (int, float) if number in self.types)):
+            try:
+                return read(text)
+            except ValueError:
+                pass
         return text
 
     def refuse(self, value: Any, *, wrong_type: bool = False) -> SettingError:
@@ -223,83 +217,42 @@ class Setting:
             value: the value.
             wrong_type: whether its type is wrong; otherwise it is out of range.
         """
-        name = self.path
         if self.choices:
             *others, last = self.choices
-            return SettingError("expected ", name, f" {', '.join(others)} or {last}, found {value!r}")
+            return SettingError(f"expected {self.path} {', '.join(others)} or {last}, found {value!r}")
         if tuple in self.types:
-            return SettingError(f"expected numbers {self.range} for ", name, f", found {value!r}")
+            return SettingError(f"expected numbers {self.range} for {self.path}, found {value!r}")
         if wrong_type or not self.range:
-            types = [TYPE_NAMES[each] for each in self.types if each in TYPE_NAMES]
-            return SettingError(f"expected {' or '.join(types)} for ", name, f", found {value!r}")
-        return SettingError("expected ", name, f" {self.range}, found {value!r}")
+            types = " or ".join(TYPE_NAMES[each] for each in self.types if each in TYPE_NAMES)
+            return SettingError(f"expected {types} for {self.path}, found {value!r}")
+        return SettingError(f"expected {self.path} {self.range}, found {value!r}")
 
 
-def all_settings(cls: Any) -> Iterator[Setting]:
+def all_settings(cls: Any, path: str = "", heading: str = "") -> Iterator[Setting]:
     """Iterate over the settings of a class, including those of its sections, in order."""
-    return _walk(cls, "", "")
-
-
-def _walk(cls: Any, path: str, heading: str) -> Iterator[Setting]:
     for name, field in _fields(cls).items():
-        if dataclasses.is_dataclass(field.annotation):
-            yield from _walk(field.annotation, f"{path}{name}.", field.description or "")
+        if is_dataclass(field.annotation):
+            yield from all_settings(field.annotation, f"{path}{name}.", field.description or "")
         else:
-            yield _setting(cls, name, path, heading)
+            yield Setting(path + name, heading, field)
 
 
-def _setting(cls: Any, name: str, path: str = "", heading: str = "") -> Setting:
-    field = _fields(cls)[name]
-    extra: Any = field.json_schema_extra
-    bounds = {
-        bound: getattr(part, bound)
-        for part in (*field.metadata, *_of_items(field.annotation))
-        for bound in ("ge", "gt", "le", "lt", "multiple_of")
-        if hasattr(part, bound)
-    }
-    option = extra["option"]
-    return Setting(
-        path=path + name,
-        heading=heading,
-        type=field.annotation,
-        default=field.get_default(call_default_factory=True),
-        help=field.description or "",
-        bounds=bounds,
-        option=f"--{name.replace('_', '-')}" if option == "" else option,
-        constraints=tuple(field.metadata),
-    )
-
-
-def _of_items(annotation: Any) -> list[Any]:
-    """Return the bounds of the items of a `tuple[Annotated[float, Field(...)], ...]`."""
-    items = get_args(annotation)[:1] if get_origin(annotation) is tuple else ()
-    return [part for item in items for field in getattr(item, "__metadata__", ()) for part in field.metadata]
-
-
-def read_settings(cls: type[T], data: Any, path: str = "") -> T:
+def read_settings(cls: type[T], data: Any) -> T:
     """Read settings from plain data, such as config.json; missing ones have their defaults.
 
     Args:
         cls: the settings class.
         data: values by name, with a dict for each section.
-        path: section of the settings, ending with a dot, for messages.
 
     Raises:
         ValueError: an unknown setting (names the closest), a wrong type or a value out of range.
     """
-    if not isinstance(data, Mapping):
-        raise ValueError(f"expected a JSON object{path and f' for {path[:-1]}'}, found {type(data).__name__}")
-    values = dict(data)
-    for name, value in values.items():
-        if name not in _fields(cls):
-            raise _unknown(cls, name).within(path)
-        section = _fields(cls)[name].annotation
-        if dataclasses.is_dataclass(section):
-            values[name] = read_settings(section, value, f"{path}{name}.")  # type: ignore[arg-type]
     try:
-        return cls(**values)
-    except SettingError as error:
-        raise error.within(path) from None
+        # As JSON, which may have lists for tuples and objects for sections.
+        read: T = pydantic.TypeAdapter(cls).validate_json(json.dumps(data))
+    except pydantic.ValidationError as error:
+        raise _readable(cls, error) from None
+    return read
 
 
 def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
@@ -318,42 +271,23 @@ def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
     values = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        target = find_setting(cls, name, pair)
+        target = find_setting(cls, name)
         if not equals:
             raise ValueError(f"expected a setting such as learn.batch_size=256, found {pair!r}")
-        values[target.path] = target.check(target.parse(text))
+        values[name] = target.check(target.parse(text))
     return values
 
 
-def find_setting(cls: Any, name: str, text: str = "") -> Setting:
-    """Return the declaration of a setting.
-
-    Args:
-        cls: the settings class.
-        name: name with its sections, such as `learn.lr`.
-        text: the text that has the name, for messages.
+def find_setting(cls: Any, name: str) -> Setting:
+    """Return the declaration of a setting by its name with its sections, such as `learn.lr`.
 
     Raises:
-        ValueError: an unknown setting (names the closest), or the name of a section.
+        ValueError: an unknown setting; names the closest.
     """
-    *sections, last = name.split(".")
-    owner, path = cls, ""
-    for section in sections:
-        owner, path = _section(owner, section, path, text or name)
-    if last not in _fields(owner):
-        raise _unknown(owner, last).within(path)
-    if dataclasses.is_dataclass(_fields(owner)[last].annotation):
-        raise ValueError(f"expected a setting such as learn.batch_size=256, found {text or name!r}")
-    return _setting(owner, last, path)
-
-
-def _section(owner: Any, name: str, path: str, pair: str) -> tuple[Any, str]:
-    if name not in _fields(owner):
-        raise _unknown(owner, name).within(path)
-    inner = _fields(owner)[name].annotation
-    if not dataclasses.is_dataclass(inner):
-        raise ValueError(f"expected a setting such as learn.batch_size=256, found {pair!r}")
-    return inner, f"{path}{name}."
+    known = {one.path: one for one in all_settings(cls)}
+    if name not in known:
+        raise _unknown(known, name)
+    return known[name]
 
 
 def change_settings(config: T, values: Mapping[str, Any]) -> T:
@@ -366,7 +300,7 @@ def change_settings(config: T, values: Mapping[str, Any]) -> T:
     Raises:
         ValueError: as `read_settings`.
     """
-    data = dataclasses.asdict(config)  # type: ignore[call-overload]
+    data = asdict(config)  # type: ignore[call-overload]
     for path, value in values.items():
         *sections, last = path.split(".")
         functools.reduce(lambda place, section: place[section], sections, data)[last] = value

@@ -7,6 +7,7 @@ def command(ctx): config = change_settings(RunConfig(), given_settings(ctx))
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -24,13 +25,12 @@ class _Checked:
         self.setting = setting
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        # click prefixes the option, so the section is left out.
+        setting = replace(self.setting, path=self.setting.path.rpartition(".")[2])
         try:
-            return self.setting.check(self.setting.parse(value) if isinstance(value, str) else value)
+            return setting.check(setting.parse(value) if isinstance(value, str) else value)
         except SettingError as error:
-            before, path, after = error.parts
-            # click prefixes the option, so the section is left out.
-            name = path.rpartition(".")[2]
-            raise click.BadParameter(f"{before}{name}{after}", ctx, param) from None
+            raise click.BadParameter(str(error), ctx, param) from None
 
 
 class _Integer(_Checked, click.IntRange):

@@ -45,9 +45,8 @@ class AnalysisConfig:
     def __post_init__(self) -> None:
         if not self.inaccuracy <= self.mistake <= self.blunder:
             raise SettingError(
-                "expected inaccuracy <= ",
-                "mistake",
-                f" <= blunder, found {self.inaccuracy}, {self.mistake}, {self.blunder}",
+                "expected inaccuracy <= mistake <= blunder, found "
+                f"{self.inaccuracy}, {self.mistake}, {self.blunder}"
             )
         if not self.endgame < self.opening:
-            raise SettingError("expected ", "endgame", f" < opening, found {self.endgame}, {self.opening}")
+            raise SettingError(f"expected endgame < opening, found {self.endgame}, {self.opening}")
