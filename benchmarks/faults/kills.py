@@ -19,10 +19,8 @@ import pyarrow.parquet as pq
 
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.loop.config import MAX_GAMES
-from ckai.rl.loop.late import late_games
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.shards import read_shards
-from ckai.rl.selfplay.snapshots import load_snapshots
 
 
 def main() -> None:
@@ -38,7 +36,7 @@ def main() -> None:
     command = [sys.executable, "-m", "ckai.cli.main", "selfplay", "--run", str(given.output)]
     settings = "--games 150 --sims 50 --epochs 8 --gate-games 20 --pool-share 0.2"
     rng, done = random.Random(given.seed), Counter()
-    before = (0, 0)
+    before = 0
     for number in range(given.kills):
         begin = [] if Run.exists(given.output) else ["--init", str(given.network), *settings.split()]
         started = [*command, *begin, "--evaluator", "torch", "--generations", "1000"]
@@ -46,11 +44,11 @@ def main() -> None:
             time.sleep(rng.uniform(given.least, given.most))
             assert process.poll() is None, "the run ended by itself"
             process.kill()
-        stage, games, rows = where(given.output)
-        assert (games, rows) >= before, "games were lost"
-        before = (games, rows)
+        stage, games = where(given.output)
+        assert games >= before, "games were lost"
+        before = games
         done[stage] += 1
-        print(f"{number + 1}: {stage}, {games} finished games, {rows} rows of unfinished games", flush=True)
+        print(f"{number + 1}: {stage}, {games} finished games", flush=True)
     run = Run.open(given.output)
     generations = run.generations + 1
     subprocess.run([*command, "--evaluator", "torch", "--generations", str(generations)], check=True)
@@ -58,41 +56,33 @@ def main() -> None:
     print(json.dumps({"kills": sum(done.values()), **done, "generations": generations, "rows": total}))
 
 
-def where(folder: Path) -> tuple[str, int, int]:
-    """Return the stage of the run, the finished games on disk, and the rows of unfinished games."""
+def where(folder: Path) -> tuple[str, int]:
+    """Return the stage of the run, and the finished games on disk."""
     if not Run.exists(folder):
-        return "starting", 0, 0
+        return "starting", 0
     run = Run.open(folder)
     n = run.generations + 1
     games = run.generations * run.config.games
     if run.path(n, "selfplay.json").exists():
         learned = run.path(n, "candidate.ckpt").exists()
-        return "gate match" if learned else "learning", games + run.config.games, 0
+        return "gate match" if learned else "learning", games + run.config.games
     _, pdn, damaged = read_shards(run.path(n, "shards"), run.spec.schema)
-    left, torn = load_snapshots(sorted(run.path(n, "shards").glob("*.npz")), run.spec.state_words)
     assert not damaged, damaged
-    assert not torn, torn
     rest = list(run.path(n).rglob(".*.tmp"))
-    return ("writing" if rest else "playing"), games + len(pdn), sum(len(game.rows) for game in left.values())
+    return ("writing" if rest else "playing"), games + len(pdn)
 
 
 def check(run: Run, generations: int) -> int:
-    """Check that every generation has all games once and all training steps; return the rows.
-
-    Late games belong to the generation that took them in.
-    """
+    """Check that every generation has all games once and all training steps; return the rows."""
     total = 0
     assert run.generations == generations
     for n in range(1, generations + 1):
-        measured = json.loads(run.path(n, "selfplay.json").read_text())
-        first = n * MAX_GAMES
-        expected = {*range(first, first + run.config.games), *late_games(run, n)}
-        expected -= {*measured.get("late", ()), *measured.get("stale", ())}
+        expected = range(n * MAX_GAMES, n * MAX_GAMES + run.config.games)
         table = pq.read_table(run.path(n, "rows.parquet"))
         keys = list(zip(*(table[name].to_pylist() for name in ("game", "ply", "hop")), strict=True))
         assert keys == sorted(set(keys)), f"generation {n}: a row is doubled or out of order"
         games = sorted({key[0] for key in keys})
-        assert games == sorted(expected), f"generation {n}: a game is missing or doubled"
+        assert games == list(expected), f"generation {n}: a game is missing or doubled"
         last = {key[0]: key[1] for key in keys}
         headers = pq.read_table(run.path(n, "rows.headers.parquet")).to_pylist()
         assert {h["game"]: h["plies"] for h in headers} == {g: ply + 1 for g, ply in last.items()}

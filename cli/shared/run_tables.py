@@ -72,8 +72,6 @@ def workers_table(workers: dict[str, Any]) -> Group:
         table.add_row(name, str(worker["games"]), *rates)
     alive = count_text(len(workers["alive"]), "worker")
     line = f"{alive}, {workers['out']} leases out, {workers['taken_back']} taken back"
-    if workers["late"]:
-        line += f", {count_text(workers['late'], 'late game')} out"
     return Group(table, f"{line}, {workers['moved'] / 2**20:.1f} MiB moved")
 
 
@@ -112,13 +110,6 @@ def _workers_text(counts: dict[str, Any]) -> str:
         text += f", {count_text(counts['taken_back'], 'lease')} taken back"
     if counts["refused"]:
         text += f", {count_text(counts['refused'], 'shard')} refused"
-    # Measurements of earlier versions have none of these.
-    if counts.get("late"):
-        text += f", {count_text(counts['late'], 'game')} late"
-    if counts.get("carried"):
-        text += f", {count_text(counts['carried'], 'game')} of earlier generations"
-    if counts.get("stale"):
-        text += f", {count_text(counts['stale'], 'game')} dropped as stale"
     waited = counts.get("learner_waited")
     return text + ("" if waited is None else f", learning waited {waited:.0f} s")
 

@@ -23,8 +23,7 @@ from pathlib import Path
 from ckai.datasets.files import WriteError, remove_temporaries, write_whole
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.lease import Lease
-from ckai.rl.leases.ledger import lease_size
-from ckai.rl.leases.ledgers import Ledgers
+from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import LEASES, WorkerSetup
 from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
@@ -129,38 +128,29 @@ class LeaseFolder:
         self._seen: dict[str, float] = {}
         self._looked = 0.0
 
-    def begin(self, ledgers: Ledgers, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
-        """See `Workers`; goes on with the leases of an earlier start of the run."""
-        self._seen = {}
-        for path in (self.folder / "open").glob("*.json"):
-            path.unlink(missing_ok=True)
-        for path in (self.folder / "held").glob("*.json"):
-            try:
-                adopted = ledgers.adopt(Lease.from_json(path.read_text(encoding="utf-8")))
-            except (FileNotFoundError, ValueError):
-                adopted = False
-            if not adopted:
-                path.unlink(missing_ok=True)
-        return self.exchange(ledgers)
+    def begin(self, ledger: Ledger, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
+        """See `Workers`; what is left of earlier leases is removed, but their games are welcome."""
+        self.end()
+        return self.exchange(ledger)
 
-    def exchange(self, ledgers: Ledgers) -> list[str]:
+    def exchange(self, ledger: Ledger) -> list[str]:
         """See `Workers`.
 
         Raises:
             WriteError: the folder cannot be written.
         """
         if not self.folder.is_dir():
-            for name in list(ledgers.leases):  # somebody has removed it with the leases of workers
-                ledgers.take_back(name)
+            for name in list(ledger.leases):  # somebody has removed it with the leases of workers
+                ledger.take_back(name)
             self.heartbeats.clear()
             self._changed.clear()
             return []
         now = time.monotonic()
         warnings = self._look_for_workers(now)
         held = self._by_lease("held")
-        warnings += self._commit(ledgers)
+        warnings += self._commit(ledger)
         opened = self._by_lease("open")
-        for name in ledgers.leases:
+        for name in ledger.leases:
             holder = held.get(name, "")
             if name in opened:
                 self._seen[name] = now
@@ -172,21 +162,20 @@ class LeaseFolder:
                     "its games are played again"
                 )
                 self._remove(name, holder)
-                ledgers.take_back(name)
-        if ledgers.idle or not self.heartbeats:
+                ledger.take_back(name)
+        if ledger.idle or not self.heartbeats:
             for name in opened:
                 if self._withdrawn(name):
-                    ledgers.withdraw(name)
+                    ledger.withdraw(name)
         else:
-            self._open(ledgers, len(opened), len(held))
+            self._open(ledger, len(opened), len(held))
         return warnings
 
-    def end(self, ledgers: Ledgers) -> None:
-        """Remove the leases that are left of a generation that is closed, but those of its late games."""
-        for path in (self.folder / "open").glob("*.json"):
-            path.unlink(missing_ok=True)
-        for path in (self.folder / "held").glob("*.json"):
-            if not ledgers.missing or path.stem.partition("@")[0] not in ledgers.leases:
+    def end(self) -> None:
+        """Remove the leases that are left of a generation that is closed."""
+        self._seen = {}
+        for part in ("open", "held"):
+            for path in (self.folder / part).glob("*.json"):
                 path.unlink(missing_ok=True)
 
     def close(self) -> None:
@@ -226,25 +215,25 @@ class LeaseFolder:
         stems = (path.stem.partition("@") for path in (self.folder / part).glob("*.json"))
         return {name: holder for name, _, holder in stems}
 
-    def _commit(self, ledgers: Ledgers) -> list[str]:
+    def _commit(self, ledger: Ledger) -> list[str]:
         warnings = []
         for path in sorted((self.folder / "shards").glob("*.parquet")):
             name, _, holder = path.stem.partition("@")
             try:
-                ledgers.commit(path.read_bytes())
+                ledger.commit(path.read_bytes())
             except ShardError as error:
-                if name in ledgers.leases:
+                if name in ledger.leases:
                     warnings.append(f"{path.name}: refused: {error}; its games are played again")
-                    ledgers.take_back(name)
+                    ledger.take_back(name)
             path.unlink(missing_ok=True)
             self._remove(name, holder)
         return warnings
 
-    def _open(self, ledgers: Ledgers, opened: int, held: int) -> None:
+    def _open(self, ledger: Ledger, opened: int, held: int) -> None:
         """Keep as many leases open as the workers can take besides those that they hold."""
         workers = len(self.heartbeats)
         for _ in range(max(0, min(workers, LEASES * workers - held) - opened)):
-            lease = ledgers.lease(lease_size(ledgers.waiting, workers + 1, self._in_flight))
+            lease = ledger.lease(lease_size(ledger.waiting, workers + 1, self._in_flight))
             if lease is None:
                 return
             write_whole(self.folder / "open" / f"{lease.name}.json", lease.to_json() + "\n")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -92,8 +92,7 @@ class ShardInfo:
     """Network evaluations of the worker in that time that no other shard counts."""
 
 
-@dataclass(frozen=True)
-class Shard:
+class Shard(NamedTuple):
     """The games of a lease, played."""
 
     info: ShardInfo
@@ -101,8 +100,6 @@ class Shard:
     """Rows, with the games' PDN in the metadata, as `ckai.rl.selfplay.shards.shard_table` makes it."""
     numbers: tuple[int, ...]
     """Numbers of the games."""
-    size: int
-    """Bytes that were moved."""
 
 
 def pack_shard(games: Sequence[FinishedGame], info: ShardInfo) -> bytes:
@@ -137,12 +134,7 @@ def unpack_shard(data: bytes, schema: pa.Schema) -> Shard:
         info = ShardInfo(**json.loads(metadata.pop(_SHARD_KEY)))
     except (KeyError, TypeError, ValueError) as error:
         raise ShardError(f"no information on a lease ({error})") from error
-    if not table.schema.equals(schema):
-        raise ShardError(f"expected columns {', '.join(schema.names)}, found {', '.join(table.schema.names)}")
     numbers = tuple(sorted(games))
     if not set(table["game"].unique().to_pylist()) <= set(numbers):
         raise ShardError("rows of games without PDN")
-    others = {str(game.network) for game in games.values()} - {info.network}
-    if others:
-        raise ShardError(f"expected games of network {info.network}, found {min(others)}")
-    return Shard(info, table.replace_schema_metadata(metadata), numbers, len(data))
+    return Shard(info, table.replace_schema_metadata(metadata), numbers)

@@ -3,10 +3,11 @@
 import secrets
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from ckai.rl.leases.lease import Lease, Shard
+from ckai.rl.leases.lease import Lease, unpack_shard
 from ckai.rl.selfplay.numbers import Numbers
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import FinishedGame
@@ -27,7 +28,7 @@ class LeaseCounts:
     taken_back: int = 0
     """Leases whose holder sent no heartbeat, or failed."""
     refused: int = 0
-    """Shards that were damaged, too old, or played by another network."""
+    """Shards that were damaged, of another generation, or played by another network."""
     repeated: int = 0
     """Games received although the run had them already."""
     moved: int = 0
@@ -49,9 +50,9 @@ class Ledger(Numbers):
         numbers: Sequence[int],
         writer: ShardWriter,
         progress: SelfPlayCounts,
+        schema: Any,
         *,
         groups: int,
-        counts: LeaseCounts | None = None,
     ) -> None:
         """Begin with every missing game waiting.
 
@@ -60,30 +61,22 @@ class Ledger(Numbers):
             numbers: all games of the generation.
             writer: where games are committed; drops those that are not missing.
             progress: counts to increase by what comes from other processes.
+            schema: columns of the rows, a `pyarrow.Schema`.
             groups: number of groups that play in this process.
-            counts: counts of leases to increase; None: new ones.
         """
-        self.counts = counts or LeaseCounts()
-        self.writer = writer
-        self._all, self._numbers, self._progress = missing, numbers, progress
+        self.counts, self.writer, self.generation = LeaseCounts(), writer, missing.generation
+        self._all, self._numbers, self._progress, self._schema = missing, numbers, progress, schema
         self._lock = threading.RLock()
         self._waiting, self._missing = set(missing.numbers), set(missing.numbers)
         self._front = [deque(missing.numbers[group::groups]) for group in range(groups)]
         self._back, self._returned = deque(missing.numbers), deque[int]()
         self._leases: dict[str, Lease] = {}
-        self._idle = self._closed = False
+        self._idle = False
 
     @property
     def missing(self) -> int:
         """Number of games that are not in the run yet."""
         return len(self._missing)
-
-    @property
-    def leased(self) -> int:
-        """Number of missing games that are leased."""
-        with self._lock:
-            leased = {number for lease in self._leases.values() for number in lease.numbers}
-            return len(self._missing & leased)
 
     @property
     def waiting(self) -> int:
@@ -96,20 +89,12 @@ class Ledger(Numbers):
         return self._idle and bool(self._missing)
 
     @property
-    def generation(self) -> int:
-        """The generation."""
-        return self._all.generation
+    def leases(self) -> dict[str, Lease]:
+        """The leases that are out, by name."""
+        with self._lock:
+            return dict(self._leases)
 
     # --- games of this process ------------------------------------------------------------------------
-
-    def play_first(self, numbers: Collection[int]) -> None:
-        """Let the groups of this process begin with these games, as far as they wait.
-
-        Games that are leased are in their queues too: the groups wait for them, and play what comes back.
-        """
-        with self._lock:
-            ordered = sorted(self._missing, key=lambda number: (number not in numbers, number))
-            self._front = [deque(ordered[group :: len(self._front)]) for group in range(len(self._front))]
 
     def count(self, group: int) -> int:
         """See `Numbers`."""
@@ -127,7 +112,7 @@ class Ledger(Numbers):
     def wait(self, stop: threading.Event) -> bool:
         """See `Numbers`; games that are leased may come back."""
         with self._lock:
-            if self._closed or not self._missing or not (self._waiting or self._leases):
+            if not self._missing or not (self._waiting or self._leases):
                 return False
             self._idle = not self._waiting
         stop.wait(IDLE_SECONDS)
@@ -170,24 +155,6 @@ class Ledger(Numbers):
             self.counts.leased += 1
             return lease
 
-    def adopt(self, lease: Lease) -> bool:
-        """Adopt a lease that is out already, if its missing games all wait; return whether it was adopted."""
-        with self._lock:
-            if replace(lease, name="", numbers=()) != replace(self._all, name="", numbers=()):
-                return False
-            missing = self._missing.intersection(lease.numbers)
-            if not missing or not missing <= self._waiting:
-                return False
-            self._waiting -= missing
-            self._leases[lease.name] = lease
-            return True
-
-    @property
-    def leases(self) -> dict[str, Lease]:
-        """The leases that are out, by name."""
-        with self._lock:
-            return dict(self._leases)
-
     def withdraw(self, name: str) -> None:
         """Let the games of a lease wait again; does nothing if it is not out."""
         with self._lock:
@@ -201,28 +168,39 @@ class Ledger(Numbers):
             self.counts.taken_back += name in self._leases
             self.withdraw(name)
 
-    def close(self) -> None:
-        """Stop the groups of this process from waiting for leased games."""
-        self._closed = True
-
     def _let_wait(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             self._waiting.add(number)
             self._back.append(number)
             self._returned.append(number)
 
-    def commit(self, shard: Shard) -> None:
-        """Commit the new games of a shard of this generation, whether or not its lease is out.
+    def commit(self, data: bytes) -> None:
+        """Commit the new games of a shard, whether or not its lease is out.
 
         Args:
-            shard: the shard.
+            data: the output of `pack_shard`.
 
         Raises:
-            ShardError: it is of another network, or has other games.
+            ShardError: it is not a whole shard of this generation, its network and its numbers; counted as
+                refused.
             WriteError: the games cannot be written; nothing has changed.
         """
-        self._check(shard)
-        info, counts = shard.info, self.counts
+        counts = self.counts
+        try:
+            shard = unpack_shard(data, self._schema)
+            info = shard.info
+            if (info.generation, info.network) != (self.generation, self._all.network):
+                raise ShardError(
+                    f"expected games of generation {self.generation} by network {self._all.network}, found "
+                    f"generation {info.generation} by {info.network}"
+                )
+            wrong = [number for number in shard.numbers if number not in self._numbers]
+            if wrong:
+                first, last = self._numbers[0], self._numbers[-1]
+                raise ShardError(f"expected games {first} to {last}, found {wrong[0]}")
+        except ShardError:
+            counts.refused += 1
+            raise
         new = self.writer.add_table(shard.table)
         numbers = set(shard.numbers)
         with self._lock:
@@ -234,20 +212,11 @@ class Ledger(Numbers):
                 self._let_wait(number for number in lease.numbers if number in self._missing)
             counts.games += games
             counts.repeated += len(numbers) - games
-            counts.moved += shard.size
+            counts.moved += len(data)
             counts.by_worker[info.worker] = counts.by_worker.get(info.worker, 0) + games
             self._progress.games += games
             self._progress.rows += new.num_rows
             self._progress.evaluations += info.evaluations
-
-    def _check(self, shard: Shard) -> None:
-        info = shard.info
-        if info.network != self._all.network:
-            raise ShardError(f"expected games of network {self._all.network}, found {info.network}")
-        wrong = [number for number in shard.numbers if number not in self._numbers]
-        if wrong:
-            first, last = self._numbers[0], self._numbers[-1]
-            raise ShardError(f"expected games {first} to {last}, found {wrong[0]}")
 
 
 def lease_size(waiting: int, workers: int, in_flight: int) -> int:

@@ -16,8 +16,7 @@ from ckai.rl.leases.actor import WorkerActor
 from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.lease import Lease, ckai_version
-from ckai.rl.leases.ledger import lease_size
-from ckai.rl.leases.ledgers import Ledgers
+from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import LEASES, WorkerSetup
 from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
@@ -64,29 +63,26 @@ class RayWorkers:
         self._arguments = (ckai_version(), backend, config.cpus_per_worker)
         self.matches: LeasedMatches | None = LeasedMatches(self._lend, backend, config.cpus_per_worker)
         self._actors: list[_Actor] = []
-        self._ledgers: Ledgers | None = None
+        self._ledger: Ledger | None = None
         self._make_setup: Callable[[int], WorkerSetup] | None = None
         self._setups: dict[int, Any] = {}
         self._looked, self._failures = 0.0, 0
         self._lock = threading.RLock()  # a match is played while the next generation is
 
-    def begin(self, ledgers: Ledgers, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
+    def begin(self, ledger: Ledger, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
         """See `Workers`.
 
         Raises:
             RayError: the networks do not fit into the object store.
         """
         with self._lock:
-            self._ledgers, self._make_setup = ledgers, setup_of
+            self._ledger, self._make_setup = ledger, setup_of
             # Frees the networks that nobody plays with any more.
-            self._setups = {n: kept for n, kept in self._setups.items() if n in ledgers.generations}
-            self._setup_of(ledgers.generation)
-            for actor in self._actors:
-                for lease in actor.leases.values():
-                    ledgers.adopt(lease)
+            self._setups = {n: kept for n, kept in self._setups.items() if n == ledger.generation}
+            self._setup_of(ledger.generation)
         return []
 
-    def exchange(self, ledgers: Ledgers) -> list[str]:
+    def exchange(self, ledger: Ledger) -> list[str]:
         """See `Workers`.
 
         Raises:
@@ -95,16 +91,16 @@ class RayWorkers:
         warnings = list[str]()
         with self._lock:
             for actor in list(self._actors):
-                warnings += self._commit(actor, ledgers)
+                warnings += self._commit(actor, ledger)
             warnings += self._tend()
             for _ in range(LEASES):
                 for actor in self._actors:
                     if actor.name and len(actor.leases) + (actor.match is not None) < LEASES:
-                        self._lease(actor, ledgers)
+                        self._lease(actor, ledger)
         return warnings
 
-    def end(self, ledgers: Ledgers) -> None:
-        """See `Workers`; what comes of this generation from now on, but its late games, is refused."""
+    def end(self) -> None:
+        """See `Workers`; what comes of this generation from now on is refused."""
 
     def close(self) -> None:
         """End the actors and the connection, with it a cluster that was started here."""
@@ -200,19 +196,19 @@ class RayWorkers:
     def _lost(self, actor: _Actor) -> None:
         """Take back the leases of an actor; until it answers again it gets no others."""
         for lease in actor.leases.values():
-            if self._ledgers is not None:
-                self._ledgers.take_back(lease.name)
+            if self._ledger is not None:
+                self._ledger.take_back(lease.name)
         actor.leases, actor.match = {}, None
         self.heartbeats.pop(actor.name, None)
         actor.name = ""
 
-    def _lease(self, actor: _Actor, ledgers: Ledgers) -> None:
-        lease = ledgers.lease(lease_size(ledgers.waiting, len(self._actors), self._in_flight))
+    def _lease(self, actor: _Actor, ledger: Ledger) -> None:
+        lease = ledger.lease(lease_size(ledger.waiting, len(self._actors), self._in_flight))
         if lease is not None:
             setup = self._setup_of(lease.generation)
             actor.leases[actor.handle.play.remote([setup], lease)] = lease
 
-    def _commit(self, actor: _Actor, ledgers: Ledgers) -> list[str]:
+    def _commit(self, actor: _Actor, ledger: Ledger) -> list[str]:
         """Commit the shards that an actor has finished; its leases go back where that fails."""
         if not actor.leases:
             return []
@@ -222,22 +218,22 @@ class RayWorkers:
             lease = actor.leases.pop(reference, None)
             name = "" if lease is None else lease.name  # taken back when the one before failed
             try:
-                ledgers.commit(self._ray.get(reference))
+                ledger.commit(self._ray.get(reference))
                 self._failures = 0
             except ShardError as error:
-                if name in ledgers.leases:
+                if name in ledger.leases:
                     warnings.append(
                         f"worker {actor.name}: shard refused: {error}; its games are played again"
                     )
-                ledgers.take_back(name)
+                ledger.take_back(name)
             except self._ray.exceptions.RayTaskError as error:
-                ledgers.take_back(name)
+                ledger.take_back(name)
                 warnings.append(f"worker {actor.name}: {reason_of(error)}; its games are played again")
                 self._failures += 1
                 if self._failures >= MAX_FAILURES:
                     raise RayError(f"no worker can play: {reason_of(error)}") from error
             except self._ray.exceptions.RayError as error:
-                ledgers.take_back(name)
+                ledger.take_back(name)
                 who = f"worker {actor.name or 'of a lost node'}"
                 warnings.append(f"{who}: {type(error).__name__}; its games are played again")
                 self._lost(actor)

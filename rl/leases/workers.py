@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ckai.rl.leases.ledgers import Ledgers
+from ckai.rl.leases.ledger import Ledger
 from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import WorkerSetup
 
@@ -36,62 +36,52 @@ class Workers(Protocol):
     matches: LeasedMatches | None
     """Where gate matches are leased; None: they are played in the process of the run."""
 
-    def begin(self, ledgers: Ledgers, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
-        """Begin a generation, or go on with it; leases that are out are adopted.
+    def begin(self, ledger: Ledger, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
+        """Begin a generation, or continue it.
 
         Args:
-            ledgers: its games, and late ones of earlier generations.
+            ledger: its games.
             setup_of: returns what workers need to play the games of a generation.
 
         Returns:
             Warnings, each one line.
         """
 
-    def exchange(self, ledgers: Ledgers) -> list[str]:
+    def exchange(self, ledger: Ledger) -> list[str]:
         """Commit what came, take back what is lost, and hand out leases; called several times a second.
-
-        Args:
-            ledgers: as for `begin`.
 
         Returns:
             Warnings, each one line.
         """
 
-    def end(self, ledgers: Ledgers) -> None:
-        """End a generation that is closed; leases of its late games stay out.
-
-        Args:
-            ledgers: as for `begin`.
-        """
+    def end(self) -> None:
+        """End a generation that is closed."""
 
     def close(self) -> None:
         """End the work for the run."""
 
 
-def workers_info(workers: Workers, ledgers: Ledgers, seconds: float) -> dict[str, Any]:
+def workers_info(workers: Workers, ledger: Ledger, seconds: float) -> dict[str, Any]:
     """Return what an event of self-play says of workers; empty without any.
 
     Args:
         workers: the workers.
-        ledgers: of the generation.
-        seconds: time since the ledgers were made.
+        ledger: of the generation.
+        seconds: time since the ledger was made.
 
     Returns:
         Under `workers`: `alive`, with `games`, `games_per_minute` and `evaluations_per_second` by name;
-        leases `out` and `taken_back`; shards `refused`; bytes `moved`; late games of earlier generations that
-        are still out (`late`).
+        leases `out` and `taken_back`; shards `refused`; bytes `moved`.
     """
     if not workers.heartbeats:
         return {}
-    counts, alive = ledgers.counts, {}
+    counts, alive = ledger.counts, {}
     for name, heartbeat in list(workers.heartbeats.items()):
         games = counts.by_worker.get(name, 0)
-        since = games - ledgers.before.get(name, 0)
         alive[name] = {
             "games": games,
-            "games_per_minute": 60 * since / max(1e-3, seconds),
+            "games_per_minute": 60 * games / max(1e-3, seconds),
             "evaluations_per_second": heartbeat.evaluations_per_second,
         }
     about = {"taken_back": counts.taken_back, "refused": counts.refused, "moved": counts.moved}
-    about["late"] = sum(ledger.missing for ledger in ledgers.carried)
-    return {"workers": {"alive": alive, "out": len(ledgers.leases), **about}}
+    return {"workers": {"alive": alive, "out": len(ledger.leases), **about}}

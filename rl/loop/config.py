@@ -145,18 +145,6 @@ class RunConfig:
         option="--overlap/--no-overlap",
         help="Play a generation while training on the previous one; faster with a GPU",
     )
-    late: float = setting(
-        default=0.0,
-        ge=0,
-        lt=1,
-        help="Largest share of a generation's games that training may leave to the next generation while "
-        "workers still play them",
-    )
-    max_age: int = setting(
-        default=2,
-        ge=1,
-        help="Maximum number of generations by which a game may be late; later ones are dropped",
-    )
     start: StartConfig = setting(default_factory=StartConfig, help="Start positions")
     selfplay: SelfPlayConfig = setting(default_factory=SelfPlayConfig, help="Self-play")
     pool: PoolConfig = setting(default_factory=PoolConfig, help="Past networks as opponents")
@@ -206,7 +194,7 @@ class RunConfig:
 
     @classmethod
     def from_dict(cls, data: Any) -> "RunConfig":
-        """Read the output of `to_dict`, of this version or an earlier one.
+        """Read the output of `to_dict`.
 
         Raises:
             ValueError: an unknown setting, a value of another type or out of range, named.

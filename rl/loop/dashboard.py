@@ -52,9 +52,6 @@ WORKER_COLUMNS = {
     "leases_taken_back": ("selfplay", "workers", "taken_back"),
     "shards_refused": ("selfplay", "workers", "refused"),
     "shard_bytes": ("selfplay", "workers", "moved"),
-    "games_late": ("selfplay", "workers", "late"),
-    "games_carried": ("selfplay", "workers", "carried"),
-    "games_stale": ("selfplay", "workers", "stale"),
     "learner_waited": ("selfplay", "workers", "learner_waited"),
 }
 """More columns, in a run for which other processes have played."""

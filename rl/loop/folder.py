@@ -14,8 +14,10 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
 
+FORMAT = 2
+"""Version of the files of a run."""
 CONFIG = "config.json"
-"""Name of the file with the settings."""
+"""Name of the file with the format and the settings."""
 EXPERTS = "experts.fen"
 """Name of the file of expert positions in the folder of generation 0, one FEN per line."""
 TARGET = "target.json"
@@ -101,7 +103,7 @@ class RunFolder:
             if generations:
                 run.set_target(generations)
             # Written last: a folder with settings is a run.
-            write_whole(folder / CONFIG, json.dumps(config.to_dict(), indent=2) + "\n")
+            write_whole(folder / CONFIG, json.dumps({"format": FORMAT, **config.to_dict()}, indent=2) + "\n")
         return run
 
     @classmethod
@@ -116,7 +118,14 @@ class RunFolder:
         """
         path = folder / CONFIG
         try:
-            return cls(folder, RunConfig.from_dict(json.loads(path.read_text(encoding="utf-8"))))
+            data = json.loads(path.read_text(encoding="utf-8"))
+            found = data.pop("format", None) if isinstance(data, dict) else None
+            if found != FORMAT:
+                raise RunError(
+                    f"{path}: expected a run of format {FORMAT}, found {found}; begin a new run from its "
+                    "latest.ckpt"
+                )
+            return cls(folder, RunConfig.from_dict(data))
         except (FileNotFoundError, NotADirectoryError):
             raise RunError(
                 f"{folder}: expected a run with a config.json, found none; check the path"
@@ -164,14 +173,10 @@ class RunFolder:
 
     @property
     def target(self) -> int:
-        """Number of generations that the run was last asked for.
-
-        Earlier versions have not recorded it: then one more than are finished if that has been begun.
-        """
+        """Number of generations that the run was last asked for; 0 if it was never asked."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             return int(json.loads((self.folder / TARGET).read_text(encoding="utf-8"))["generations"])
-        begun = self.generations + 1
-        return begun if self.path(begun).exists() else self.generations
+        return 0
 
     def set_target(self, generations: int) -> None:
         """Record the number of generations that the run is asked for."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ckai.rl.loop.folder import RunFolder
-from ckai.rl.loop.late import late_games
 from ckai.rl.selfplay.shards import games_so_far
 
 
@@ -33,8 +32,7 @@ def progress_of(run: RunFolder) -> Progress:
     begun = f"generation {n} of {target}"
     if not run.path(n, "selfplay.json").exists():
         played = len(games_so_far(run.path(n, "shards")))
-        games = run.config.games + len(late_games(run, n))
-        return Progress(f"{begun}: {played:,} of {games:,} games played", newest)
+        return Progress(f"{begun}: {played:,} of {run.config.games:,} games played", newest)
     if not run.path(n, "candidate.ckpt").exists():
         return Progress(f"{begun}: training", newest)
     played = 0

@@ -1,77 +1,105 @@
-"""The self-play of a run: a generation's games, played here and by other processes."""
+"""The self-play of a run: what its generations play, their games, played here and by other processes."""
 
+import json
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ckai.datasets.files import write_whole
+from ckai.datasets.schema import headers_path
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.backends import evaluations_per_second, sample_positions
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
+from ckai.rl.leases.lease import Lease, hash_of
 from ckai.rl.leases.ledger import LeaseCounts, Ledger
-from ckai.rl.leases.ledgers import Ledgers
+from ckai.rl.leases.worker import WorkerSetup
 from ckai.rl.leases.workers import Workers, workers_info
-from ckai.rl.loop.closing import RunClosing
-from ckai.rl.loop.config import RunConfig
+from ckai.rl.loop.config import MAX_GAMES
 from ckai.rl.loop.events import EventCallback, RunEvent
-from ckai.rl.loop.folder import read_measured
-from ckai.rl.loop.late import generation_of, late_games, warning_of
+from ckai.rl.loop.folder import RunError, RunFolder, read_measured
+from ckai.rl.loop.report import describe, endings, first_scores
 from ckai.rl.search.threads import repeated
-from ckai.rl.selfplay.pool import Pool, player_name
+from ckai.rl.selfplay.pool import Pool, draw_opponents, player_name, trained_in
 from ckai.rl.selfplay.progress import SelfPlayCounts
-from ckai.rl.selfplay.shards import ShardWriter, Spent, read_shards
-from ckai.rl.selfplay.snapshots import GameSnapshot, load_snapshots
+from ckai.rl.selfplay.rows import headers_of_rows
+from ckai.rl.selfplay.shards import ShardWriter, Spent, merge, read_shards, write_table
 from ckai.rl.selfplay.starts import Starts
 from ckai.rl.selfplay.warmup import compile_selfplay
 from ckai.rl.selfplay.workers import play_games
 
 EXCHANGE_SECONDS = 0.2
 """Time between two exchanges with workers, and between two reports."""
+SAVE_SECONDS = 2.0
+"""Most time for which a finished game is not on disk."""
 
 
-class RunSelfPlay(RunClosing):
+class RunSelfPlay(RunFolder):
     """The files of a run, and its self-play."""
 
-    def __init__(self, folder: Path, config: RunConfig) -> None:
-        """See `RunFolder`."""
-        super().__init__(folder, config)
-        self._counts: dict[int, LeaseCounts] = {}
-        """What other processes have done for the generations that are not closed."""
-        self._evaluator = ""
-        """Name of the evaluator of this process, once it has played."""
+    _evaluator = ""
+    """Name of the evaluator of this process, once it has played."""
 
-    def _ledgers(self, n: int, late: list[int], there: Collection[int], progress: SelfPlayCounts) -> Ledgers:
-        """Return the ledgers of the games that generation `n` misses.
+    # --- what generations play, the same in every process that sees the folder ------------------------
 
-        Args:
-            n: the generation.
-            late: numbers of the late games of earlier generations.
-            there: numbers of the games that it has in its shards.
-            progress: see `Ledger`.
-        """
-        counts = self._counts.setdefault(n, LeaseCounts())
+    @property
+    def _lag(self) -> int:
+        """A generation n is played by the network of generation n - lag."""
+        return 2 if self.config.overlap else 1
 
-        def ledger(g: int, numbers: Sequence[int]) -> Ledger:
-            missing = self._games(g, [number for number in numbers if number not in there])
-            every = self._numbers(g)
-            writer = ShardWriter(
-                self.path(n, "shards"),
-                g,
-                written=set(every).difference(missing.numbers),
-                network=missing.network,
-            )
-            groups = self.config.selfplay.group_count
-            return Ledger(missing, every, writer, progress, groups=groups, counts=counts)
+    def _finished_before(self, n: int) -> int:
+        """Return the last generation that is finished when generation `n` is played."""
+        return max(0, n - self._lag)
 
-        earlier = {g: [number for number in late if generation_of(number) == g] for g in range(1, n)}
-        carried = [ledger(g, numbers) for g, numbers in earlier.items() if numbers]
-        return Ledgers(ledger(n, self._numbers(n)), carried, self.spec.schema)
+    def has_players(self, n: int) -> bool:
+        """Return whether this process sees all that decides which networks play generation `n`."""
+        return self.generations >= self._finished_before(n)
+
+    def _player(self, n: int) -> int:
+        """Return the generation that trained the network which plays generation `n`; 0: the first one."""
+        return trained_in(self.history(), self._finished_before(n))
+
+    def _numbers(self, n: int) -> range:
+        return range(n * MAX_GAMES, n * MAX_GAMES + self.config.games)
+
+    def _network_of(self, n: int) -> Path:
+        """Return the checkpoint of the network that plays generation `n`."""
+        return self.path(self._finished_before(n), "network.ckpt")
+
+    def _opponents(self, n: int) -> list[int]:
+        """Return the past networks, by generation, that generation `n` plays against."""
+        history = self.history()[: self._finished_before(n)]
+        return draw_opponents(self.config.pool, history, self._pool_seed(n), self._lag)
+
+    def _start_seed(self, n: int) -> int:
+        return seed_stream(self.config.seed, n, 3)
+
+    def _pool_seed(self, n: int) -> int:
+        return seed_stream(self.config.seed, n, 4)
+
+    def worker_setup(self, n: int) -> WorkerSetup:
+        """Return what another process needs to play games of generation `n`."""
+        config = self.config
+        return WorkerSetup(
+            game=config.game,
+            selfplay=config.selfplay,
+            pool=config.pool,
+            start=config.start,
+            network=self._network_of(n).read_bytes(),
+            name=player_name(self._player(n)),
+            opponents=tuple((g, self.path(g, "network.ckpt").read_bytes()) for g in self._opponents(n)),
+            start_seed=self._start_seed(n),
+            pool_seed=self._pool_seed(n),
+            experts=tuple(self.expert_positions()),
+        )
+
+    # --- playing --------------------------------------------------------------------------------------
 
     def _play(
         self,
@@ -79,8 +107,6 @@ class RunSelfPlay(RunClosing):
         on_event: EventCallback,
         backend: str,
         workers: Workers,
-        *,
-        late: Callable[[], int],
         stop: threading.Event | None = None,
     ) -> dict[str, Any]:
         """Play the missing games of a generation and return its statistics; empty if stopped.
@@ -88,39 +114,32 @@ class RunSelfPlay(RunClosing):
         Args:
             n: the generation.
             on_event, backend, workers: see `Run.go`.
-            late: returns how many games, all of them leased, need not be waited for; called repeatedly.
             stop: set it to end early.
         """
         summary, shards = self.path(n, "selfplay.json"), self.path(n, "shards")
         if not summary.exists():
-            tables, games, damaged = read_shards(shards, self.spec.schema)
-            earlier = late_games(self, n)
-            expected = {*self._numbers(n), *earlier}
-            progress = SelfPlayCounts(games=len(games), rows=sum(table.num_rows for table in tables))
-
-            def warn(line: str) -> None:
-                on_event(RunEvent(n, "selfplay", len(games), len(expected), {"warning": line}))
-
-            for line in damaged:
-                warn(line)
             stop = stop or threading.Event()
-            ledgers = self._ledgers(n, earlier, games.keys(), progress)
-            spent = self._play_missing(
-                ledgers, len(expected), late, progress, on_event, backend, workers, stop
-            )
+            tables, games, damaged = read_shards(shards, self.spec.schema)
+            for line in damaged:
+                on_event(RunEvent(n, "selfplay", len(games), self.config.games, {"warning": line}))
+            progress = SelfPlayCounts(games=len(games), rows=sum(table.num_rows for table in tables))
+            network = hash_of(self._network_of(n).read_bytes())
+            numbers = self._numbers(n)
+            missing = tuple(number for number in numbers if number not in games)
+            lease = Lease("", self.folder.name, n, missing, seed_stream(self.config.seed, n), network)
+            writer = ShardWriter(shards, n, network, written=games)
+            groups = self.config.selfplay.group_count
+            ledger = Ledger(lease, numbers, writer, progress, self.spec.schema, groups=groups)
+            spent = self._play_missing(ledger, progress, on_event, backend, workers, stop)
             if stop.is_set():
                 return {}
-            absent = self._close(n, expected, late(), spent, self._counts.pop(n))
-            if absent.stale:
-                warn(warning_of(absent, self.config.max_age))
+            self._close(n, spent, ledger.counts)
         shutil.rmtree(shards, ignore_errors=True)
         return read_measured(summary)
 
     def _play_missing(
         self,
-        ledgers: Ledgers,
-        games: int,
-        late: Callable[[], int],
+        ledger: Ledger,
         progress: SelfPlayCounts,
         on_event: EventCallback,
         backend: str,
@@ -130,55 +149,64 @@ class RunSelfPlay(RunClosing):
         """Play games of a generation; return the effort for it, with that before an interruption.
 
         Args:
-            ledgers: the missing games.
-            games: games that the generation has at the end, if none is late.
+            ledger: the missing games.
             progress: counts of the games.
-            late, on_event, backend, workers, stop: see `_play`.
+            on_event, backend, workers, stop: see `_play`.
         """
-        n, folder = ledgers.generation, ledgers.own.writer.folder
+        n, config, folder, games = ledger.generation, self.config, ledger.writer.folder, self.config.games
 
         def publish(**info: Any) -> None:
-            on_event(RunEvent(n, "selfplay", games - ledgers.missing, games, info))
+            on_event(RunEvent(n, "selfplay", games - ledger.missing, games, info))
 
         def spent() -> Spent:
             seconds = before.seconds + time.monotonic() - begun
             return Spent(seconds, before.evaluations + progress.evaluations)
 
-        def report() -> None:
-            rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
-            others = workers_info(workers, ledgers, time.monotonic() - begun)
-            publish(evaluations_per_second=rate, **others)
+        def save() -> None:
+            nonlocal saved
+            ledger.writer.flush()
+            spent().write(folder)
+            saved = time.monotonic()
 
         def exchange() -> None:
-            for line in workers.exchange(ledgers):
+            for line in workers.exchange(ledger):
                 publish(warning=line)
-            # After the exchange, which withdraws what nobody has begun where this process could play it.
-            ledgers.close(late())
-            report()
-            if not players:  # this process plays no games, so no snapshot writes it
-                spent().write(folder)
+            if time.monotonic() - saved > SAVE_SECONDS:
+                save()
+            seconds = time.monotonic() - begun
+            publish(
+                evaluations_per_second=progress.evaluations / max(1e-9, seconds),
+                **workers_info(workers, ledger, seconds),
+            )
 
         players = self._players(n, on_event, backend) if workers.plays_here else ()
         before, begun = Spent.read(folder), time.monotonic()
+        saved = begun
         try:
-            for line in workers.begin(ledgers, self.worker_setup):
+            for line in workers.begin(ledger, self.worker_setup):
                 publish(warning=line)
             with repeated(exchange, EXCHANGE_SECONDS, stop):
                 if players:
-                    self._play_here(ledgers.own, players, progress, publish, spent, stop)
-                while ledgers.missing and not ledgers.closed and not stop.is_set():
-                    returned = [each for each in (ledgers.own, *ledgers.carried) if each.waiting]
-                    if players and returned:  # by whoever had leased them
-                        self._play_returned(returned[0], backend, progress, publish, spent, on_event, stop)
-                    else:
-                        stop.wait(EXCHANGE_SECONDS)
+                    play_games(
+                        players[0],
+                        config.selfplay,
+                        ledger,
+                        seed=seed_stream(config.seed, n),
+                        spec=self.spec,
+                        on_game=ledger.add,
+                        pool=Pool(config.pool, self._pool_seed(n), self._opponents(n), players[1:]),
+                        starts=Starts(config.start, self._start_seed(n), self.expert_positions(), self.spec),
+                        progress=progress,
+                        stop=stop,
+                        name=player_name(self._player(n)),
+                    )
+                while ledger.missing and not stop.is_set():
+                    stop.wait(EXCHANGE_SECONDS)
             if not stop.is_set():
-                report()  # however short it was
-                workers.end(ledgers)
+                exchange()  # however short it was
+                workers.end()
         finally:
-            for ledger in (ledgers.own, *ledgers.carried):
-                ledger.writer.flush()
-            spent().write(folder)  # also if it ended before the first snapshot
+            save()
             for evaluator in players:
                 evaluator.close()
         return spent()
@@ -200,62 +228,46 @@ class RunSelfPlay(RunClosing):
         compile_selfplay(self.spec, players[0])
         return players
 
-    def _play_returned(
-        self,
-        ledger: Ledger,
-        backend: str,
-        progress: SelfPlayCounts,
-        publish: Callable[..., None],
-        spent: Callable[[], Spent],
-        on_event: EventCallback,
-        stop: threading.Event,
-    ) -> None:
-        """Play games that nobody else plays any more, with the network of their generation."""
-        players = self._players(ledger.generation, on_event, backend)
-        try:
-            self._play_here(ledger, players, progress, publish, spent, stop)
-        finally:
-            for evaluator in players:
-                evaluator.close()
-
-    def _play_here(
-        self,
-        ledger: Ledger,
-        players: tuple[Evaluator, ...],
-        progress: SelfPlayCounts,
-        publish: Callable[..., None],
-        spent: Callable[[], Spent],
-        stop: threading.Event,
-    ) -> None:
-        """Play games in threads of this process, until there are none left or others have played them."""
-        n, config, writer = ledger.generation, self.config, ledger.writer
-        unfinished, damaged = load_snapshots(sorted(writer.folder.glob("*.npz")), self.spec.state_words)
-        for line in damaged:
-            publish(warning=line)
-        ledger.play_first(unfinished)  # else the next snapshot could be without them
-
-        def on_snapshot(group: int, games: list[GameSnapshot]) -> None:
-            writer.snapshot(group, games)
-            spent().write(writer.folder)
-
-        play_games(
-            players[0],
-            config.selfplay,
-            ledger,
-            seed=seed_stream(config.seed, n),
-            spec=self.spec,
-            on_game=ledger.add,
-            pool=Pool(config.pool, self._pool_seed(n), self._opponents(n), players[1:]),
-            starts=Starts(config.start, self._start_seed(n), self.expert_positions(), self.spec),
-            unfinished=unfinished,
-            on_snapshot=on_snapshot,
-            progress=progress,
-            stop=stop,
-            name=player_name(self._player(n)),
-        )
-
     def _load(self, checkpoint: Path, backend: str) -> Evaluator:
         """Load an evaluator for all groups."""
         return load_evaluator(
             checkpoint, backend, threads=self.config.selfplay.group_count, game=self.config.game
         )
+
+    def _close(self, n: int, spent: Spent, counts: LeaseCounts) -> None:
+        """Write the rows, the games and the measurements of generation `n`, whose games are in its shards.
+
+        Args:
+            n: the generation.
+            spent: effort for them.
+            counts: what other processes have done.
+
+        Raises:
+            RunError: a shard was damaged, or games are missing.
+        """
+        config, shards, rows_path = self.config, self.path(n, "shards"), self.path(n, "rows.parquet")
+        tables, games, damaged = read_shards(shards, self.spec.schema)
+        if damaged:
+            raise RunError(f"{damaged[0]}; run the command again")
+        if games.keys() != set(self._numbers(n)):
+            raise RunError(
+                f"{shards}: expected {config.games} games, found {len(games)}; run the command again"
+            )
+        table = merge(tables)
+        source = f"{self.folder.name} generation {n}"
+        tags = {number: game.tags for number, game in games.items()}
+        networks = {number: game.network for number, game in games.items()}
+        write_table(headers_of_rows(table, source, tags, networks), headers_path(rows_path))
+        write_whole(self.path(n, "games.pdn"), "".join(games[number].pdn for number in sorted(games)))
+        write_table(table, rows_path)
+        ends = [game.ending for game in games.values()]
+        measured = describe(table, ends, spent.seconds, spent.evaluations)
+        measured |= endings(ends, config.selfplay)
+        measured["network"] = self._player(n)
+        if counts.leased or counts.by_worker:
+            measured["workers"] = {"count": len(counts.by_worker), **asdict(counts)}
+        pool = Pool(config.pool, self._pool_seed(n), self._opponents(n))
+        if pool.generations:
+            results = {number: game.ending.result for number, game in games.items()}
+            measured["pool"] = pool.tally(first_scores(table, results))
+        write_whole(self.path(n, "selfplay.json"), json.dumps(measured) + "\n")

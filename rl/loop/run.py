@@ -2,9 +2,9 @@
 
     config.json              the settings; target.json has the number of generations asked for
     gen_0000/network.ckpt    the first network; experts.fen has positions to start games from
-    gen_0001/shards/         finished games and snapshots of unfinished ones, until all games are finished
+    gen_0001/shards/         finished games, until all games are finished
     gen_0001/rows.parquet    rows of the generation's games; also games.pdn and rows.headers.parquet
-    gen_0001/selfplay.json   what was measured of them; also which games were late, see `ckai.rl.loop.late`
+    gen_0001/selfplay.json   what was measured of them
     gen_0001/training.ckpt   state of the training, until it is finished
     gen_0001/candidate.ckpt  the trained network
     gen_0001/match.json      result of the gate match against the old network; games in match.pdn
@@ -96,20 +96,14 @@ class Run(RunSelfPlay):
                 self.set_target(generations)
             workers = workers or LeaseFolder(self.folder, self.config.selfplay.in_flight)
             finished = time.monotonic()
-            # Games that an earlier start has played: how long it waited for them is not known.
-            played_before = self.path(self.generations + 1, "selfplay.json").exists()
             try:
                 while self.generations < generations:
                     n = self.generations + 1
-                    late = partial(self._late, n, generations)
-                    played = self._play(n, on_event, backend, workers, late=late)
-                    if "workers" in played and not played_before:
+                    played = self._play(n, on_event, backend, workers)
+                    if "workers" in played:
                         played["workers"]["learner_waited"] = round(time.monotonic() - finished, 3)
-                    played_before = False
                     ahead = self.config.overlap and n < generations
-                    next_late = self._late(n + 1, generations)
-                    playing = self._playing(n + 1, on_event, backend, workers, late=next_late)
-                    with playing if ahead else nullcontext():
+                    with self._playing(n + 1, on_event, backend, workers) if ahead else nullcontext():
                         self._finish(n, played, on_event, backend, workers)
                         finished = time.monotonic()
             finally:
@@ -128,23 +122,14 @@ class Run(RunSelfPlay):
                     "restore it"
                 )
 
-    def _late(self, n: int, generations: int) -> int:
-        """Most games that generation `n` need not wait for; the last of `generations` waits for all."""
-        return int(self.config.late * self.config.games) if n < generations else 0
-
     @contextmanager
-    def _playing(
-        self, n: int, on_event: EventCallback, backend: str, workers: Workers, *, late: int
-    ) -> Iterator[None]:
-        """Play generation `n` in a thread during the block; then wait for all but `late` of its games."""
-        stop, waited_for = threading.Event(), threading.Event()
+    def _playing(self, n: int, on_event: EventCallback, backend: str, workers: Workers) -> Iterator[None]:
+        """Play generation `n` in a thread during the block; then wait for its games."""
+        stop = threading.Event()
 
         def work() -> None:
             try:
-                # While the block goes on, nobody waits for the last games.
-                self._play(
-                    n, on_event, backend, workers, late=lambda: late if waited_for.is_set() else 0, stop=stop
-                )
+                self._play(n, on_event, backend, workers, stop)
             except BaseException as error:
                 warning = f"self-play stopped ({error}); the run ends after this training"
                 on_event(RunEvent(n, "selfplay", 0, self.config.games, {"warning": warning}))
@@ -152,7 +137,6 @@ class Run(RunSelfPlay):
 
         with running([work], stop, name="generation"):
             yield
-            waited_for.set()
 
     def _finish(
         self, n: int, played: dict[str, Any], on_event: EventCallback, backend: str, workers: Workers

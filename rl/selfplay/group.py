@@ -1,11 +1,10 @@
 """`Group`: the games that one thread of self-play plays, with their trees and their batch of leaves."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Boards, Evaluator, Floats
@@ -13,12 +12,10 @@ from ckai.rl.evaluators.calling import evaluate_into
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, make_records, start_game
+from ckai.rl.selfplay.recording import FINISHED, IDLE, make_records, start_game
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game
 from ckai.rl.selfplay.searches import Searches
-from ckai.rl.selfplay.snapshots import GameSnapshot
 
 if TYPE_CHECKING:
     from ckai.rl.selfplay.config import SelfPlayConfig
@@ -39,7 +36,6 @@ class Group(Searches):
         numbers: "list[int] | GroupNumbers",
         seed: int,
         starts: Callable[[int], Any],
-        unfinished: Mapping[int, GameSnapshot],
         name: str = PLAYER_NAME,
     ) -> None:
         """Allocate the trees and start the first games.
@@ -53,12 +49,11 @@ class Group(Searches):
             numbers: numbers of the games to play, in order.
             seed: of the run.
             starts: first position of a game by its number.
-            unfinished: snapshots of games to continue, by number.
             name: name of the network in PDN.
         """
         self.name = name
         self.pool = pool if pool is not None and pool.generations else None
-        self.seed, self.starts, self.unfinished = seed, starts, unfinished
+        self.seed, self.starts = seed, starts
         trees = min(config.group_size, len(numbers))
         super().__init__(evaluator, config, spec, tables, trees, inline=self.pool is None)
         self.records = make_records(self.game, trees, config.max_plies)
@@ -71,16 +66,12 @@ class Group(Searches):
             self.start(t)
 
     def start(self, t: int) -> None:
-        """Start the next game in tree `t`, or continue it from its snapshot."""
+        """Start the next game in tree `t`."""
         number = next(self.waiting, None)
         if number is None:
             self.records.games[t]["status"] = IDLE
             return
-        snapshot = self.unfinished.get(number)
-        if snapshot is None:
-            state = self.spec.state(self.starts(number))
-        else:
-            state = as_state(snapshot.rows[0]["state"])
+        state = self.spec.state(self.starts(number))
         stream = np.uint64(seed_stream(self.seed, number))
         first = tuple(np.int64(word) for word in state)
         start_game(self.game, self.tree_batch, self.records, self.rules, t, number, first, stream)
@@ -88,8 +79,6 @@ class Group(Searches):
         if opponent is not None:
             self.records.games[t]["opponent"] = 1 if opponent.moves_first else 2
             self.opponents[t] = opponent.index
-        if snapshot is not None:
-            self.restore(t, snapshot)
 
     def fill(self) -> None:
         """Start games in the trees that have none, if there are numbers again; see `Numbers.refills`."""
@@ -98,43 +87,6 @@ class Group(Searches):
             self.start(t)
             if self.records.games[t]["status"] == IDLE:
                 return
-
-    def restore(self, t: int, snapshot: GameSnapshot) -> None:
-        """Advance the game just started in tree `t` to its snapshot."""
-        records = self.records
-        for row in snapshot.rows:
-            play_root_action(self.game, self.tree_batch, t, int(row["action"]))
-        n, v, last = len(snapshot.rows), len(snapshot.counts), snapshot.rows[-1]
-        records.rows[t, :n], records.counts[t, :v] = snapshot.rows, snapshot.counts
-        passed = int(self.tree_batch.nodes[t, 0]["sign"]) < 0
-        here = records.games[t]
-        here["rows"], here["counts"] = n, v
-        here["side"] = int(last["side"]) ^ passed
-        here["ply"] = int(last["ply"]) + passed
-        here["hop"] = 0 if passed else int(last["hop"]) + 1
-        here["resigner"] = self._would_have_resigned(snapshot.rows)
-        self.tree_batch.info[t]["rng"] = here["rng"] = snapshot.rng
-        if snapshot.full is not None:
-            here["full"] = snapshot.full
-
-    def _would_have_resigned(self, rows: NDArray[Any]) -> int:
-        """Return the field `resigner` of `recording.GAME` for a game with these rows."""
-        if not self.rules.resign:
-            return 0
-        where = (rows["q"].astype(np.float64) <= -self.rules.resign) & (rows["hop"] == 0)
-        where[0] = False
-        return int(rows["side"][where.argmax()]) + 1 if where.any() else 0
-
-    def snapshots(self) -> list[GameSnapshot]:
-        """Return snapshots of the games in progress that have rows."""
-        snapshots = []
-        in_progress = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
-        for t in np.flatnonzero(in_progress).tolist():
-            game, here = copy_game(self.records, t, self.spec), self.records.games[t]
-            snapshots.append(
-                GameSnapshot(game.number, game.rows, game.counts, int(here["rng"]), bool(here["full"]))
-            )
-        return snapshots
 
     def with_player_names(self, game: FinishedGame) -> FinishedGame:
         """Return the game with the names of the networks that played it."""

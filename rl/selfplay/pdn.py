@@ -3,14 +3,12 @@
 import re
 
 from ckai.datasets.tables import ADJUDICATED
-from ckai.rl.selfplay.rows import Ending, FinishedGame
+from ckai.rl.selfplay.rows import FinishedGame
 
 RESIGNED = "resignation"
 """Termination tag of a game that ended by resignation."""
 WOULD_RESIGN = "would have resigned"
 """Termination tag, after the side's name, of a game in which it would have resigned if that were enabled."""
-_GAVE_UP, _WOULD_GIVE_UP = "given up", "would have given up"
-"""The same in shards of earlier versions."""
 
 
 def finished_pdn(game: FinishedGame, generation: int) -> str:
@@ -27,14 +25,3 @@ def finished_pdn(game: FinishedGame, generation: int) -> str:
 def tags_of(pdn: str) -> dict[str, str]:
     """Return the tags of a game of self-play in PDN."""
     return dict(re.findall(r'^\[(\w+) "(.*)"\]$', pdn, re.MULTILINE))
-
-
-def ending_of(pdn: str) -> Ending:
-    """Return how a game ended from the tags of its PDN, for shards of an earlier version without `Ending`."""
-    tags = tags_of(pdn)
-    words = tags.get("Termination", "").split("; ")
-    resigner = next(
-        (word.split()[0] for word in words if word.endswith((WOULD_RESIGN, _WOULD_GIVE_UP))), None
-    )
-    resigned = RESIGNED in words or _GAVE_UP in words
-    return Ending(tags.get("Result", "*"), ADJUDICATED in words, resigned, resigner)

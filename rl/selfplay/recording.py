@@ -51,7 +51,6 @@ GAME = np.dtype(
         ("rows", np.int32),  # rows recorded
         ("counts", np.int32),  # visit counts recorded
         ("full", np.uint8),  # 1 if the current search is a full one (playout cap randomization)
-        ("rng", np.uint64),  # state of the random stream when the current search began
         ("adjudicated", np.uint8),  # 1 if the game ended in a tablebase position
         ("resigned", np.uint8),  # 1 if the game ended by resignation
         ("resign_disabled", np.uint8),  # 1 if resignation is disabled in this game
@@ -196,7 +195,6 @@ def draw_playout_cap(trees, records, t, rules):
     records.games[t].full = 1
     if rules.full_search_prob < 1.0:
         records.games[t].full = uniform(trees.info[t : t + 1]) < rules.full_search_prob
-    records.games[t].rng = trees.info[t].rng
 
 
 @inner

@@ -2,14 +2,13 @@
 
 A shard is a Parquet file of complete games, written under a temporary name, synced and renamed. The rows of a
 game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step. Rows
-have checksums and the games in the metadata digests; files of earlier versions have neither.
+have the checksums of Parquet; the metadata, which Parquet gives none, begin with one of their own.
 """
 
-import hashlib
 import json
 import threading
-import time
-from collections.abc import Collection, Iterator, Sequence
+import zlib
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,12 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ckai.datasets.files import first_line, whole_file, write_whole
-from ckai.datasets.schema import SELFPLAY_SCHEMA, same_type
-from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
+from ckai.datasets.schema import SELFPLAY_SCHEMA
+from ckai.rl.selfplay.pdn import finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
-from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
-_GAMES_KEY, _DIGEST, _SPENT = b"ckai.games", "digest", "spent.json"
+_GAMES_KEY, _SPENT = b"ckai.games", "spent.json"
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -35,7 +33,7 @@ def write_table(table: pa.Table, path: Path) -> None:
 
 
 def read_table(path: Path | pa.BufferReader) -> pa.Table:
-    """Read a Parquet file and compare its checksums, if it has any.
+    """Read a Parquet file and compare its checksums.
 
     Raises:
         OSError, ArrowException: it is damaged.
@@ -43,13 +41,28 @@ def read_table(path: Path | pa.BufferReader) -> pa.Table:
     return pq.read_table(path, page_checksum_verification=True)
 
 
-def shard_table(games: Sequence[FinishedGame], generation: int, network: str | None = None) -> pa.Table:
+def _packed(games: Sequence[dict[str, Any]]) -> bytes:
+    """Return what the metadata say of games: a checksum, and JSON."""
+    data = json.dumps(games).encode()
+    return b"%08x " % zlib.crc32(data) + data
+
+
+def _unpacked(data: bytes) -> list[dict[str, Any]]:
+    """Read the output of `_packed`; raises ValueError if it is damaged."""
+    checksum, _, text = data.partition(b" ")
+    if int(checksum, 16) != zlib.crc32(text):
+        raise ValueError("the games do not have their checksum")
+    games: list[dict[str, Any]] = json.loads(text)
+    return games
+
+
+def shard_table(games: Sequence[FinishedGame], generation: int, network: str) -> pa.Table:
     """Return a shard as a table: the rows of the games, with their PDN and endings in the metadata.
 
     Args:
         games: one or more games of the same `GameSpec`.
         generation: number of the generation that played them.
-        network: hash of the network that played them; None: not known.
+        network: hash of the network that played them.
     """
     games = sorted(games, key=lambda game: game.number)
     table = to_table(games, generation)
@@ -57,12 +70,11 @@ def shard_table(games: Sequence[FinishedGame], generation: int, network: str | N
         {"game": g.number, "pdn": finished_pdn(g, generation), "ending": asdict(g.ending), "network": network}
         for g in games
     ]
-    texts = [{**text, _DIGEST: _digest(text)} for text in texts]
-    return table.replace_schema_metadata({**table.schema.metadata, _GAMES_KEY: json.dumps(texts).encode()})
+    return table.replace_schema_metadata({**table.schema.metadata, _GAMES_KEY: _packed(texts)})
 
 
 class ShardWriter:
-    """Collects finished games and writes a shard every `games` games or `seconds` seconds.
+    """Collects finished games and writes a shard every `games` games, or when it is told to.
 
     Each game is written once: what is added again is dropped. May be called by several threads.
     """
@@ -71,38 +83,34 @@ class ShardWriter:
         self,
         folder: Path,
         generation: int,
+        network: str,
         *,
         games: int = 64,
-        seconds: float = 10.0,
         written: Collection[int] = (),
-        network: str | None = None,
     ) -> None:
         """Make the folder.
 
         Args:
             folder: where to write.
             generation: number of the generation that plays the games.
+            network: hash of the network that plays them.
             games: most games of a shard.
-            seconds: most time before a finished game is written.
             written: numbers of the games that are there already, and are dropped.
-            network: hash of the network that plays them; None: not known.
         """
-        self.folder, self.generation, self.network = folder, generation, network
-        self.games, self.seconds = games, seconds
+        self.folder, self.generation, self.network, self.games = folder, generation, network, games
         self._waiting: list[FinishedGame] = []
         self._added = set(written)
-        self._flushed = time.monotonic()
         self._lock = threading.RLock()
         folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, game: FinishedGame) -> bool:
-        """Add a finished game, and write a shard if it is due; return False for a game that was there."""
+        """Add a finished game, write a shard if there are enough; return False for one that was there."""
         with self._lock:
             if game.number in self._added:
                 return False
             self._added.add(game.number)
             self._waiting.append(game)
-            if len(self._waiting) >= self.games or time.monotonic() - self._flushed > self.seconds:
+            if len(self._waiting) >= self.games:
                 self.flush()
             return True
 
@@ -116,15 +124,14 @@ class ShardWriter:
             Its rows without the games that were there.
         """
         with self._lock:
-            texts = json.loads(table.schema.metadata[_GAMES_KEY])
+            texts = _unpacked(table.schema.metadata[_GAMES_KEY])
             new = [text for text in texts if text["game"] not in self._added]
             if len(new) < len(texts):
                 kept = np.isin(table["game"].to_numpy(), [text["game"] for text in new])
                 table = table.filter(pa.array(kept))
             if new:
-                games = {_GAMES_KEY: json.dumps(new).encode()}
-                number = new[0]["game"]
-                self._write(number, table.replace_schema_metadata({**table.schema.metadata, **games}))
+                metadata = {**table.schema.metadata, _GAMES_KEY: _packed(new)}
+                self._write(new[0]["game"], table.replace_schema_metadata(metadata))
                 self._added.update(text["game"] for text in new)
             return table
 
@@ -135,17 +142,10 @@ class ShardWriter:
                 number = min(game.number for game in self._waiting)
                 self._write(number, shard_table(self._waiting, self.generation, self.network))
                 self._waiting = []
-            self._flushed = time.monotonic()
 
     def _write(self, first: int, table: pa.Table) -> None:
         # Named after its first game: no two shards share one, and a game is only ever in one shard.
         write_table(table, self.folder / f"{first:012d}.parquet")
-
-    def snapshot(self, group: int, games: list[GameSnapshot]) -> None:
-        """Write the snapshots of a group's unfinished games, in place of its earlier ones."""
-        # Finished games are written first, so that every game is in a shard or in a snapshot.
-        self.flush()
-        save_snapshot(self.folder / f"under-way-{group}.npz", games)
 
 
 @dataclass(frozen=True)
@@ -159,14 +159,13 @@ class Spent:
 
     @classmethod
     def read(cls, folder: Path) -> "Spent":
-        """Read what `write` wrote; nothing spent if there is no such file, as in earlier versions."""
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            data = json.loads((folder / _SPENT).read_text(encoding="utf-8"))
-            return cls(float(data["seconds"]), int(data["evaluations"]))
+        """Read what `write` wrote; nothing spent if there is no such file."""
+        with suppress(OSError, ValueError, TypeError):
+            return cls(**json.loads((folder / _SPENT).read_text(encoding="utf-8")))
         return cls()
 
     def write(self, folder: Path) -> None:
-        """Write it beside the shards."""
+        """Write it next to the shards."""
         write_whole(folder / _SPENT, json.dumps(asdict(self)) + "\n")
 
 
@@ -178,8 +177,8 @@ class ShardGame:
     """The game as PDN text."""
     ending: Ending
     """How it ended."""
-    network: str | None = None
-    """Hash of the network that played it; None in shards of earlier versions."""
+    network: str
+    """Hash of the network that played it."""
 
     @property
     def tags(self) -> dict[str, str]:
@@ -198,7 +197,7 @@ def read_shard(
 
     Args:
         source: the file, or its bytes.
-        schema: of the game's rows; shards of earlier versions may lack columns.
+        schema: of the game's rows.
 
     Returns:
         The table of rows and the games by number.
@@ -208,18 +207,13 @@ def read_shard(
     """
     try:
         table = read_table(source)
-        for field in table.schema:
-            if field.name not in schema.names or not same_type(schema.field(field.name).type, field.type):
-                raise ValueError(f"a column {field.name} of {field.type}")
+        if not table.schema.equals(schema):
+            raise ValueError(f"columns {', '.join(table.schema.names)}")
         read: dict[int, ShardGame] = {}
-        for game in _games(table.schema.metadata):
+        for game in _unpacked(table.schema.metadata[_GAMES_KEY]):
             if game["game"] in read:
                 raise ValueError(f"game {game['game']} twice")
-            read[game["game"]] = ShardGame(
-                game["pdn"],
-                Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"]),
-                game.get("network"),
-            )
+            read[game["game"]] = ShardGame(game["pdn"], Ending(**game["ending"]), game["network"])
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise ShardError(first_line(error)) from error
     return table, read
@@ -257,28 +251,9 @@ def read_shards(
     return tables, games, damaged
 
 
-def _digest(game: dict[str, Any]) -> str:
-    """The SHA-256 of what the metadata have of a game."""
-    return hashlib.sha256(json.dumps(game, sort_keys=True).encode()).hexdigest()
-
-
-def _games(metadata: dict[bytes, bytes]) -> Iterator[dict[str, Any]]:
-    """The games of a shard.
-
-    Raises:
-        KeyError, TypeError, ValueError: there are none, or one is not what was written.
-    """
-    for game in json.loads(metadata[_GAMES_KEY]):
-        written = game.pop(_DIGEST, None)
-        if written not in (None, _digest(game)):
-            raise ValueError("a game is not the one of its digest")
-        yield game
-
-
 def merge(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate the tables of shards, sorted by (game, ply, hop), without the shards' own metadata."""
-    # Shards of earlier versions may lack columns, which are null then.
-    table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables], promote_options="default")
+    table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
     table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
     metadata = {key: value for key, value in tables[0].schema.metadata.items() if key != _GAMES_KEY}
     return table.replace_schema_metadata(metadata)
@@ -292,6 +267,6 @@ def games_so_far(folder: Path) -> dict[int, str]:
     found: dict[int, str] = {}
     for path in sorted(folder.glob("*.parquet")):
         with suppress(OSError, pa.ArrowException, KeyError, TypeError, ValueError):
-            metadata = pq.read_schema(path).metadata
-            found |= {int(game["game"]): str(game["pdn"]) for game in json.loads(metadata[_GAMES_KEY])}
+            games = _unpacked(pq.read_schema(path).metadata[_GAMES_KEY])
+            found |= {int(game["game"]): str(game["pdn"]) for game in games}
     return found

@@ -7,8 +7,7 @@ threads.
 """
 
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +23,6 @@ from ckai.rl.selfplay.numbers import FixedNumbers, Numbers
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame
-from ckai.rl.selfplay.snapshots import GameSnapshot
 
 
 def play_games(
@@ -37,9 +35,6 @@ def play_games(
     spec: GameSpec = DEFAULT_GAME,
     pool: Pool | None = None,
     starts: Callable[[int], Any] | None = None,
-    unfinished: Mapping[int, GameSnapshot] | None = None,
-    on_snapshot: Callable[[int, list[GameSnapshot]], None] | None = None,
-    snapshot_seconds: float = 10.0,
     progress: SelfPlayCounts | None = None,
     stop: threading.Event | None = None,
     name: str = PLAYER_NAME,
@@ -56,12 +51,8 @@ def play_games(
         spec: the game.
         pool: past networks that play one side of some games; None: none.
         starts: starting position of a game by its number; None: the initial position.
-        unfinished: snapshots of games to continue, by number.
-        on_snapshot: called with the number of a group and the snapshots of its unfinished games every
-            `snapshot_seconds` and when the group ends, one call at a time.
-        snapshot_seconds: seconds between two snapshots of a group.
         progress: counts that are increased during the call.
-        stop: event to set for an early end; the games in progress stay unfinished.
+        stop: event to set for an early end; the games in progress are dropped.
         name: name of the network in PDN.
 
     Returns:
@@ -98,22 +89,13 @@ def play_games(
             group_numbers,
             seed,
             starts or _first_position(spec),
-            unfinished or {},
             name,
         )
-        next_snapshot = time.monotonic() + snapshot_seconds
         while not stop.is_set():
             if not group.step(finish, progress) and not source.wait(stop):
                 break
             if source.refills:
                 group.fill()
-            if on_snapshot and time.monotonic() > next_snapshot:
-                with lock:
-                    on_snapshot(number, group.snapshots())
-                next_snapshot = time.monotonic() + snapshot_seconds
-        if on_snapshot:
-            with lock:
-                on_snapshot(number, group.snapshots())
 
     run_all([partial(work, group) for group in range(groups)], stop, name="group")
     return progress

@@ -2,48 +2,34 @@
 
 import csv
 import json
-from collections.abc import Collection
 
 import pyarrow.parquet as pq
 
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.leases.lease import hash_of
-from ckai.rl.loop.late import generation_of
 from ckai.rl.loop.run import Run
 
 
-def check_whole(run: Run, generations: int, stale: Collection[int] = ()) -> None:
-    """Every generation has exactly its games and the late ones of earlier generations, whole, and a network.
-
-    Args:
-        run: the run.
-        generations: how many it has.
-        stale: numbers of the games that were given up.
-    """
+def check_whole(run: Run, generations: int) -> None:
+    """Every generation has exactly its games, whole, and a network."""
     assert run.generations == generations
-    late, given_up = set[int](), set[int]()
     for n in range(1, generations + 1):
         table = pq.read_table(run.path(n, "rows.parquet"))
         keys = list(zip(*(table[c].to_pylist() for c in ("game", "ply", "hop")), strict=True))
         assert keys == sorted(set(keys)), "a row is doubled or out of order"
         numbers = sorted({key[0] for key in keys})
         measured = json.loads(run.path(n, "selfplay.json").read_text())
-        expected = late.union(run._numbers(n))
-        late = set(measured.get("late", ()))
-        given_up.update(measured.get("stale", ()))
-        assert numbers == sorted(expected - late - given_up)
+        assert numbers == list(run._numbers(n))
         assert measured["games"] == len(numbers)
         headers = pq.read_table(run.path(n, "rows.headers.parquet")).to_pylist()
         last = {key[0]: key[1] for key in keys}
         assert {h["game"]: h["plies"] for h in headers} == {g: ply + 1 for g, ply in last.items()}
         for header in headers:
-            assert header["network"] == hash_of(run._network_of(generation_of(header["game"])).read_bytes())
+            assert header["network"] == hash_of(run._network_of(n).read_bytes())
         assert run.path(n, "games.pdn").read_text().count("[Event ") == len(numbers)
         load_checkpoint(run.path(n, "network.ckpt")).network()
         assert not run.path(n, "shards").exists()
         assert not run.path(n, "training.ckpt").exists()
-    assert not late
-    assert given_up == set(stale)
     assert load_checkpoint(run.folder / "best.ckpt").weights.keys()
     with (run.folder / "metrics.csv").open() as file:
         assert [int(row["generation"]) for row in csv.DictReader(file)] == list(range(1, generations + 1))

@@ -14,7 +14,6 @@ from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
 from ckai.rl.selfplay.pool import Pool, _results, draw_opponents
-from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
 
 HALF = PoolConfig(share=0.5)
@@ -88,37 +87,6 @@ def test_each_side_is_played_by_its_network():
         else:
             assert names == ((old, new) if opponent.moves_first else (new, old))
     assert 10 < met < 30
-
-
-def test_continued_games_keep_their_opponent():
-    pool = Pool(PoolConfig(share=1.0), 1, [0], [Leaning(-1)])
-    whole = games_of(pool, range(6))
-    left, stopped = {}, []
-
-    def snapshot(_group, games):
-        left.update({game.number: game for game in games})
-
-    import threading
-
-    stop = threading.Event()
-
-    class Stopping(Leaning):
-        asked = 0
-
-        def evaluate(self, boards, out_logits=None, out_values=None):
-            self.asked += 1
-            if self.asked > 12:
-                stop.set()
-            return super().evaluate(boards, out_logits, out_values)
-
-    halves = Pool(PoolConfig(share=1.0), 1, [0], [Stopping(-1)])
-    first = games_of(halves, range(6), on_snapshot=snapshot, stop=stop, progress=SelfPlayCounts())
-    stopped = [game.number for game in first]
-    assert left
-    assert len(stopped) < 6
-    rest = games_of(pool, [n for n in range(6) if n not in stopped], unfinished=left)
-    again = sorted(first + rest, key=lambda game: game.number)
-    assert [g.rows["action"].tolist() for g in again] == [g.rows["action"].tolist() for g in whole]
 
 
 def generation(n, score=0.5, accepted=True, pool=None, games=100):

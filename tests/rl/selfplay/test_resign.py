@@ -8,7 +8,6 @@ from ckai.rl.loop.report import endings
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import RESIGNED, WOULD_RESIGN, finished_pdn
 from ckai.rl.selfplay.rows import Ending, to_table
-from ckai.rl.selfplay.snapshots import GameSnapshot
 from ckai.rl.selfplay.workers import play_games
 
 
@@ -22,10 +21,10 @@ class Material(UniformEvaluator):
 SETTINGS = {"sims": 16, "in_flight": 16, "groups": 2, "tables": 0, "max_plies": 200}
 
 
-def play(n=40, seed=2, unfinished=None, **settings):
+def play(n=40, seed=2, **settings):
     games = []
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.8, **settings})
-    play_games(Material(), config, range(n), seed=seed, on_game=games.append, unfinished=unfinished)
+    play_games(Material(), config, range(n), seed=seed, on_game=games.append)
     return sorted(games, key=lambda game: game.number)
 
 
@@ -96,18 +95,6 @@ def test_games_without_a_result_are_no_wrong_resignations():
     ends = [Ending(result, False, False, "Black") for result in ("*", "0-1", "1-0", "*")]
     counts = endings(to_table(games, 1), ends, config)
     assert counts == {"resigned": 0, "played_out": 2, "wrongly": 1}
-
-
-def test_a_continued_game_keeps_who_would_have_resigned():
-    whole = play(20, resign_disabled_prob=1.0)
-    game = next(game for game in whole if game.resigner)
-    cut = first_resignation(game) + 3
-    last = game.rows[cut - 1]
-    snapshot = GameSnapshot(
-        game.number, game.rows[:cut], game.counts[: int(last["first_count"]) + int(last["num_counts"])], 1
-    )
-    again = play(20, resign_disabled_prob=1.0, unfinished={game.number: snapshot})
-    assert again[game.number].resigner == game.resigner
 
 
 @pytest.mark.parametrize("name", ["resign", "resign_disabled_prob"])

@@ -2,7 +2,6 @@
 
 import functools
 import json
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -26,8 +25,6 @@ from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import finished_pdn, tags_of
 from ckai.rl.selfplay.rows import headers_of_rows, to_table
-from ckai.rl.selfplay.shards import ShardWriter, read_shards
-from ckai.rl.selfplay.snapshots import load_snapshots, save_snapshot
 from ckai.rl.selfplay.workers import play_games
 
 
@@ -240,92 +237,6 @@ def test_more_simulations_win_matches():
 
 def test_arrow_table_of_one_game():
     assert isinstance(to_table(play(1), 0), pa.Table)
-
-
-class StopAfter:
-    """Collects games and snapshots, and stops the run after some batches."""
-
-    def __init__(self, batches):
-        self.event, self.left, self.snapshots = threading.Event(), batches, {}
-
-    def evaluator(self):
-        outer = self
-
-        class Counting(Hashed):
-            def evaluate(self, *arguments):
-                outer.left -= 1
-                if outer.left <= 0:
-                    outer.event.set()
-                return super().evaluate(*arguments)
-
-        return Counting()
-
-
-def plain_snapshots(games):
-    return {g.number: (g.rng, repr(g.rows.tolist()), repr(g.counts.tolist())) for g in games}
-
-
-@pytest.mark.parametrize("batches", [5, 60, 300])
-def test_unfinished_games_continue_from_their_snapshots(tmp_path, batches):
-    config = SelfPlayConfig(sims=24, in_flight=8, groups=2, tables=0)
-    stopping, games = StopAfter(batches), []
-    play_games(
-        stopping.evaluator(), config, range(12), seed=3, on_game=games.append, stop=stopping.event,
-        on_snapshot=stopping.snapshots.__setitem__,
-    )  # fmt: skip
-    left = [game for group in stopping.snapshots.values() for game in group]
-    assert not {g.number for g in games} & {g.number for g in left}
-    save_snapshot(tmp_path / "left.npz", left)
-    loaded, damaged = load_snapshots([tmp_path / "left.npz"], 2)
-    assert damaged == []
-    assert plain_snapshots(loaded.values()) == plain_snapshots(left)
-    rest = [n for n in range(12) if n not in {g.number for g in games}]
-    play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=loaded)
-    assert sorted(g.number for g in games) == list(range(12))
-    for game in games:
-        if game.number in loaded:
-            n = len(loaded[game.number].rows)
-            assert repr(game.rows[:n].tolist()) == repr(loaded[game.number].rows.tolist())
-        replayed = game.replay()
-        outcome = replayed.outcome()
-        assert (outcome.result if outcome else "*") == game.result_text
-    to_table(games, 1).validate(full=True)
-
-
-@pytest.mark.parametrize("batches", [10, 47, 130])
-def test_a_game_continued_under_a_playout_cap_is_the_same(tmp_path, batches):
-    """Under Gumbel every search begins with a new tree, so that nothing is lost with the tree."""
-    settings = {"root_rule": "gumbel", "full_search_prob": 0.5, "sims": 16, "fast_visits": 4, "resign": 0.4}
-    config = SelfPlayConfig(**settings, in_flight=16, groups=1, tables=0, max_plies=60)
-    stopping, games = StopAfter(batches), []
-    play_games(
-        stopping.evaluator(), config, range(16), seed=3, on_game=games.append, stop=stopping.event,
-        on_snapshot=stopping.snapshots.__setitem__,
-    )  # fmt: skip
-    left = [game for group in stopping.snapshots.values() for game in group]
-    assert len({game.full for game in left}) == 2
-    save_snapshot(tmp_path / "left.npz", left)
-    loaded, _ = load_snapshots([tmp_path / "left.npz"], 2)
-    assert {g.number: g.full for g in loaded.values()} == {g.number: g.full for g in left}
-    rest = [n for n in range(16) if n not in {g.number for g in games}]
-    play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=loaded)
-    whole = play(16, tables=0, max_plies=60, **settings)
-    assert as_plain(sorted(games, key=lambda game: game.number)) == as_plain(whole)
-
-
-def test_finished_games_are_written_before_a_snapshot_of_the_others(tmp_path):
-    writer = ShardWriter(tmp_path, 1)
-    writer.add(play(1)[0])
-    assert not read_shards(tmp_path)[1]
-    writer.snapshot(0, [])
-    assert list(read_shards(tmp_path)[1]) == [0]
-
-
-def test_a_damaged_snapshot_is_reported(tmp_path):
-    (tmp_path / "left.npz").write_bytes(b"PK half")
-    loaded, damaged = load_snapshots([tmp_path / "left.npz"], 2)
-    assert loaded == {}
-    assert "left.npz" in damaged[0]
 
 
 @pytest.mark.parametrize("rule", ["puct", "gumbel"])

@@ -23,7 +23,6 @@ from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.folder import LeaseClient, LeaseFolder
 from ckai.rl.leases.lease import Lease, ShardInfo, pack_shard, unpack_shard
 from ckai.rl.leases.ledger import Ledger, lease_size
-from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import SpecSource
 from ckai.rl.leases.worker import LeaseWorker, WorkerError, _Session
 from ckai.rl.leases.workers import Heartbeat
@@ -47,20 +46,11 @@ TINY = RunConfig(
 WHOLE = Lease("", "run", 1, tuple(range(FIRST, FIRST + 8)), 5, "a" * 32)
 
 
-def ledgers_of(missing, writer, groups=2):
-    """The info of a generation without late games of earlier ones."""
-    own = Ledger(missing, range(FIRST, FIRST + 8), writer, SelfPlayCounts(), groups=groups)
-    return Ledgers(own, (), DEFAULT_GAME.schema)
-
-
 @pytest.fixture
-def ledgers(tmp_path):
-    return ledgers_of(WHOLE, ShardWriter(tmp_path / "shards", 1))
-
-
-@pytest.fixture
-def ledger(ledgers):
-    return ledgers.own
+def ledger(tmp_path):
+    writer = ShardWriter(tmp_path / "shards", 1, WHOLE.network)
+    numbers = range(FIRST, FIRST + 8)
+    return Ledger(WHOLE, numbers, writer, SelfPlayCounts(), DEFAULT_GAME.schema, groups=2)
 
 
 def ignore_event(_event):
@@ -75,10 +65,10 @@ def shard_of(lease, worker="w", network=WHOLE.network):
     return pack_shard(games, ShardInfo(lease.name, lease.generation, network, worker, 1.5, 100))
 
 
-def numbers_in(ledgers):
+def numbers_in(ledger):
     """The games on disk."""
-    ledgers.own.writer.flush()
-    tables, games, damaged = read_shards(ledgers.own.writer.folder)
+    ledger.writer.flush()
+    tables, games, damaged = read_shards(ledger.writer.folder)
     assert not damaged
     if tables:
         assert merge(tables)["game"].unique().to_pylist() == sorted(games)
@@ -95,13 +85,13 @@ def test_a_lease_as_text():
             Lease.from_json(wrong)
 
 
-def test_a_lease_of_another_version_is_put_back(tmp_path, ledgers, network, monkeypatch):
+def test_a_lease_of_another_version_is_put_back(tmp_path, ledger, network, monkeypatch):
     """Who joins with another version says so in one line, and others play the games."""
     config = replace(TINY, games=8)
     run = Run.create(tmp_path / "run", network, config)
     run.set_target(1)
     client = LeaseClient(run.folder)
-    LeaseFolder(run.folder, 4).exchange(ledgers)
+    LeaseFolder(run.folder, 4).exchange(ledger)
     opened = sorted((run.folder / "leases/open").iterdir())
     monkeypatch.setattr("ckai.rl.leases.lease.ckai_version", lambda: "9.9.9")
     with pytest.raises(
@@ -113,12 +103,12 @@ def test_a_lease_of_another_version_is_put_back(tmp_path, ledgers, network, monk
     assert client.take() is not None
 
 
-def test_a_worker_plays_on_in_a_run_that_took_it_for_dead(tmp_path, ledgers):
+def test_a_worker_plays_on_in_a_run_that_took_it_for_dead(tmp_path, ledger):
     """The run that ended removed the folder; the next one opens leases in a new one."""
     client = LeaseClient(tmp_path)
     shutil.rmtree(tmp_path / "leases")
     client.send(Heartbeat())
-    LeaseFolder(tmp_path, 4).exchange(ledgers)
+    LeaseFolder(tmp_path, 4).exchange(ledger)
     lease = client.take()
     assert lease is not None
     client.deliver(lease, b"")
@@ -131,8 +121,8 @@ def test_a_timeout_shorter_than_the_signs_of_life_is_refused():
         WorkersConfig(lease_timeout=3)
 
 
-def test_a_shard_as_bytes(ledgers):
-    lease = ledgers.lease(3)
+def test_a_shard_as_bytes(ledger):
+    lease = ledger.lease(3)
     shard = unpack_shard(shard_of(lease), DEFAULT_GAME.schema)
     assert shard.info == ShardInfo(lease.name, 1, WHOLE.network, "w", 1.5, 100)
     assert shard.numbers == lease.numbers == tuple(range(FIRST + 5, FIRST + 8))
@@ -167,23 +157,6 @@ def test_without_leases_games_are_played_in_the_usual_order(ledger):
     assert not ledger.wait(threading.Event())
 
 
-def test_unfinished_games_are_played_first(ledger):
-    ledger.play_first({FIRST + 3, FIRST + 6})
-    assert list(ledger.of(0)) == [FIRST + 3, FIRST, FIRST + 2, FIRST + 5]
-    assert list(ledger.of(1)) == [FIRST + 6, FIRST + 1, FIRST + 4, FIRST + 7]
-
-
-def test_games_that_are_all_leased_are_waited_for_and_played_when_they_come_back(ledger):
-    """As in a run that is started again while workers hold all its missing games, and die."""
-    lease = ledger.lease(8)
-    ledger.play_first(set())
-    assert [ledger.count(group) for group in (0, 1)] == [4, 4]
-    assert ledger.take(0) is None
-    assert ledger.wait(threading.Event())
-    ledger.take_back(lease.name)
-    assert sorted([*ledger.of(0), *ledger.of(1)]) == list(lease.numbers)
-
-
 def test_leases_take_games_from_the_back_and_give_them_back(ledger):
     first, second = ledger.lease(3), ledger.lease(3)
     assert first.numbers == (FIRST + 5, FIRST + 6, FIRST + 7)
@@ -200,38 +173,38 @@ def test_leases_take_games_from_the_back_and_give_them_back(ledger):
     assert ledger.lease(9).numbers == (FIRST + 6, FIRST + 7)
 
 
-def test_a_lease_given_back_and_played_twice_is_committed_once(ledgers):
-    first = ledgers.lease(4)
-    ledgers.take_back(first.name)
-    second = ledgers.lease(4)
+def test_a_lease_given_back_and_played_twice_is_committed_once(ledger):
+    first = ledger.lease(4)
+    ledger.take_back(first.name)
+    second = ledger.lease(4)
     assert second.numbers == first.numbers
     assert second.name != first.name
-    ledgers.commit(shard_of(first, "slow"))
-    ledgers.commit(shard_of(second, "fast"))
-    ledgers.commit(shard_of(second, "fast"))
-    assert numbers_in(ledgers) == list(first.numbers)
-    assert (ledgers.counts.games, ledgers.counts.repeated, ledgers.counts.taken_back) == (4, 8, 1)
-    assert ledgers.counts.by_worker == {"slow": 4, "fast": 0}
-    assert ledgers.missing == 4
-    assert not ledgers.leases
+    ledger.commit(shard_of(first, "slow"))
+    ledger.commit(shard_of(second, "fast"))
+    ledger.commit(shard_of(second, "fast"))
+    assert numbers_in(ledger) == list(first.numbers)
+    assert (ledger.counts.games, ledger.counts.repeated, ledger.counts.taken_back) == (4, 8, 1)
+    assert ledger.counts.by_worker == {"slow": 4, "fast": 0}
+    assert ledger.missing == 4
+    assert not ledger.leases
 
 
-def test_a_shard_that_overlaps_is_committed_in_part(ledgers):
-    first = ledgers.lease(4)
+def test_a_shard_that_overlaps_is_committed_in_part(ledger):
+    first = ledger.lease(4)
     games = []
     config = SelfPlayConfig(sims=2, in_flight=2, groups=1, max_plies=12, tables=0)
     play_games(UniformEvaluator(), config, first.numbers[1:3], seed=5, on_game=games.append)
-    ledgers.take_back(first.name)
+    ledger.take_back(first.name)
     for game in games:  # played here in the meantime
-        ledgers.own.add(game)
-    before = numbers_in(ledgers)
-    ledgers.commit(shard_of(first))
+        ledger.add(game)
+    before = numbers_in(ledger)
+    ledger.commit(shard_of(first))
     assert before == list(first.numbers[1:3])
-    assert numbers_in(ledgers) == list(first.numbers)
+    assert numbers_in(ledger) == list(first.numbers)
     for game in games:
-        ledgers.own.add(game)
-    assert numbers_in(ledgers) == list(first.numbers)
-    assert ledgers.counts.games == 2
+        ledger.add(game)
+    assert numbers_in(ledger) == list(first.numbers)
+    assert ledger.counts.games == 2
 
 
 @pytest.mark.parametrize(
@@ -241,25 +214,25 @@ def test_a_shard_that_overlaps_is_committed_in_part(ledgers):
         (lambda *_: b"", "Parquet"),
         (
             lambda lease, data: shard_of(lease, network="b" * 32),
-            "of network a{32}, found b",
+            "by network a{32}, found generation 1 by b",
         ),
         (
             lambda lease, data: shard_of(replace(lease, generation=2)),
-            "of generation 1, found 2",
+            "of generation 1 by network a{32}, found generation 2",
         ),
         (lambda lease, _: shard_of(replace(lease, numbers=(7,))), f"expected games {FIRST} to "),
     ],
 )
-def test_a_shard_that_is_damaged_or_stale_is_refused_and_counted(ledgers, change, message):
-    lease = ledgers.lease(2)
+def test_a_shard_that_is_damaged_or_stale_is_refused_and_counted(ledger, change, message):
+    lease = ledger.lease(2)
     whole = shard_of(lease)
     with pytest.raises(ShardError, match=message):
-        ledgers.commit(change(lease, whole))
-    assert ledgers.counts.refused == 1
-    assert ledgers.missing == 8
-    assert numbers_in(ledgers) == []
-    ledgers.commit(whole)  # nothing is lost
-    assert numbers_in(ledgers) == list(lease.numbers)
+        ledger.commit(change(lease, whole))
+    assert ledger.counts.refused == 1
+    assert ledger.missing == 8
+    assert numbers_in(ledger) == []
+    ledger.commit(whole)  # nothing is lost
+    assert numbers_in(ledger) == list(lease.numbers)
 
 
 def test_leases_become_small_towards_the_end():
@@ -275,11 +248,11 @@ def test_leases_become_small_towards_the_end():
 # --- the shared folder -----------------------------------------------------------------------------------
 
 
-def test_a_lease_has_one_holder(tmp_path, ledgers):
+def test_a_lease_has_one_holder(tmp_path, ledger):
     run, client, other = LeaseFolder(tmp_path, 4), LeaseClient(tmp_path), LeaseClient(tmp_path)
     assert client.name != other.name  # of one host and one process, as in containers
     other.send(Heartbeat())
-    assert not run.exchange(ledgers)
+    assert not run.exchange(ledger)
     opened = sorted((tmp_path / "leases/open").glob("*.json"))
     assert len(opened) == 2
     taken = [client.take(), other.take(), client.take()]
@@ -288,74 +261,74 @@ def test_a_lease_has_one_holder(tmp_path, ledgers):
     client.deliver(taken[0], shard_of(taken[0]))
     other.leave(over=False)
     assert client.take() == taken[1]
-    run.exchange(ledgers)
-    assert numbers_in(ledgers) == list(taken[0].numbers)
+    run.exchange(ledger)
+    assert numbers_in(ledger) == list(taken[0].numbers)
 
 
-def test_the_leases_of_a_silent_worker_are_taken_back(tmp_path, ledgers, monkeypatch):
+def test_the_leases_of_a_silent_worker_are_taken_back(tmp_path, ledger, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("ckai.rl.leases.folder.time.monotonic", lambda: now[0])
     run, client = LeaseFolder(tmp_path, 4, silence=10), LeaseClient(tmp_path)
-    run.exchange(ledgers)
+    run.exchange(ledger)
     lease = client.take()
     for _ in range(3):
         now[0] += 8
         client.send(Heartbeat())
-        assert not run.exchange(ledgers)
-    assert lease.name in ledgers.leases
+        assert not run.exchange(ledger)
+    assert lease.name in ledger.leases
     now[0] += 9
-    assert not run.exchange(ledgers)
+    assert not run.exchange(ledger)
     now[0] += 2
-    warnings = run.exchange(ledgers)
+    warnings = run.exchange(ledger)
     assert len(warnings) == 2
     assert "no heartbeat" in warnings[1]
     assert "played again" in warnings[1]
-    assert ledgers.counts.taken_back == 1
-    assert not ledgers.leases
+    assert ledger.counts.taken_back == 1
+    assert not ledger.leases
     assert not list((tmp_path / "leases/held").iterdir())
     # It was only slow.
     client.deliver(lease, shard_of(lease))
-    run.exchange(ledgers)
-    assert numbers_in(ledgers) == list(lease.numbers)
+    run.exchange(ledger)
+    assert numbers_in(ledger) == list(lease.numbers)
 
 
-def test_leases_whose_folder_is_removed_are_taken_back(tmp_path, ledgers):
+def test_leases_whose_folder_is_removed_are_taken_back(tmp_path, ledger):
     client, run = LeaseClient(tmp_path), LeaseFolder(tmp_path, 4)
-    run.exchange(ledgers)
+    run.exchange(ledger)
     assert client.take() is not None
     shutil.rmtree(tmp_path / "leases")
-    run.exchange(ledgers)
-    assert not ledgers.leases
-    assert ledgers.own.waiting == len(WHOLE.numbers)
+    run.exchange(ledger)
+    assert not ledger.leases
+    assert ledger.waiting == len(WHOLE.numbers)
 
 
-def test_a_half_written_shard_in_the_folder_is_played_again(tmp_path, ledgers):
+def test_a_worker_of_an_earlier_start_delivers(tmp_path, ledger):
+    client = LeaseClient(tmp_path)
+    LeaseFolder(tmp_path, 4).exchange(ledger)
+    lease = client.take()
+    for name in ledger.leases:
+        ledger.withdraw(name)
+    run = LeaseFolder(tmp_path, 4)
+    run.begin(ledger, lambda n: None)
+    assert not list((tmp_path / "leases/held").iterdir())
+    client.deliver(lease, shard_of(lease))
+    run.exchange(ledger)
+    assert set(lease.numbers) <= set(numbers_in(ledger))
+
+
+def test_a_half_written_shard_in_the_folder_is_played_again(tmp_path, ledger):
     run, client = LeaseFolder(tmp_path, 4), LeaseClient(tmp_path)
-    run.exchange(ledgers)
+    run.exchange(ledger)
     lease = client.take()
     client.deliver(lease, shard_of(lease)[:300])
-    warnings = run.exchange(ledgers)
+    warnings = run.exchange(ledger)
     assert "refused" in warnings[0]
-    assert ledgers.counts.refused == ledgers.counts.taken_back == 1
-    assert lease.name not in ledgers.leases
+    assert ledger.counts.refused == ledger.counts.taken_back == 1
+    assert lease.name not in ledger.leases
     assert not list((tmp_path / "leases/shards").iterdir())
     # A temporary file is of a worker that is still writing.
     (tmp_path / "leases/shards/.x@y.parquet.1.2.tmp").write_bytes(b"PAR1")
-    assert not run.exchange(ledgers)
-
-
-def test_leases_of_an_earlier_start_go_on(tmp_path, ledgers):
-    client = LeaseClient(tmp_path)
-    LeaseFolder(tmp_path, 4).exchange(ledgers)
-    lease = client.take()
-    again = ledgers_of(WHOLE, ledgers.own.writer, groups=1)
-    LeaseFolder(tmp_path, 4).begin(again, lambda: None)
-    assert lease == again.leases[lease.name]
-    assert lease.numbers[0] not in list(again.own.of(0))
-    stale = replace(WHOLE, network="b" * 32)
-    other = ledgers_of(stale, ledgers.own.writer, groups=1)
-    LeaseFolder(tmp_path, 4).begin(other, lambda: None)
-    assert lease.name not in other.leases
+    assert not run.exchange(ledger)
 
 
 # --- workers ---------------------------------------------------------------------------------------------
