@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.networks import NO_NETWORK, evaluator_option
-from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
+from ckai.cli.shared.output import (
+    count_text,
+    force_option,
+    json_option,
+    print_json,
+    progress_bar,
+    report_compilation,
+)
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.datasets.machine import available_cores
@@ -19,8 +26,6 @@ if TYPE_CHECKING:
     from ckai.rl.analysis.report import Progress
     from ckai.rl.analysis.work import Contents, Work
 
-GENERATOR = b'<meta name="generator" content="ckai analyze">'
-"""What a page by this command has in its head."""
 LISTED = 10
 """Most games that cannot be read whole that are named on standard error."""
 
@@ -59,7 +64,7 @@ LISTED = 10
 @evaluator_option()
 @tables_option
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
-@click.option("--fresh", is_flag=True, help="Discard an unfinished analysis and start again.")
+@force_option
 @settings_options(AnalysisConfig)
 @json_option
 @click.pass_context
@@ -74,7 +79,7 @@ def command(
     evaluator: str,
     tables: str,
     threads: int | None,
-    fresh: bool,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Analyse games: the value of every position, mistakes, and what was better.
@@ -87,17 +92,19 @@ def command(
     ckai analyze games.pdn --html games.html
     """
 
+    from ckai.datasets.files import refuse_to_replace
     from ckai.pdn import PdnError
     from ckai.pdn.sources import source_stem
-    from ckai.rl.analysis.work import Work, check_output
+    from ckai.rl.analysis.work import Work
     from ckai.rl.evaluators.loading import load_evaluator
 
     config = change_settings(AnalysisConfig(), given_settings(ctx))
     output = output or Path(f"{source_stem(files[0])}-analysis.pdn")
-    check_output(output, files)
-    if html is not None and html.resolve() == output.resolve():
-        raise click.BadParameter("expected another file than --output", param_hint="--html")
-    _check_page(html)
+    refuse_to_replace(output, force)
+    if html is not None:
+        if html.resolve() == output.resolve():
+            raise click.BadParameter("expected another file than --output", param_hint="--html")
+        refuse_to_replace(html, force)
     report_compilation()
     source = _network(source)
     network_tables = open_tables(tables)
@@ -109,7 +116,7 @@ def command(
         if not work.contents.games:
             raise PdnError("expected games that can be read, found none", ", ".join(map(str, files)))
         network = load_evaluator(source, evaluator, threads=threads)
-        with work.opened(fresh=fresh):
+        with work.opened(force=force):
             with progress_bar("analysing", "plies") as bar:
                 total = _analyze(work, network, network_tables, threads, bar)
             result = _write(work, files, _network_name(source), html, boards, picture)
@@ -303,18 +310,6 @@ def _digest(source: str) -> str:
     from ckai.datasets.files import file_digest
 
     return source if source in NO_NETWORK else file_digest(Path(source))
-
-
-def _check_page(html: Path | None) -> None:
-    """Check that the page does not replace another file."""
-    from ckai.datasets.files import ForeignFileError
-
-    if html is None or not html.exists():
-        return
-    if not html.is_file() or (html.stat().st_size and GENERATOR not in html.read_bytes()[:2000]):
-        raise ForeignFileError(
-            f"{html}: expected a page by ckai analyze to replace, found another file; choose another name"
-        )
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation
+from ckai.cli.shared.output import count_text, force_option, json_option, print_json, report_compilation
 from ckai.cli.shared.row_files import ROWS_HELP, row_files
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.datasets.machine import available_cores
@@ -38,7 +38,7 @@ DEFAULT_EVALUATOR = "auto"
     help="Backend of the network; with --nodes, auto means integers.",
 )
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads.  [default: all cores]")
-@click.option("--fresh", is_flag=True, help="Discard an unfinished distillation, and replace the output.")
+@force_option
 @json_option
 @click.pass_context
 def command(
@@ -48,14 +48,13 @@ def command(
     data: tuple[Path, ...],
     evaluator: str,
     threads: int | None,
-    fresh: bool,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Label positions with the policy and the value of TEACHER.
 
     Follows short walks from positions of --data, by the teacher's policy with some random actions, and writes
-    the labelled positions as rows for ckai pretrain. After an interruption, the same command without --fresh
-    continues.
+    the labelled positions as rows for ckai pretrain. After an interruption, the same command continues.
     """
 
     from ckai.cli.shared.output import progress_bar
@@ -83,7 +82,7 @@ def command(
 
         counts = distill(
             network, output, config, teacher=checkpoint.identity or "", data=files, spec=spec,
-            threads=threads, fresh=fresh, progress=show,
+            threads=threads, force=force, progress=show,
         )  # fmt: skip
     if as_json:
         print_json({"output": str(output), "positions": counts.positions, "walks": counts.walks})

@@ -1,10 +1,9 @@
 """Analysis of whole files, by several threads; an interrupted one resumes where it stopped.
 
-Each game that is done is a file of its own in a work folder beside the output, written under a temporary name
-and renamed, so that a kill loses the games in progress at most.
+Each game that is done is a file of its own in a work folder next to the output, written under a temporary
+name and renamed, so that a kill loses the games in progress at most.
 """
 
-import hashlib
 import json
 import shutil
 import threading
@@ -14,19 +13,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ckai.datasets.files import ForeignFileError, locked, write_whole
+from ckai.datasets.files import locked, write_whole
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.pdn import PdnError, PdnGame, read_games
 from ckai.rl.analysis.analyst import Analyst
-from ckai.rl.analysis.annotate import is_analysed
 from ckai.rl.analysis.batch import InterruptedSearchError
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import GameReport, Progress
 from ckai.rl.search.threads import run_all
-
-FORMAT = 2
-"""Version of the files in a work folder."""
 
 Named: TypeAlias = tuple[Path, str | None]
 """A file and its name in messages; None: its path."""
@@ -44,8 +39,6 @@ class Contents:
     rejected: int = 0
     refused: list[PdnError] = field(default_factory=list)
     """Why games are not read whole, or not at all, in the order of the files."""
-    digests: list[str] = field(default_factory=list)
-    """Of each game that can be analysed, see `_digest`."""
 
 
 def look_through(files: Sequence[Named]) -> Contents:
@@ -64,30 +57,9 @@ def look_through(files: Sequence[Named]) -> Contents:
         contents.truncated += game.problem is not None
         contents.games += 1
         contents.plies += len(game.moves)
-        contents.digests.append(_digest(game))
     if not contents.games and not contents.rejected:
         raise PdnError("expected games, found none", ", ".join(name or str(path) for path, name in files))
     return contents
-
-
-def check_output(output: Path, files: Sequence[Path]) -> None:
-    """Check that the output does not replace what `ckai analyze` did not write.
-
-    Raises:
-        ForeignFileError: it is one of the files to analyse, or another file.
-    """
-    if not output.exists():
-        return
-    if any(str(file) != "-" and file.exists() and output.samefile(file) for file in files):
-        raise ForeignFileError(f"{output}: expected another name than that of the games to analyse")
-    if not output.is_file():
-        raise ForeignFileError(f"{output}: expected a name for a file, found a folder or a device")
-    first = next(read_games(output), None) if output.stat().st_size else None
-    ours = first is not None and is_analysed(first)
-    if output.stat().st_size and not ours:
-        raise ForeignFileError(
-            f"{output}: expected an analysis by ckai to replace, found another file; choose another output"
-        )
 
 
 class Work:
@@ -115,46 +87,31 @@ class Work:
         self.files, self.output, self.config = list(files), output, config
         self.folder = output.with_name(f"{output.name}.work")
         self.contents = look_through(files)
-        self._identity = {"format": FORMAT, **identity, "settings": asdict(config)}
+        self._identity = {**identity, "settings": asdict(config)}
 
     @contextmanager
-    def opened(self, *, fresh: bool = False) -> Iterator[None]:
+    def opened(self, *, force: bool = False) -> Iterator[None]:
         """Hold the lock of the work folder, created or continued, during a `with` block.
 
         Args:
-            fresh: drop what an interrupted analysis left.
+            force: drop what an interrupted analysis with other settings left.
 
         Raises:
             LockedError: another process works in it.
-            ForeignFileError: it is of other games, another network or other settings.
+            FileExistsError: it is of another network or other settings.
             WriteError: it cannot be written.
         """
         with locked(self.folder / "lock"):
-            path = self.folder / "analysis.json"
-            if fresh:
+            path = self.folder / "settings.json"
+            if path.exists() and json.loads(path.read_text()) != self._identity:
+                if not force:
+                    raise FileExistsError(
+                        f"{self.folder}: an unfinished analysis with another network or other settings; give "
+                        "--force to drop it, or another -o"
+                    )
                 self._remove_reports()
-                path.unlink(missing_ok=True)
-            if path.exists():
-                self._check_identity(path)
-            else:
-                self._remove_reports()  # nothing says what they are of
-                write_whole(path, json.dumps(self._identity, indent=1) + "\n")
+            write_whole(path, json.dumps(self._identity, indent=1) + "\n")
             yield
-
-    def _check_identity(self, path: Path) -> None:
-        try:
-            found = json.loads(path.read_text())
-            differ = [name for name, value in self._identity.items() if found.get(name) != value]
-        except (ValueError, AttributeError):
-            differ = ["everything"]
-        if any(self._is_of_another_game(each) for each in self._reports()):
-            differ.append("games")
-        if differ:
-            raise ForeignFileError(
-                f"{self.folder}: expected the unfinished analysis of these games with this network and these "
-                f"settings, found one with other {', '.join(differ)}: restore them, give --fresh to drop it, "
-                "or choose another output"
-            )
 
     def analyze(
         self,
@@ -199,7 +156,7 @@ class Work:
                     report = analyst.analyze(game.play(), game.result)
                     if game.problem is not None:
                         report = replace(report, theory="")  # what comes after is not known
-                    write_whole(self._path(number), json.dumps({"game": _digest(game), **report.plain()}))
+                    write_whole(self._path(number), json.dumps({"fen": game.start.fen, **report.plain()}))
                     with lock:
                         self._count(total, report, progress)
                 analyst.close()
@@ -220,7 +177,7 @@ class Work:
 
     def games_done(self) -> int:
         """Return the number of games whose reports are kept."""
-        return len(self._reports())
+        return sum(path.stem.isdecimal() for path in self.folder.glob("*.json"))
 
     def results(self) -> Iterator[tuple[PdnGame, GameReport]]:
         """Yield the games with their reports, in the order of the files, once all are analysed.
@@ -245,41 +202,26 @@ class Work:
 
     def remove(self) -> None:
         """Remove the work folder, after the output was written."""
-        # `analysis.json` goes last, so that an interruption never leaves reports of unknown origin.
         self._remove_reports()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _remove_reports(self) -> None:
-        for path in self._reports():
-            path.unlink(missing_ok=True)
-
-    def _reports(self) -> list[Path]:
-        return [path for path in self.folder.glob("*.json") if path.stem.isdecimal()]
-
-    def _is_of_another_game(self, path: Path) -> bool:
-        """Whether a report is of another game than that of its number; a damaged one is of none."""
-        try:
-            digest, number = json.loads(path.read_text())["game"], int(path.stem)
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
-        return number >= self.contents.games or digest != self.contents.digests[number]
+        # The settings go last, so that an interruption never leaves reports of unknown origin.
+        for path in sorted(self.folder.glob("*.json")):
+            path.unlink()
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06d}.json"
 
     def _kept(self, number: int, game: PdnGame) -> GameReport | None:
-        """The report of a game, None if it is not done or the file is damaged."""
+        """The report of a game, None if it is not done, of another game, or the file is damaged."""
         try:
             found = json.loads(self._path(number).read_text())
-            return GameReport.read(found) if found.pop("game") == _digest(game) else None
+            fen, report = found.pop("fen"), GameReport.read(found)
         except (OSError, ValueError, KeyError, TypeError):
             return None
-
-
-def _digest(game: PdnGame) -> str:
-    """Return what identifies a game: SHA-256, in hexadecimal, of its first position, result and moves."""
-    moves = " ".join(str(each.move) for each in game.moves)
-    return hashlib.sha256(f"{game.start.fen} {game.result} {moves}".encode()).hexdigest()
+        moves, played = [str(each.move) for each in game.moves], [ply.move for ply in report.plies]
+        return report if (fen, played, report.result) == (game.start.fen, moves, game.result) else None
 
 
 def _games(files: Sequence[Named]) -> Iterator[PdnGame]:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.files import locked, remove_temporaries, write_whole
+from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, write_whole
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError, headers_path, is_headers_path
 from ckai.datasets.tables import Tables
@@ -167,7 +167,7 @@ def distill(
     data: Sequence[str | Path] = (),
     spec: GameSpec = DEFAULT_GAME,
     threads: int = 1,
-    fresh: bool = False,
+    force: bool = False,
     progress: Callable[[DistillProgress], None] | None = None,
     stop: threading.Event | None = None,
 ) -> DistillProgress:
@@ -184,8 +184,7 @@ def distill(
         data: rows whose positions walks begin in; empty: they begin in openings.
         spec: the game.
         threads: threads that walk at the same time.
-        fresh: drop what an earlier call left, and replace the output; leave it unset to continue an
-            interrupted call.
+        force: replace the output, and drop what an interrupted call with other settings left.
         progress: called after each shard.
         stop: event to set for an early end; the shards stay.
 
@@ -193,7 +192,8 @@ def distill(
         What was labelled; without an early end the output has these rows.
 
     Raises:
-        DistillError: the output exists or is not named as rows are, or shards of other settings exist.
+        DistillError: the output is not named as rows are, or has no positions to begin in.
+        FileExistsError: the output exists, or shards of other settings.
         DatasetError: `data` cannot be used.
         LockedError: another process writes this output.
         ValueError: the teacher's outputs are not finite.
@@ -204,17 +204,24 @@ def distill(
             f"{output}: expected an output that ends in .parquet, not .headers.parquet, found {output.name}"
         )
     folder = output.with_suffix(".shards")
+    refuse_to_replace(output, force)
     settings = {
         **asdict(config),
         "teacher": teacher,
         "data": [RowFile(Path(path), spec.name).fingerprint() for path in data],
-        "replaces": RowFile(output, spec.name).fingerprint() if output.exists() else "",
     }
-    if output.exists() and not fresh and _kept_settings(folder) != settings:
-        raise DistillError(f"{output}: exists; use --fresh to replace it, or another --output")
     with locked(folder / ".lock"):
         remove_temporaries(folder)
-        _check_settings(folder, settings, fresh)
+        path = folder / "config.json"
+        if path.exists() and json.loads(path.read_text()) != settings:
+            if not force:
+                raise FileExistsError(
+                    f"{folder}: shards of another teacher or other settings; give --force to drop them, or "
+                    "another -o"
+                )
+            for left in (*folder.glob("*.parquet"), path):  # the settings last
+                left.unlink()
+        write_whole(path, json.dumps(settings, indent=2) + "\n")
         counts, stop = DistillProgress(), stop or threading.Event()
         _write_shards(evaluator, folder, config, data, spec, threads, counts, progress, stop)
         if stop.is_set():
@@ -222,24 +229,6 @@ def distill(
         counts = _merge(folder, output, spec, config)
     shutil.rmtree(folder)
     return counts
-
-
-def _kept_settings(folder: Path) -> dict[str, Any] | None:
-    """The settings of the shards in a folder, None if there are none."""
-    path = folder / "config.json"
-    return dict(json.loads(path.read_text())) if path.exists() else None
-
-
-def _check_settings(folder: Path, settings: dict[str, Any], fresh: bool) -> None:
-    path = folder / "config.json"
-    if fresh:
-        for shard in folder.glob("*.parquet"):
-            shard.unlink()
-    elif _kept_settings(folder) not in (None, settings):
-        raise DistillError(
-            f"{folder}: has shards of other settings or another teacher; use --fresh to drop them"
-        )
-    write_whole(path, json.dumps(settings, indent=2) + "\n")
 
 
 def _write_shards(

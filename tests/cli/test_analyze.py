@@ -154,7 +154,7 @@ def test_boards_are_pictures_of_the_marked_positions(here, ckai):
     others = [Path("pictures") / name for name in names]
     for path in others:
         path.write_text("")
-    assert ckai("analyze", "mine.pdn", *QUICK, "--fresh", "--boards", "pictures")[0] == 0
+    assert ckai("analyze", "mine.pdn", *QUICK, "--force", "--boards", "pictures")[0] == 0
     assert sorted(Path("pictures").iterdir()) == sorted([picture, *others[1:]])
 
 
@@ -200,23 +200,17 @@ def test_a_pipe_is_read_once(here, ckai):
     assert len(games_of("out.pdn")) == 1
 
 
-def test_what_is_not_ours_is_not_replaced(here, ckai):
+def test_nothing_is_replaced_unasked(here, ckai):
     Path("mine.pdn").write_text(LOSES)
-    Path("other.pdn").write_text(LOSES)
     Path("page.html").write_text("<p>my page</p>")
-    for words, why in (
-        (("-o", "mine.pdn"), "expected another name"),
-        (("-o", "other.pdn"), "expected an analysis by ckai"),
-        (("--html", "page.html"), "expected a page by ckai analyze"),
-    ):
+    for words, name in ((("-o", "mine.pdn"), "mine.pdn"), (("--html", "page.html"), "page.html")):
         code, out, err = ckai("analyze", "mine.pdn", *QUICK, *words)
         assert (code, out) == (1, "")
-        assert why in err
+        assert f"{name} exists: give --force to replace it" in err
     assert Path("page.html").read_text() == "<p>my page</p>"
     code, _, err = ckai("analyze", "mine.pdn", *QUICK, "-o", "same.pdn", "--html", "./same.pdn")
     assert (code, "expected another file than --output" in err) == (2, True)
-    assert ckai("analyze", "mine.pdn", *QUICK, "--html", "new.html")[0] == 0
-    assert ckai("analyze", "mine.pdn", *QUICK, "--html", "new.html")[0] == 0  # its own are
+    assert ckai("analyze", "mine.pdn", *QUICK, "--html", "page.html", "--force")[0] == 0
 
 
 def test_errors_are_one_line(here, ckai):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ckai.datasets import files
-from ckai.datasets.files import ForeignFileError, LockedError
+from ckai.datasets.files import LockedError
 from ckai.datasets.settings import SettingError
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
@@ -21,7 +21,7 @@ from ckai.rl.analysis.annotate import strip
 from ckai.rl.analysis.grading import NAGS, Grade, grade_of
 from ckai.rl.analysis.players import side_accuracy
 from ckai.rl.analysis.report import GameReport
-from ckai.rl.analysis.work import Work, check_output
+from ckai.rl.analysis.work import Work
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
@@ -341,15 +341,13 @@ def test_work_of_other_settings_is_not_gone_on_with(tmp_path):
     with work(tmp_path).opened():
         pass
     other = work(tmp_path, mistake=0.15)
-    with pytest.raises(ForeignFileError, match="other settings: restore them, give --fresh"), other.opened():
+    with pytest.raises(FileExistsError, match="other settings; give --force"), other.opened():
         pass
-    with other.opened(fresh=True):
+    with other.opened(force=True):
         other.analyze(UniformEvaluator())
-    with (
-        pytest.raises(ForeignFileError, match="other games"),
-        work(tmp_path, GIVEN_AWAY, mistake=0.15).opened(),
-    ):
-        pass
+    changed = work(tmp_path, GIVEN_AWAY, mistake=0.15)
+    with changed.opened():
+        assert changed.analyze(UniformEvaluator()).kept == 0
 
 
 def test_games_may_be_added_while_an_analysis_is_interrupted(tmp_path):
@@ -373,8 +371,7 @@ def test_games_that_change_during_an_analysis_are_noticed(tmp_path, text):
             list(first.results())
 
 
-@pytest.mark.parametrize("fresh", [False, True])
-def test_what_an_interrupted_removal_leaves_is_no_report_of_the_next(tmp_path, monkeypatch, fresh):
+def test_what_an_interrupted_removal_leaves_is_no_report_of_the_next(tmp_path, monkeypatch):
     first = work(tmp_path)
     with first.opened():
         first.analyze(UniformEvaluator())
@@ -387,12 +384,12 @@ def test_what_an_interrupted_removal_leaves_is_no_report_of_the_next(tmp_path, m
 
     monkeypatch.setattr(Path, "unlink", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        first.opened(fresh=True).__enter__() if fresh else first.remove()
+        first.remove()
     monkeypatch.undo()
     other = work(tmp_path, mistake=0.15)
-    with pytest.raises(ForeignFileError, match="other settings"), other.opened():
+    with pytest.raises(FileExistsError, match="other settings"), other.opened():
         pass
-    (first.folder / "analysis.json").unlink()
+    first.remove()
     with other.opened():
         assert other.games_done() == 0
 
@@ -408,19 +405,3 @@ def test_what_cannot_be_read_is_listed(tmp_path):
     assert [error.game for error in contents.refused] == [2, 3]
     with pytest.raises(PdnError, match="expected games, found none"):
         work(tmp_path, "nothing here")
-
-
-def test_only_an_analysis_is_replaced(tmp_path, analyst):
-    game, report = analyzed(analyst, GIVEN_AWAY)
-    output = tmp_path / "out.pdn"
-    check_output(output, [])
-    output.write_text(write_game(annotate(game, report)))
-    check_output(output, [])
-    (by_two,) = read('[Annotator "R. Fortman"]\n' + GIVEN_AWAY)
-    output.write_text(write_game(annotate(by_two, report)))
-    check_output(output, [])
-    output.write_text(GIVEN_AWAY)
-    with pytest.raises(ForeignFileError, match="an analysis by ckai"):
-        check_output(output, [])
-    with pytest.raises(ForeignFileError, match="another name"):
-        check_output(output, [output])

@@ -109,10 +109,10 @@ def test_a_replacement_goes_on_too(tmp_path, teacher):
     before, stop = path.read_bytes(), threading.Event()
     larger = replace(SMALL, positions=400)
     distill(teacher, whole, larger)
-    distill(teacher, path, larger, fresh=True, progress=lambda counts: stop.set(), stop=stop)
+    distill(teacher, path, larger, force=True, progress=lambda counts: stop.set(), stop=stop)
     assert path.read_bytes() == before
     counts = []
-    distill(teacher, path, larger, progress=lambda now: counts.append(now.walks))
+    distill(teacher, path, larger, force=True, progress=lambda now: counts.append(now.walks))
     assert counts[0] == 2 * SMALL.shard_walks  # one shard was there
     assert pq.read_table(path).equals(pq.read_table(whole))
 
@@ -121,8 +121,8 @@ def test_shards_of_other_data_are_refused(tmp_path, teacher):
     source, path, stop = tmp_path / "source.parquet", tmp_path / "rows.parquet", threading.Event()
     distill(teacher, source, SMALL)
     distill(teacher, path, SMALL, data=[source], progress=lambda counts: stop.set(), stop=stop)
-    distill(teacher, source, replace(SMALL, seed=5), fresh=True)
-    with pytest.raises(DistillError, match="has shards of other settings or another teacher"):
+    distill(teacher, source, replace(SMALL, seed=5), force=True)
+    with pytest.raises(FileExistsError, match="shards of another teacher or other settings"):
         distill(teacher, path, SMALL, data=[source])
 
 
@@ -130,12 +130,12 @@ def test_nothing_else_is_replaced(tmp_path, teacher):
     path = tmp_path / "rows.parquet"
     distill(teacher, path, SMALL)
     before = path.read_bytes()
-    with pytest.raises(DistillError, match=r"rows\.parquet: exists; use --fresh"):
+    with pytest.raises(FileExistsError, match=r"rows\.parquet exists: give --force"):
         distill(teacher, path, SMALL)
     assert path.read_bytes() == before
     stop = threading.Event()
     distill(teacher, tmp_path / "other.parquet", SMALL, progress=lambda counts: stop.set(), stop=stop)
-    with pytest.raises(DistillError, match="has shards of other settings or another teacher"):
+    with pytest.raises(FileExistsError, match="shards of another teacher or other settings"):
         distill(teacher, tmp_path / "other.parquet", DistillConfig(positions=400))
 
 
@@ -254,7 +254,7 @@ def test_the_command(tmp_path, ckai, monkeypatch):
     assert json.loads(out)["positions"] >= 200
     status, _, err = ckai(*arguments, "--evaluator", "torch", "-o", "rows.parquet")
     assert status == 1
-    assert "rows.parquet: exists; use --fresh to replace it" in err
+    assert "rows.parquet exists: give --force to replace it" in err
     status, out, _ = ckai(
         "pretrain", "--data", "rows.parquet", "--model", "swift", "--set", "hidden=8", "--epochs", "1",
         "--mask-illegal", "-o", "student.ckpt",
