@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ckai.datasets.files import LockedError, is_locked, locked, remove_temporaries, write_whole
+from ckai.datasets.files import LockedError, is_locked, locked, write_whole
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
@@ -95,8 +95,6 @@ class RunFolder:
         run = cls(folder, config)
         with run.lock():
             _check_new(folder)
-            for name in (CONFIG, TARGET):
-                remove_temporaries(folder, of=name)
             save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
             if experts:
                 write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
@@ -144,13 +142,21 @@ class RunFolder:
         """Return whether a folder holds a run."""
         return (folder / CONFIG).exists()
 
-    def lock(self) -> AbstractContextManager[None]:
-        """Hold an exclusive lock on the run.
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold an exclusive lock on the run during a `with` block.
 
         Raises:
             RunError: another process holds it.
         """
-        return sole_process(self.folder, self.folder / LOCK, "run", RunError)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.folder / LOCK))
+            except LockedError:
+                raise RunError(
+                    f"{self.folder}: another process works on this run; wait for it or stop it"
+                ) from None
+            yield
 
     # --- contents -----------------------------------------------------------------------------------
 
@@ -223,32 +229,13 @@ def _check_new(folder: Path) -> None:
     """Raise a RunError unless a run can be created in a folder, perhaps after a kill during its creation."""
     if folder.exists() and not folder.is_dir():
         raise RunError(f"{folder}: expected a new or empty folder, found a file; choose another")
-    names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    names = [path.name for path in folder.iterdir()] if folder.exists() else []
     if CONFIG in names:
         raise RunError(f"{folder}: expected a new or empty folder, found a run; choose another")
-    ours = {"gen_0000", TARGET, LOCK}
-    if any(name not in ours and not name.startswith((f".{CONFIG}.", f".{TARGET}.")) for name in names):
+    if any(name not in ("gen_0000", TARGET) and not name.startswith(".") for name in names):
         raise RunError(
             f"{folder}: expected a new or empty folder, found files that are not a run; choose another"
         )
-
-
-@contextmanager
-def sole_process(folder: Path, lock: Path, what: str, error: type[Exception]) -> Iterator[None]:
-    """Hold the lock file of a folder during a `with` block.
-
-    Args:
-        folder: what one process at a time works on.
-        lock: its lock file.
-        what: what the folder holds, for the message.
-        error: class of the error that is raised if another process holds the lock.
-    """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(locked(lock))
-        except LockedError:
-            raise error(f"{folder}: another process works on this {what}; wait for it or stop it") from None
-        yield
 
 
 def read_measured(path: Path) -> dict[str, Any]:

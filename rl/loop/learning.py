@@ -7,14 +7,15 @@ from typing import Any
 
 from ckai.datasets.data_module import Batch, RowsDataModule
 from ckai.datasets.symmetries import Symmetries
-from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.evaluation.data_splits import data_entries
 from ckai.models.training.config import OptimizerConfig, TrainConfig
-from ckai.models.training.resuming import StateError, check_state
+from ckai.models.training.resuming import StateError
 from ckai.models.training.trainer import load_average, train
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import LearnConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
+from ckai.rl.loop.folder import RunError
 
 ENOUGH_GAMES = 100
 """Smallest number of games of which some are held out for measuring."""
@@ -69,7 +70,7 @@ def learn(
 ) -> dict[str, Any]:
     """Train the network of a generation, continuing a training that was interrupted.
 
-    Does nothing if `candidate` exists and is intact; a damaged one is renamed to `.damaged`.
+    Does nothing if `candidate` exists.
 
     Args:
         old: checkpoint to start from.
@@ -90,26 +91,16 @@ def learn(
         The metrics of the last epoch, and `rows` and `heldout_rows`.
 
     Raises:
-        CheckpointError: `old` cannot be read.
+        CheckpointError: a checkpoint cannot be read.
         DatasetError: a file of the window cannot be used.
+        RunError: the state of the interrupted training does not fit.
         TrainingError: the loss is not finite.
     """
     saved = candidate.with_name("training.ckpt")
 
-    def set_aside(path: Path, error: ValueError) -> None:
-        path.replace(path.with_suffix(".damaged"))
-        named = "" if isinstance(error, CheckpointError) else f"{path}: "
-        warning = f"{named}{error}; set aside, restarting the training"
-        on_event(RunEvent(generation, "learn", 0, 1, {"warning": warning}))
-
     if candidate.exists():
-        try:
-            done = dict(load_checkpoint(candidate).metrics)
-        except CheckpointError as error:
-            set_aside(candidate, error)
-        else:
-            saved.unlink(missing_ok=True)
-            return done
+        saved.unlink(missing_ok=True)
+        return dict(load_checkpoint(candidate).metrics)
     config = TrainConfig(
         epochs=settings.epochs,
         batch_size=settings.batch_size,
@@ -140,18 +131,14 @@ def learn(
     before = load_checkpoint(old)
     network, state = before.network(), None
     if saved.exists():
-        try:
-            checkpoint = load_checkpoint(saved)
-            check_state(checkpoint.training or {})
-            network, state = checkpoint.network(), checkpoint.training
-        except ValueError as error:
-            set_aside(saved, error)
+        checkpoint = load_checkpoint(saved)
+        network, state = checkpoint.network(), checkpoint.training
     split = {"seed": split_seed, "heldout": data.heldout}
     entries = data_entries(before.info, data.files.files, split)
     info = {**before.info, "data": entries, "generation": generation, "run": run}
 
-    def trained(state: dict[str, Any] | None) -> dict[str, Any]:
-        return train(
+    try:
+        final = train(
             network,
             data,
             config,
@@ -164,13 +151,8 @@ def learn(
                 )
             ),
         )
-
-    try:
-        final = trained(state)
-    except StateError as error:  # as of a version that trained otherwise
-        set_aside(saved, error)
-        network = before.network()
-        final = trained(None)
+    except StateError as error:
+        raise RunError(f"{saved}: {error}; delete it to begin the training again") from error
     load_average(network, final)
     last = {k: float(v) for k, v in final["history"][-1].items()}
     measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}

@@ -11,7 +11,7 @@ from make_rows import random_games, with_search, write
 from ckai.datasets.reader import read_rows
 from ckai.datasets.schema import EXPERT_SCHEMA, DatasetError
 from ckai.datasets.writer import table_writer
-from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.checkpoint import CheckpointError, save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.loop.config import LearnConfig
@@ -104,7 +104,7 @@ def test_tables_of_a_run(tmp_path, games):
     assert refused > FLIPS * 0.6
 
 
-def test_a_training_state_with_another_number_is_set_aside(tmp_path):
+def test_a_training_state_with_another_number_is_refused(tmp_path):
     """The checksums of its parts are right, so only the digest tells."""
     torch.manual_seed(0)
     save_checkpoint(tmp_path / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
@@ -136,10 +136,5 @@ def test_a_training_state_with_another_number_is_set_aside(tmp_path):
     with zipfile.ZipFile(saved, "w") as archive:
         for name, part in (parts | {largest: bytes(data)}).items():
             archive.writestr(name, part)
-    warnings = []
-    learned(lambda event: warnings.extend(v for k, v in event.info.items() if k == "warning"))
-    assert len(warnings) == 1
-    assert "expected the digest" in warnings[0]
-    assert "set aside, restarting the training" in warnings[0]
-    assert (tmp_path / "training.damaged").exists()
-    assert load_checkpoint(tmp_path / "new.ckpt").digest
+    with pytest.raises(CheckpointError, match="expected the digest"):
+        learned(lambda event: None)

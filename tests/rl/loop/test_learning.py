@@ -28,6 +28,7 @@ from ckai.rl.loop import gate as gate_module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import RunEvent
+from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.gate import in_threads, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import elo_curve
@@ -426,31 +427,19 @@ def test_estimate_of_a_generation():
     assert "about 13 minutes" in estimate(more, 100_000, 5_000_000)
 
 
-def test_a_state_that_does_not_fit_is_set_aside_and_the_training_begins_again(tmp_path, monkeypatch):
-    """As that of a version that grouped the parameters otherwise."""
+def test_a_state_that_does_not_fit_is_named(tmp_path, monkeypatch):
     from ckai.rl.loop import learning as module
 
-    real, states, events = module.train, [], []
-
     def train(network, data, config, *, state, **more):
-        states.append(state)
-        if state is not None:
-            raise StateError("expected training.optimizer to fit this training, found another")
-        return real(network, data, config, state=state, **more)
+        raise StateError("expected training.optimizer to fit this training, found another")
 
     monkeypatch.setattr(module, "train", train)
-    monkeypatch.setattr(module, "check_state", lambda state: None)
-    torch.manual_seed(0)
     network = build("cnn2x2", {"channels": 2, "hidden": 4})
     save_checkpoint(tmp_path / "old.ckpt", network)
     save_checkpoint(tmp_path / "training.ckpt", network, training={"epoch": 0})
     path = write(tmp_path / "rows.parquet", with_search(random_games(8)))
-    learn(
-        tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", LearnConfig(batch_size=32),
-        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", on_event=events.append,
-    )  # fmt: skip
-    assert states == [{"epoch": 0}, None]
-    (warning,) = [event.info["warning"] for event in events if "warning" in event.info]
-    assert "to fit this training, found another; set aside, restarting the training" in warning
-    assert (tmp_path / "training.damaged").exists()
-    assert (tmp_path / "new.ckpt").exists()
+    with pytest.raises(RunError, match=r"training\.ckpt: .*found another; delete it to begin the training"):
+        learn(
+            tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", LearnConfig(batch_size=32),
+            generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", on_event=print,
+        )  # fmt: skip

@@ -208,27 +208,14 @@ def test_a_damaged_shard_is_reported_and_played_again(tmp_path, network):
     check_whole(run, 1)
 
 
-def test_a_half_written_training_state_is_reported_and_restarted(tmp_path, network):
+def test_a_half_written_training_state_is_named(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     run.path(1).mkdir()
     run.path(1, "training.ckpt").write_bytes(b"half")
-    events = []
-    run.go(1, events.append)
-    assert any("training.ckpt" in e.info.get("warning", "") for e in events)
-    check_whole(run, 1)
-
-
-def test_a_damaged_candidate_is_reported_and_trained_again(tmp_path, network):
-    run = Run.create(tmp_path / "run", network, TINY)
+    with pytest.raises(CheckpointError, match=r"training\.ckpt"):
+        run.go(1, ignore_event)
+    run.path(1, "training.ckpt").unlink()
     run.go(1, ignore_event)
-    run.path(1, "done.json").unlink()
-    run.path(1, "match.json").unlink()
-    whole = run.path(1, "candidate.ckpt").read_bytes()
-    run.path(1, "candidate.ckpt").write_bytes(whole[: len(whole) // 2])
-    events = []
-    run.go(1, events.append)
-    assert any("candidate.ckpt" in e.info.get("warning", "") for e in events)
-    assert run.path(1, "candidate.damaged").exists()
     check_whole(run, 1)
 
 
