@@ -1,7 +1,6 @@
 """`ckai analyze`: values, mistakes and best lines of games, as annotated PDN and as a page."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +22,9 @@ from ckai.datasets.settings import change_settings
 from ckai.rl.analysis.config import AnalysisConfig
 
 if TYPE_CHECKING:
+    from ckai.pdn import PdnGame
     from ckai.rl.analysis.report import Progress
-    from ckai.rl.analysis.work import Contents, Work
+    from ckai.rl.analysis.work import Work
 
 LISTED = 10
 """Most games that cannot be read whole that are named on standard error."""
@@ -93,7 +93,7 @@ def command(
     """
 
     from ckai.datasets.files import refuse_to_replace
-    from ckai.pdn import PdnError
+    from ckai.pdn import PdnError, read_games
     from ckai.pdn.sources import source_stem
     from ckai.rl.analysis.work import Work
     from ckai.rl.evaluators.loading import load_evaluator
@@ -110,18 +110,20 @@ def command(
     network_tables = open_tables(tables)
     threads = threads or available_cores()
     identity = {"network": _digest(source), "tables": network_tables.pieces if network_tables else 0}
-    with _readable(files) as named:
-        work = Work(named, output, config, identity)
-        _report_refused(work.contents)
-        if not work.contents.games:
-            raise PdnError("expected games that can be read, found none", ", ".join(map(str, files)))
-        network = load_evaluator(source, evaluator, threads=threads)
-        with work.opened(force=force):
-            with progress_bar("analysing", "plies") as bar:
-                total = _analyze(work, network, network_tables, threads, bar)
-            result = _write(work, files, _network_name(source), html, boards, picture)
+    read = [game for file in files for game in read_games(file)]
+    if not read:
+        raise PdnError("expected games, found none", ", ".join(map(str, files)))
+    _report_refused(read)
+    work = Work([game for game in read if not game.rejected], output, config, identity)
+    if not work.games:
+        raise PdnError("expected games that can be read, found none", ", ".join(map(str, files)))
+    network = load_evaluator(source, evaluator, threads=threads)
+    with work.opened(force=force):
+        with progress_bar("analysing", "plies") as bar:
+            total = _analyze(work, network, network_tables, threads, bar)
+        result = _write(work, files, _network_name(source), html, boards, picture)
     work.remove()
-    result = _summary(work.contents, total, output, html, boards) | result
+    result = _summary(read, total, output, html, boards) | result
     if as_json:
         print_json(result)
         return
@@ -134,14 +136,15 @@ def _analyze(
     work: "Work", network: Any, tables: Any, threads: int, bar: Callable[[int, int], None]
 ) -> "Progress":
     """Analyse the games; say how to go on if it is interrupted."""
+    plies = sum(len(game.moves) for game in work.games)
 
     def show(progress: "Progress") -> None:
-        bar(progress.plies, work.contents.plies)
+        bar(progress.plies, plies)
 
     try:
         return work.analyze(network, tables=tables, threads=threads, progress=show)
     except BaseException:
-        done = f"{work.games_done():,} of {count_text(work.contents.games, 'game')} done"
+        done = f"{work.games_done():,} of {count_text(len(work.games), 'game')} done"
         click.echo(f"{done} and kept in {work.folder}: the same command continues", err=True)
         raise
 
@@ -162,7 +165,7 @@ def _write(
     names = ", ".join("standard input" if str(file) == "-" else file.name for file in files)
     annotator = f"{network}, {config.visits} visits"
     facts = [("Network", network), ("Visits a position", f"{config.visits:,}")]
-    facts.append(("Games", f"{work.contents.games:,}"))
+    facts.append(("Games", f"{len(work.games):,}"))
     page = ReportPage(DEFAULT_GAME, f"Analysis of {names}", facts) if html else None
     players = PlayerTable(config)
     games: list[dict[str, Any]] = []
@@ -210,13 +213,15 @@ def _write(
 
 
 def _summary(
-    contents: "Contents", total: "Progress", output: Path, html: Path | None, boards: Path | None
+    read: Sequence["PdnGame"], total: "Progress", output: Path, html: Path | None, boards: Path | None
 ) -> dict[str, Any]:
+    errors = [game.problem for game in read if game.problem is not None]
+    rejected = sum(game.rejected for game in read)
     return {
-        "games_read": contents.games + contents.rejected,
-        "games_analyzed": contents.games,
-        "games_truncated": contents.truncated,
-        "games_rejected": contents.rejected,
+        "games_read": len(read),
+        "games_analyzed": len(read) - rejected,
+        "games_truncated": len(errors) - rejected,
+        "games_rejected": rejected,
         "games_kept": total.kept,
         "plies": total.plies,
         "positions_searched": total.positions,
@@ -225,8 +230,7 @@ def _summary(
         "boards": str(boards) if boards else None,
         "grades": {name: total.grades.get(name, 0) for name in ("inaccuracy", "mistake", "blunder")},
         "refused": [
-            {"file": e.path, "line": e.line, "game": e.game, "ply": e.ply, "reason": e.reason}
-            for e in contents.refused
+            {"file": e.path, "line": e.line, "game": e.game, "ply": e.ply, "reason": e.reason} for e in errors
         ],
     }
 
@@ -312,39 +316,16 @@ def _digest(source: str) -> str:
     return source if source in NO_NETWORK else file_digest(Path(source))
 
 
-@contextmanager
-def _readable(files: tuple[Path, ...]) -> Iterator[list[tuple[Path, str | None]]]:
-    """Files that can be read several times, with names for messages: standard input and pipes are copied."""
-    import shutil
-    import sys
-    import tempfile
-
-    from ckai.pdn.sources import source_name
-
-    with tempfile.TemporaryDirectory() as folder:
-        named: list[tuple[Path, str | None]] = []
-        for file in files:
-            if str(file) == "-" or file.is_fifo():
-                copy = Path(folder) / f"{len(named)}.pdn"
-                with ExitStack() as opened, copy.open("wb") as to:
-                    source = sys.stdin.buffer if str(file) == "-" else opened.enter_context(file.open("rb"))
-                    shutil.copyfileobj(source, to)
-                named.append((copy, source_name(file)))
-            else:
-                named.append((file, None))
-        yield named
-
-
-def _report_refused(contents: "Contents") -> None:
+def _report_refused(read: Sequence["PdnGame"]) -> None:
     """Name the games that cannot be read whole on standard error."""
-    for error in contents.refused[:LISTED]:
+    errors = [game.problem for game in read if game.problem is not None]
+    for error in errors[:LISTED]:
         click.echo(f"ckai: warning: {_printable(str(error))}", err=True)
-    if len(contents.refused) > LISTED:
-        click.echo(f"ckai: warning: and {len(contents.refused) - LISTED:,} more games", err=True)
-    if contents.refused:
-        click.echo(
-            f"{contents.truncated:,} analysed up to the error, {contents.rejected:,} left out", err=True
-        )
+    if len(errors) > LISTED:
+        click.echo(f"ckai: warning: and {len(errors) - LISTED:,} more games", err=True)
+    if errors:
+        rejected = sum(game.rejected for game in read)
+        click.echo(f"{len(errors) - rejected:,} analysed up to the error, {rejected:,} left out", err=True)
 
 
 def _printable(text: str) -> str:

@@ -9,84 +9,41 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from ckai.datasets.files import locked, write_whole
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
-from ckai.pdn import PdnError, PdnGame, read_games
+from ckai.pdn import PdnGame
 from ckai.rl.analysis.analyst import Analyst
 from ckai.rl.analysis.batch import InterruptedSearchError
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import GameReport, Progress
 from ckai.rl.search.threads import run_all
 
-Named: TypeAlias = tuple[Path, str | None]
-"""A file and its name in messages; None: its path."""
-
-
-@dataclass
-class Contents:
-    """What the files hold."""
-
-    games: int = 0
-    """Games that can be analysed, from their first move to where they can be read."""
-    plies: int = 0
-    """Of those games."""
-    truncated: int = 0
-    rejected: int = 0
-    refused: list[PdnError] = field(default_factory=list)
-    """Why games are not read whole, or not at all, in the order of the files."""
-
-
-def look_through(files: Sequence[Named]) -> Contents:
-    """Read the files once, to count their games and to list those that cannot be read whole.
-
-    Raises:
-        OSError, PdnError: see `read_games`; also if there is no game at all.
-    """
-    contents = Contents()
-    for game in _games(files):
-        if game.problem is not None:
-            contents.refused.append(game.problem)
-        if game.rejected:
-            contents.rejected += 1
-            continue
-        contents.truncated += game.problem is not None
-        contents.games += 1
-        contents.plies += len(game.moves)
-    if not contents.games and not contents.rejected:
-        raise PdnError("expected games, found none", ", ".join(name or str(path) for path, name in files))
-    return contents
-
 
 class Work:
-    """The analysis of the games of some files, kept in a folder beside the output until it is written.
+    """The analysis of some games, kept in a folder next to the output until it is written.
 
     Attributes:
         folder: the work folder.
-        contents: what the files hold.
     """
 
     def __init__(
-        self, files: Sequence[Named], output: Path, config: AnalysisConfig, identity: dict[str, Any]
+        self, games: Sequence[PdnGame], output: Path, config: AnalysisConfig, identity: dict[str, Any]
     ) -> None:
-        """Read the files once.
+        """Write nothing yet.
 
         Args:
-            files: PDN files with their names in messages, see `read_games`; they are read several times.
+            games: the games, from their first move to where they can be read.
             output: the file that the analysis will be written to.
             config: the settings.
             identity: what else must be the same for an interrupted analysis to go on: network, tables.
-
-        Raises:
-            OSError, PdnError: see `look_through`.
         """
-        self.files, self.output, self.config = list(files), output, config
+        self.games, self.output, self.config = games, output, config
         self.folder = output.with_name(f"{output.name}.work")
-        self.contents = look_through(files)
         self._identity = {**identity, "settings": asdict(config)}
 
     @contextmanager
@@ -135,7 +92,7 @@ class Work:
         """
         stop, lock = threading.Event(), threading.Lock()
         total = Progress()
-        waiting = enumerate(_usable(self.files))
+        waiting = iter(enumerate(self.games))
 
         def take() -> tuple[int, PdnGame] | None:
             """The next game that is not done."""
@@ -180,25 +137,11 @@ class Work:
         return sum(path.stem.isdecimal() for path in self.folder.glob("*.json"))
 
     def results(self) -> Iterator[tuple[PdnGame, GameReport]]:
-        """Yield the games with their reports, in the order of the files, once all are analysed.
-
-        Raises:
-            PdnError: the files were changed meanwhile.
-        """
-        number = 0
-        for number, game in enumerate(_usable(self.files), 1):
-            report = self._kept(number - 1, game)
-            if report is None:
-                break
+        """Yield the games with their reports, once all are analysed."""
+        for number, game in enumerate(self.games):
+            report = self._kept(number, game)
+            assert report is not None, "it was written"
             yield game, report
-        else:
-            if number == self.contents.games:
-                return
-        raise PdnError(
-            f"expected the {self.contents.games} games that were analysed, found others: a file was changed "
-            "meanwhile; run the command again",
-            ", ".join(name or str(path) for path, name in self.files),
-        )
 
     def remove(self) -> None:
         """Remove the work folder, after the output was written."""
@@ -222,12 +165,3 @@ class Work:
             return None
         moves, played = [str(each.move) for each in game.moves], [ply.move for ply in report.plies]
         return report if (fen, played, report.result) == (game.start.fen, moves, game.result) else None
-
-
-def _games(files: Sequence[Named]) -> Iterator[PdnGame]:
-    for path, name in files:
-        yield from read_games(path, name)
-
-
-def _usable(files: Sequence[Named]) -> Iterator[PdnGame]:
-    return (game for game in _games(files) if not game.rejected)

@@ -81,7 +81,7 @@ def test_the_share_of_games_played_out():
 def test_wrong_resignations_are_counted():
     games = play(60, resign=0.25, resign_disabled_prob=1.0, sims=8)
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
-    counts = endings(to_table(games, 1), [game.ending for game in games], config)
+    counts = endings([game.ending for game in games], config)
     score = {"Black": -1, "White": 1}
     resignable = [game for game in games if game.resigner and game.ending.result != "*"]
     wrong = [game for game in resignable if game.result != score[game.resigner]]
@@ -90,10 +90,9 @@ def test_wrong_resignations_are_counted():
 
 
 def test_games_without_a_result_are_no_wrong_resignations():
-    games = play(4, resign_disabled_prob=1.0)
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
     ends = [Ending(result, False, False, "Black") for result in ("*", "0-1", "1-0", "*")]
-    counts = endings(to_table(games, 1), ends, config)
+    counts = endings(ends, config)
     assert counts == {"resigned": 0, "played_out": 2, "wrongly": 1}
 
 

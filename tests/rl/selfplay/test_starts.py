@@ -98,7 +98,7 @@ def test_a_run_from_random_weights(ckai, tmp_path, monkeypatch):
     assert status == 0
     assert json.loads(out)["generations"] == 1
     first = load_checkpoint(tmp_path / "r" / "gen_0000" / "network.ckpt")
-    assert first.info["init"] == "none"
+    assert first.info["init"] == "--init none --set channels=2 --set hidden=4"
     starts = {
         row["game"]: row["board"]
         for row in pq.read_table(tmp_path / "r" / "gen_0001" / "rows.parquet").to_pylist()
