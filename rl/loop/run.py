@@ -91,7 +91,6 @@ class Run(RunSelfPlay):
             )
         with self.lock():
             remove_temporaries(self.folder, skip=LEASES)
-            self._check_whole()
             if generations > self.generations:
                 self.set_target(generations)
             workers = workers or LeaseFolder(self.folder, self.config.selfplay.in_flight)
@@ -109,18 +108,6 @@ class Run(RunSelfPlay):
             finally:
                 workers.close()
             self._publish()
-
-    def _check_whole(self) -> None:
-        """Raise a RunError if a finished generation comes after one that would be played or trained again."""
-        names = [path.parent.name.removeprefix("gen_") for path in self.folder.glob("gen_*/done.json")]
-        last = max((int(name) for name in names if name.isdecimal()), default=0)
-        for n in range(self.generations + 1, last):
-            parts = ("selfplay.json", "candidate.ckpt", "match.json")  # done.json is made of these
-            if not all(self.path(n, name).exists() for name in parts):
-                raise RunError(
-                    f"{self.path(n)}: expected a finished generation, as there are later ones, found none; "
-                    "restore it"
-                )
 
     @contextmanager
     def _playing(self, n: int, on_event: EventCallback, backend: str, workers: Workers) -> Iterator[None]:
@@ -186,7 +173,7 @@ class Run(RunSelfPlay):
             self.path(n, "candidate.ckpt"),
             settings,
             generation=n,
-            games=sum(self._games_in(g) for g in window.generations),
+            games=self.config.games * len(window.generations),
             seed=seed_stream(self.config.seed, n, 1) % 2**31,
             split_seed=self.config.seed,
             game=self.config.game,
@@ -194,14 +181,6 @@ class Run(RunSelfPlay):
             on_event=on_event,
             transform=self.transform,
         )
-
-    def _games_in(self, g: int) -> int:
-        """Return the number of games in the rows of a generation."""
-        done = self.path(g, "done.json")
-        measured = (
-            read_measured(done)["selfplay"] if done.exists() else read_measured(self.path(g, "selfplay.json"))
-        )
-        return int(measured["games"])
 
     # --- gate match ----------------------------------------------------------------------------------
 

@@ -288,14 +288,6 @@ def test_the_newest_of_the_numbered_runs(tmp_path, network):
     assert unfinished_run(tmp_path) is None
 
 
-def test_a_generation_that_is_missing_among_others_is_named(tmp_path, network):
-    run = Run.create(tmp_path / "run", network, TINY)
-    run.path(1).mkdir()
-    run.path(1, "done.json").write_text("{}")
-    run.path(3).mkdir()
-    run.path(3, "done.json").write_text("{}")
-    with pytest.raises(RunError, match=r"gen_0002: expected a finished generation, as there are later ones"):
-        run.go(5, ignore_event)
 
 
 def test_a_worker_waits_until_it_sees_which_networks_play(tmp_path, network):
