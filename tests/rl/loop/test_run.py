@@ -288,8 +288,6 @@ def test_the_newest_of_the_numbered_runs(tmp_path, network):
     assert unfinished_run(tmp_path) is None
 
 
-
-
 def test_a_worker_waits_until_it_sees_which_networks_play(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, overlap=True))
     assert run.has_players(1)
