@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ckai.datasets.files import LockedError, is_locked, locked, write_whole
+from ckai.datasets.files import LockedError, is_locked, locked, remove_temporaries, write_whole
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
@@ -95,6 +95,7 @@ class RunFolder:
         run = cls(folder, config)
         with run.lock():
             _check_new(folder)
+            remove_temporaries(folder)
             save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
             if experts:
                 write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))

@@ -182,7 +182,7 @@ def test_every_game_is_drawn(name):
 
 
 def test_standard_input_is_read(here, ckai, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOSES.encode())))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(LOSES.encode()))))
     code, _, err = ckai("analyze", "-", *QUICK)
     assert code == 0, err
     assert len(games_of("stdin-analysis.pdn")) == 1
