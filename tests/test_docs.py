@@ -17,6 +17,8 @@ from ckai.rl.loop.config import RunConfig
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OF_TODAY = [page for page in PAGES if page.name != "results.md"]
+"""Those that name nothing that has gone."""
 ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
 SAMPLE_GAMES = 40
 
@@ -62,7 +64,7 @@ def sample(folder):
     (folder / "games.pdn").write_text(text + "\n")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@pytest.mark.parametrize("page", OF_TODAY, ids=page_id)
 def test_commands_and_options_exist(page):
     wrong = {shlex.join(words): why for words in commands(page.read_text()) if (why := problem(words))}
     assert not wrong
@@ -98,15 +100,16 @@ def all_options(group):
                 yield from all_options(command)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@pytest.mark.parametrize("page", OF_TODAY, ids=page_id)
 def test_options_named_alone_exist(page):
     named = re.findall(r"`(--[a-z][a-z-]*)[^`\n]*`", page.read_text())
     assert set(named) <= {*all_options(cli)}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_id)
+@pytest.mark.parametrize("page", OF_TODAY, ids=page_id)
 def test_paths_exist(page):
-    named = re.findall(r"`((?:game|pdn|datasets|models|rl|cli|tests|benchmarks)/[\w/.]*)", page.read_text())
+    text = re.sub(r"`[^`]*`\s+of\s+commit\s", "", page.read_text())
+    named = re.findall(r"`((?:game|pdn|datasets|models|rl|cli|tests|benchmarks)/[\w/.]*)", text)
     made = {"models/networks/gated.py"}  # by the reader of the tutorial
     assert not [path for path in named if path not in made and not (ROOT / path).exists()]
 

@@ -232,8 +232,7 @@ def main(
             settings = {"generations": generations, "match_games": match_games}
             done = json.loads(saved.read_text(encoding="utf-8")) if saved.exists() else {}
             if done.get("settings") != settings:
-                backend = run.chosen_backend or evaluator
-                result = match_against_start(run.network, init, spec, match_games, sims, tables, backend)
+                result = match_against_start(run.network, init, spec, match_games, sims, tables, evaluator)
                 result["mistakes"] = mistakes_in_percent(run.network, spec, sims)
                 done = {"settings": settings, **result}
                 write_whole(saved, json.dumps(done) + "\n")
