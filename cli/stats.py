@@ -21,15 +21,8 @@ if TYPE_CHECKING:
     help="Folder for two plots: how often each square is used, and the game lengths.  "
     "[default: <name>.plots/ next to the first DATASET]",
 )
-@click.option(
-    "--memory-mb",
-    default=512,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Memory for finding repeated positions; larger data sets are read several times.",
-)
 @json_option
-def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_json: bool) -> None:
+def command(datasets: tuple[Path, ...], folder: Path | None, as_json: bool) -> None:
     """Show statistics of DATASET, a Parquet file of rows; several are combined.
 
     The default is the newest data set in data/.
@@ -41,7 +34,7 @@ def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_
     paths = list(datasets) or [newest_dataset(Path("data"))]
     begun = time.perf_counter()
     with progress_bar("reading", "rows") as progress:
-        statistics = describe(paths, memory_mb=memory_mb, progress=progress)
+        statistics = describe(paths, progress=progress)
     if not as_json:
         click.echo(as_text(statistics))  # before the plots, whose folder may not be writable
     plots = save_plots(statistics, folder or paths[0].with_name(f"{paths[0].stem}.plots"))

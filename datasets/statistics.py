@@ -1,4 +1,4 @@
-"""Statistics of a data set: one pass over its row groups, whole columns at a time, in bounded memory."""
+"""Statistics of a data set: a few facts of every row, grouped by phase, game and position."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -8,25 +8,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ckai.datasets.files import first_line
-from ckai.datasets.reader import RowFiles
-from ckai.datasets.rows import Rows
+from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.schema import DatasetError, headers_path
 from ckai.datasets.split import position_keys
+from ckai.datasets.writer import from_numpy
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.squares import SQUARES
 
-Counts = NDArray[np.int64]
 ProgressCallback = Callable[[int, int], None]
 """Called with the rows done and the rows in all."""
 
 PHASE_PLIES = 10
-_PHASES = 3277  # as many as a game of 32,767 plies has
-_RESULTS = ("white", "drawn", "black", "unknown")
-_KEY_BYTES = 24  # memory for the key of one position while keys are sorted
+_RESULTS = {"black": 1, "white": -1, "drawn": 0, "unknown": None}
 
 
 @dataclass(frozen=True)
@@ -138,16 +136,12 @@ class Statistics:
 
 
 def describe(
-    paths: str | Path | Sequence[str | Path],
-    *,
-    memory_mb: int = 512,
-    progress: ProgressCallback | None = None,
+    paths: str | Path | Sequence[str | Path], *, progress: ProgressCallback | None = None
 ) -> Statistics:
-    """Compute the statistics of a data set.
+    """Compute the statistics of a data set; takes about 40 bytes of memory a row.
 
     Args:
         paths: one or several row files, taken as one data set.
-        memory_mb: MiB for the keys of positions; a data set that needs more is read several times.
         progress: called with the rows read and the rows to read in all.
 
     Raises:
@@ -160,236 +154,151 @@ def describe(
     """
     paths = [paths] if isinstance(paths, str | Path) else paths
     files = RowFiles(paths)
-    per_pass = max(1, memory_mb * 2**20 // _KEY_BYTES)
-    passes = -(-files.rows // per_pass)
-    total = files.rows * passes
-    tally = _Tally()
-    keys: list[NDArray[np.uint64]] = []
+    parts: list[pa.Table] = []
     done = 0
-    last_file = None
     for file, group in files.groups:
-        rows = file.read(group)
-        if not len(rows):
-            continue
-        tally.add(rows, *file.turns(group), new_file=file is not last_file)
-        last_file = file
-        keys.append(_share(position_keys(rows.board, rows.jumper), 0, passes))
-        done += len(rows)
+        parts.append(_facts(file, group, files.files.index(file)))
+        done += parts[-1].num_rows
         if progress:
-            progress(done, total)
-    repeats = _Repeats()
-    repeats.add(keys)
-    for part in range(1, passes):
-        keys = []
-        for file, group in files.groups:
-            _, board, jumper = file.positions(group)
-            keys.append(_share(position_keys(board, jumper), part, passes))
-            done += len(jumper)
-            if progress:
-                progress(done, total)
-        repeats.add(keys)
-    names = [str(path) for path in paths]
-    return tally.finish(names, repeats.finish(files.rows), _headers([Path(path) for path in paths]))
-
-
-class _Tally:
-    """Sums over blocks of rows."""
-
-    def __init__(self) -> None:
-        self.rows = self.games = self.plies = 0
-        self.capture_plies = self.multi_jumps = self.most_captured = self.king_plies = self.crownings = 0
-        self.squares = np.zeros((2, SQUARES), np.int64)
-        self.lengths = np.zeros((4, 1), np.int64)  # lost, drawn, won for Black, unknown; by plies
-        # By phase: plies, rows, forced, legal hops, captured plies, king plies, pieces, kings, captures
-        self.phases = np.zeros((9, _PHASES), np.int64)
-        self._game: int | None = None  # the game that the last block ended in; below, its plies and result
-        self._length = self._result = 0
-
-    def add(self, rows: Rows, black: NDArray[np.bool_], hop: NDArray[np.int8], *, new_file: bool) -> None:
-        """Add a block of rows; the first block of a file always begins a new game."""
-        n = len(rows)
-        at = np.arange(n)
-        first = hop == 0
-        origin, action = rows.label >> 2, rows.label
-        capture = rows.board[at, STEP_TO[action]] < 0
-        to = np.where(capture, JUMP_TO[action], STEP_TO[action])
-        king = rows.board[at, origin] == 3
-        legal = np.bitwise_count(np.ascontiguousarray(rows.legal).view(np.uint64)).sum(1, dtype=np.int64)
-        pieces = (rows.board != 0).sum(1)
-        kings = (np.abs(rows.board) == 3).sum(1)
-
-        begins = self._games(rows, first, black, new_file)
-        self.rows += n
-        self.games += int(begins.sum())
-        self.plies += int(first.sum())
-        self.capture_plies += int((capture & first).sum())
-        self.multi_jumps += int((hop == 1).sum())
-        self.most_captured = max(self.most_captured, int((hop[capture] + 1).max(initial=0)))
-        self.king_plies += int((king & first).sum())
-        self.crownings += int((~king & (to >= 28)).sum())
-        for row, squares in enumerate((origin, to)):
-            self.squares[row] += np.bincount(np.where(black, squares, 31 - squares), minlength=SQUARES)
-        phase = np.maximum(rows.ply, 0) // PHASE_PLIES
-        one = np.ones(n, np.int64)
-        columns = (first, one, legal == 1, legal, capture & first, king & first, pieces, kings, capture)
-        for row, column in enumerate(columns):
-            # Sums of whole numbers, far below 2**53: exact in floating point.
-            self.phases[row] += np.bincount(phase, column, minlength=_PHASES).astype(np.int64)
-
-    def _games(
-        self, rows: Rows, first: NDArray[np.bool_], black: NDArray[np.bool_], new_file: bool
-    ) -> NDArray[np.bool_]:
-        """Which rows begin a game, `[N]` bool; counts the games that ended, by result and length."""
-        begins = np.empty(len(rows), np.bool_)
-        begins[1:] = rows.game[1:] != rows.game[:-1]
-        begins[0] = new_file or rows.game[0] != self._game
-        starts = np.flatnonzero(begins)
-        result = np.where(rows.z_known, np.where(black, rows.z, -rows.z) + 1, 3).astype(np.int64)
-        # Plies of the games: the one continued from the last block, those that end here, the one still open.
-        starts = np.concatenate([[0], starts[starts > 0]])
-        plies = np.add.reduceat(first, starts, dtype=np.int64)
-        if begins[0]:
-            self._close()
-        plies[0] += self._length
-        results = result[starts]
-        if not begins[0]:
-            results[0] = self._result
-        self._count_lengths(plies[:-1], results[:-1])
-        self._game, self._length, self._result = int(rows.game[-1]), int(plies[-1]), int(results[-1])
-        return begins
-
-    def _close(self) -> None:
-        if self._game is not None:
-            self._count_lengths(np.array([self._length]), np.array([self._result]))
-        self._length = 0
-
-    def _count_lengths(self, plies: Counts, results: Counts) -> None:
-        longest = self.lengths.shape[1]
-        width = max(longest, int(plies.max(initial=0)) + 1)
-        counts = np.bincount(results * width + plies, minlength=4 * width).reshape(4, width)
-        counts[:, :longest] += self.lengths
-        self.lengths = counts
-
-    def finish(self, files: list[str], repeats: Repeats, headers: Headers | None) -> Statistics:
-        """The statistics from the sums."""
-        self._close()
-        forced, legal = int(self.phases[2].sum()), int(self.phases[3].sum())
-        white, drawn, black, unknown = self.lengths.sum(1).tolist()
-        lengths = self.lengths.sum(0)
-        return Statistics(
-            files=files,
-            rows=self.rows,
-            games=self.games,
-            plies=self.plies,
-            results={"black": black, "white": white, "drawn": drawn, "unknown": unknown},
-            lengths=_lengths(lengths),
-            forced_rows=forced,
-            forced_share=forced / self.rows,
-            legal_hops=legal / self.rows,
-            capture_rows=int(self.phases[8].sum()),
-            capture_plies=self.capture_plies,
-            multi_jumps=self.multi_jumps,
-            most_captured=self.most_captured,
-            king_plies=self.king_plies,
-            crownings=self.crownings,
-            repeats=repeats,
-            phases=[self._phase(i) for i in np.flatnonzero(self.phases[1]).tolist()],
-            headers=headers,
-            from_squares=self.squares[0].tolist(),
-            to_squares=self.squares[1].tolist(),
-            games_of_length=lengths.tolist(),
-            games_of_length_by_result=dict(zip(_RESULTS, self.lengths.tolist(), strict=True)),
-        )
-
-    def _phase(self, i: int) -> Phase:
-        plies, rows, forced, legal, captures, king_moves, pieces, kings, _ = self.phases[:, i].tolist()
-        return Phase(
-            first_ply=i * PHASE_PLIES,
-            plies=plies,
-            rows=rows,
-            forced=forced / rows,
-            legal_hops=legal / rows,
-            captures=captures / max(1, plies),
-            king_moves=king_moves / max(1, plies),
-            pieces=pieces / rows,
-            kings=kings / rows,
-        )
-
-
-class _Repeats:
-    """Counts of equal keys; no key occurs in two passes."""
-
-    def __init__(self) -> None:
-        self.positions = self.positions_repeated = self.rows_repeated = self.most = 0
-
-    def add(self, keys: list[NDArray[np.uint64]]) -> None:
-        """Count the keys of one pass; empties the list."""
-        mixed = np.concatenate(keys)
-        keys.clear()
-        if not len(mixed):
-            return
-        mixed.sort()
-        ends = np.flatnonzero(np.concatenate([mixed[1:] != mixed[:-1], [True]]))
-        counts = np.diff(ends, prepend=-1)
-        again = counts[counts > 1]
-        self.positions += len(counts)
-        self.positions_repeated += len(again)
-        self.rows_repeated += int(again.sum())
-        self.most = max(self.most, int(counts.max()))
-
-    def finish(self, rows: int) -> Repeats:
-        """The statistics from the counts."""
-        before = rows - self.positions
-        return Repeats(
-            positions=self.positions,
-            positions_repeated=self.positions_repeated,
-            rows_repeated=self.rows_repeated,
-            share=self.rows_repeated / rows,
-            rows_seen_before=before,
-            share_seen_before=before / rows,
-            most=self.most,
-        )
-
-
-def _share(keys: NDArray[np.uint64], part: int, parts: int) -> NDArray[np.uint64]:
-    return keys if parts == 1 else keys[keys % np.uint64(parts) == part]
-
-
-def _lengths(games: Counts) -> Lengths:
-    plies = np.flatnonzero(games)
-    upto = np.cumsum(games)
-    total = int(upto[-1])
-    middle = [int(np.searchsorted(upto, half, side="right")) for half in ((total - 1) // 2, total // 2)]
-    return Lengths(
-        least=int(plies[0]),
-        mean=float((np.arange(len(games)) * games).sum() / total),
-        median=sum(middle) / 2,
-        most=int(plies[-1]),
+            progress(done, files.rows)
+    facts = pa.concat_tables(parts)
+    sums = facts.group_by([]).aggregate([(name, "sum") for name in _SUMMED]).to_pylist()[0]
+    games = facts.group_by(["file", "game"]).aggregate([("first", "sum"), ("result", "max")])
+    plies = games["first_sum"].to_numpy().astype(np.int64)
+    of_result = {name: plies[_is(games["result_max"], result)] for name, result in _RESULTS.items()}
+    longest = int(plies.max()) + 1
+    return Statistics(
+        files=[str(path) for path in paths],
+        rows=files.rows,
+        games=len(plies),
+        plies=sums["first_sum"],
+        results={name: len(lengths) for name, lengths in of_result.items()},
+        lengths=Lengths(int(plies.min()), float(plies.mean()), float(np.median(plies)), int(plies.max())),
+        forced_rows=sums["forced_sum"],
+        forced_share=sums["forced_sum"] / files.rows,
+        legal_hops=sums["legal_sum"] / files.rows,
+        capture_rows=sums["capture_sum"],
+        capture_plies=sums["capture_ply_sum"],
+        multi_jumps=sums["second_sum"],
+        most_captured=pc.max(facts["captured"]).as_py(),
+        king_plies=sums["king_ply_sum"],
+        crownings=sums["crowned_sum"],
+        repeats=_repeats(facts["key"]),
+        phases=_phases(facts),
+        headers=_headers([Path(path) for path in paths]),
+        from_squares=np.bincount(facts["from"].to_numpy(), minlength=SQUARES).tolist(),
+        to_squares=np.bincount(facts["to"].to_numpy(), minlength=SQUARES).tolist(),
+        games_of_length=np.bincount(plies).tolist(),
+        games_of_length_by_result={
+            name: np.bincount(lengths, minlength=longest).tolist() for name, lengths in of_result.items()
+        },
     )
+
+
+_SUMMED = ("first", "forced", "legal", "capture", "capture_ply", "second", "king_ply", "crowned")
+"""Facts that are counted over the whole data set."""
+
+
+def _facts(file: RowFile, group: int, number: int) -> pa.Table:
+    """What the statistics need of the rows of one row group of file `number`, a row each.
+
+    `first` and `second` are the first and second hop of a move; `capture_ply` and `king_ply` are facts of the
+    first.
+    """
+    rows = file.read(group)
+    black, hop = file.turns(group)
+    n = len(rows)
+    at, origin = np.arange(n), rows.label >> 2
+    capture = rows.board[at, STEP_TO[rows.label]] < 0
+    to = np.where(capture, JUMP_TO[rows.label], STEP_TO[rows.label]).astype(np.uint8)
+    king = rows.board[at, origin] == 3
+    legal = np.bitwise_count(np.ascontiguousarray(rows.legal).view(np.uint64)).sum(1, dtype=np.uint8)
+    first = hop == 0
+    columns: dict[str, NDArray[Any]] = {
+        "file": np.full(n, number, np.int32),
+        "game": rows.game,
+        "phase": np.maximum(rows.ply, 0) // PHASE_PLIES,
+        "first": first,
+        "second": hop == 1,
+        "forced": legal == 1,
+        "legal": legal,
+        "capture": capture,
+        "capture_ply": capture & first,
+        "captured": np.where(capture, hop + 1, 0).astype(np.int8),
+        "king_ply": king & first,
+        "crowned": ~king & (to >= 28),
+        "pieces": (rows.board != 0).sum(1, dtype=np.uint8),
+        "kings": (np.abs(rows.board) == 3).sum(1, dtype=np.uint8),
+        "from": np.where(black, origin, 31 - origin),
+        "to": np.where(black, to, 31 - to),
+        "key": position_keys(rows.board, rows.jumper),
+    }
+    arrays = {name: from_numpy(c.view(np.uint8) if c.dtype == np.bool_ else c) for name, c in columns.items()}
+    result = from_numpy(np.where(black, rows.z, -rows.z))
+    known = from_numpy(rows.z_known.astype(np.uint8)).cast(pa.bool_())
+    return pa.table(arrays | {"result": pc.if_else(known, result, pa.scalar(None, pa.int8()))})
+
+
+def _is(results: pa.ChunkedArray, result: int | None) -> NDArray[np.bool_]:
+    mask = pc.is_null(results) if result is None else pc.fill_null(pc.equal(results, result), False)
+    found: NDArray[np.bool_] = mask.to_numpy()
+    return found
+
+
+def _repeats(keys: pa.ChunkedArray) -> Repeats:
+    rows = len(keys)
+    counts = pc.value_counts(keys).field("counts").to_numpy()
+    again = counts[counts > 1]
+    return Repeats(
+        positions=len(counts),
+        positions_repeated=len(again),
+        rows_repeated=int(again.sum()),
+        share=int(again.sum()) / rows,
+        rows_seen_before=rows - len(counts),
+        share_seen_before=(rows - len(counts)) / rows,
+        most=int(counts.max()),
+    )
+
+
+def _phases(facts: pa.Table) -> list[Phase]:
+    names = ("first", "forced", "legal", "capture_ply", "king_ply", "pieces", "kings")
+    sums = facts.group_by("phase").aggregate([([], "count_all"), *((name, "sum") for name in names)])
+    return [
+        Phase(
+            first_ply=of["phase"] * PHASE_PLIES,
+            plies=of["first_sum"],
+            rows=of["count_all"],
+            forced=of["forced_sum"] / of["count_all"],
+            legal_hops=of["legal_sum"] / of["count_all"],
+            captures=of["capture_ply_sum"] / max(1, of["first_sum"]),
+            king_moves=of["king_ply_sum"] / max(1, of["first_sum"]),
+            pieces=of["pieces_sum"] / of["count_all"],
+            kings=of["kings_sum"] / of["count_all"],
+        )
+        for of in sums.sort_by("phase").to_pylist()
+    ]
 
 
 def _headers(paths: list[Path]) -> Headers | None:
     """Contents of the headers files beside the rows; None if there are none."""
-    files = [headers_path(path) for path in paths if headers_path(path).exists()]
-    if not files:
-        return None
-    games = 0
-    names: dict[str, Counter[str]] = {"player": Counter(), "event": Counter(), "opening": Counter()}
-    for path in files:
+    tables = []
+    for path in filter(Path.exists, map(headers_path, paths)):
         try:
-            file = pq.ParquetFile(path)
-            for batch in file.iter_batches(columns=["black", "white", "event", "opening"]):
-                games += batch.num_rows
-                for column, name in zip(batch.columns, ("player", "player", "event", "opening"), strict=True):
-                    names[name].update(n for n in column.to_pylist() if n and n != "?")
+            tables.append(pq.ParquetFile(path).read(columns=["black", "white", "event", "opening"]))
+            tables[-1].select(["black", "white", "event", "opening"])
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
             reason = first_line(error)
             raise DatasetError(
                 f"{path}: expected the headers of games, found another file ({reason})"
             ) from error
-    players, events, openings = names["player"], names["event"], names["opening"]
+    if not tables:
+        return None
+    table = pa.concat_tables(tables)
+    players, events, openings = (
+        _names(table, names) for names in (("black", "white"), ("event",), ("opening",))
+    )
     return Headers(
-        games=games,
+        games=table.num_rows,
         players=len(players),
         events=len(events),
         openings=len(openings),
@@ -397,3 +306,13 @@ def _headers(paths: list[Path]) -> Headers | None:
         top_events=events.most_common(5),
         top_openings=openings.most_common(5),
     )
+
+
+def _names(table: pa.Table, columns: Sequence[str]) -> Counter[str]:
+    """How often each name is in some columns; empty and unknown ones left out."""
+    counts: Counter[str] = Counter()
+    for column in columns:
+        for found in pc.value_counts(table[column]).to_pylist():
+            if found["values"] not in (None, "", "?"):
+                counts[found["values"]] += found["counts"]
+    return counts

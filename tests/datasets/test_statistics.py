@@ -122,16 +122,6 @@ def test_row_groups_change_nothing(rows, path, tmp_path, group):
     assert once | {"files": 0} == other | {"files": 0}
 
 
-def test_little_memory_changes_nothing(path, monkeypatch):
-    expected = describe([path])
-    monkeypatch.setattr("ckai.datasets.statistics._KEY_BYTES", 2**20 // 500)  # 500 rows a pass
-    calls = []
-    assert describe([path], memory_mb=1, progress=lambda done, total: calls.append((done, total))) == expected
-    passes = -(-expected.rows // 500)
-    assert passes > 2
-    assert calls[-1] == (expected.rows * passes, expected.rows * passes)
-
-
 def test_two_files_with_the_same_game_numbers_are_two_games(rows, tmp_path):
     mine = [r for r in rows if r["game"] == 0]
     paths = [make_rows.write(tmp_path / f"{name}.parquet", mine) for name in "ab"]
