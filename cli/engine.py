@@ -14,8 +14,8 @@ from ckai.datasets.machine import MAX_THREADS
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
+    from ckai.rl.engine.base import AnyEngine
     from ckai.rl.hub.parameters import Parameters
-    from ckai.rl.thinkers.thinker import Thinker
 
 GTP_PLAYER = "rollout@1000"
 """The player of Go programs: no network is installed for them."""
@@ -98,34 +98,39 @@ def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
 
 def _serve_hub(spec: str, evaluator: str, tables: str, threads: int, output: int) -> None:
     from ckai.rl.hub.parameters import Parameters
-    from ckai.rl.hub.serving import serve
+    from ckai.rl.hub.session import HubSession
+    from ckai.rl.players.loading import check_spec
+    from ckai.rl.players.parsing import HUB, PlayerSpec, PlayerSpecError
+    from ckai.rl.players.serving import serve_lines
+
+    def check(text: str) -> None:
+        """Raise the error of a spec that names no player before the other side waits for it."""
+        if PlayerSpec.read(text).who.startswith(HUB):
+            raise PlayerSpecError(f"{text}: expected a player of ckai, found another program")
+        check_spec(text)
+
+    def load(parameters: "Parameters") -> "AnyEngine":
+        from ckai.rl.players.loading import load_engine
+
+        check(parameters.engine)
+        return load_engine(
+            parameters.engine,
+            backend=parameters.evaluator,
+            tables=open_tables(parameters.tables),
+            threads=parameters.threads or None,
+            trials=True,
+        )
 
     if spec != CKAI:
-        _check(spec)
+        check(spec)
     evaluators = tuple(dict.fromkeys([*EVALUATORS, evaluator]))
     parameters = Parameters(spec, tables, evaluator, TABLE_CHOICES, evaluators, threads)
     report_compilation()
     if sys.stdin is not None:
-        serve(sys.stdin.buffer, output, parameters, _load, version("ckai"))
+        serve_lines(
+            sys.stdin.buffer, output, lambda write: HubSession(parameters, load, write, version("ckai"))
+        )
 
 
 def _end(number: int, frame: Any) -> None:
     sys.exit(128 + number)
-
-
-def _check(spec: str) -> None:
-    """Raise the error of a spec that names no player before the other side waits for it."""
-    from ckai.rl.thinkers.loading import check_spec
-
-    check_spec(spec)
-
-
-def _load(parameters: "Parameters") -> "Thinker":
-    from ckai.rl.thinkers.loading import load_thinker
-
-    return load_thinker(
-        parameters.engine,
-        backend=parameters.evaluator,
-        tables=open_tables(parameters.tables),
-        threads=parameters.threads or None,
-    )

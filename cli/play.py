@@ -2,6 +2,7 @@
 
 import gc
 import io
+import os
 import random
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.rl.players.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
@@ -147,7 +149,7 @@ def command(
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     from ckai.cli.playing.clock import GameClock
-    from ckai.cli.playing.opponent_factory import OpponentFactory, game_of_player
+    from ckai.cli.playing.opponent import OpponentFactory
     from ckai.cli.playing.record import Record
     from ckai.cli.playing.session import PEOPLE
     from ckai.cli.terminal.context import Options
@@ -164,7 +166,7 @@ def command(
     player, control = _opponent_and_clock(
         source, level, clock, limited=sims is not None or seconds is not None
     )
-    spec = get_game(game_name or game_of_player(player))
+    spec = get_game(game_name or _game_of(player))
     check_tables(tables, spec)
     humans = None if side is None else PEOPLE[side]
     if max_plies is not None and humans != PEOPLE["none"]:
@@ -184,9 +186,7 @@ def command(
         sys.stdin.reconfigure(errors="replace")
     console = make_console()
     alone = session.humans == PEOPLE["both"] or view
-    factory = OpponentFactory(
-        spec, console, evaluator=evaluator, tables=tables, vary=vary, seed=seed, control=control
-    )
+    factory = OpponentFactory(spec, evaluator, tables, vary, seed, control, console.status)
     opponent = factory.opponent(player, sims=sims, seconds=seconds, later=alone)
     terminal = TerminalGame(
         session,
@@ -238,6 +238,15 @@ def _opponent_and_clock(
             raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
         control, player = player.control, PlayerSpec.read(player.who)
     return player, control
+
+
+def _game_of(player: "PlayerSpec | None") -> str:
+    """Return the name of the game of a player's network, or the default one."""
+    if player is None or not os.path.exists(player.who):
+        return DEFAULT_GAME_NAME
+    from ckai.rl.players.loading import game_of
+
+    return game_of([player.text]) or DEFAULT_GAME_NAME
 
 
 def _loaded_game(loaded: str, humans: Any, spec: "GameSpec", *, view: bool) -> "tuple[Session, Origin, bool]":

@@ -14,9 +14,9 @@ from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
     from ckai.rl.engine.limit import Limit
+    from ckai.rl.engine.result import Line
     from ckai.rl.problems.problem import Problem
     from ckai.rl.problems.solving import Outcome
-    from ckai.rl.thinkers.thinker import Report
 
 SECONDS = 2.0
 """Time of a problem if nothing else is given."""
@@ -73,12 +73,12 @@ def command(
     as_json: bool,
 ) -> int:
     """Solve problems, see `_HELP`."""
+    from ckai.rl.engine.engine import Engine
     from ckai.rl.engine.limit import Limit
+    from ckai.rl.players.loading import load_engine
     from ckai.rl.problems.problem import Problem
     from ckai.rl.problems.reading import read_problems
     from ckai.rl.problems.solving import solve
-    from ckai.rl.thinkers.loading import load_thinker
-    from ckai.rl.thinkers.tree import TreeThinker
 
     found = [each for path in files for each in read_problems(path)]
     problems = [each for each in found if isinstance(each, Problem)]
@@ -89,25 +89,25 @@ def command(
         raise ValueError(f"{files[0]}: expected problems that can be read, found none")
     report_compilation()
     endgames = open_tables(tables)
-    thinker = load_thinker(spec, backend=evaluator, tables=endgames)
+    engine = load_engine(spec, backend=evaluator, tables=endgames, trials=True)
     outcomes: list[Outcome] = []
     try:
-        if visits is not None and not isinstance(thinker, TreeThinker):
+        if visits is not None and not isinstance(engine, Engine):
             raise click.BadParameter(f"{spec} has no visits; give --seconds", param_hint="--visits")
-        if seconds is not None and thinker.fixed:
+        if seconds is not None and engine.fixed:
             raise click.BadParameter(
                 f"{spec} moves by a limit of its own; omit it, or give a player without",
                 param_hint="--seconds",
             )
         limit = Limit(visits=visits, seconds=seconds)
         if visits is None and seconds is None:
-            limit = thinker.limit or Limit(seconds=SECONDS)
+            limit = engine.limit or Limit(seconds=SECONDS)
         with progress_bar("solving", "problems") as progress:
             for problem in problems:
                 progress(len(outcomes), len(problems))
-                outcomes.append(solve(thinker, problem, limit, endgames))
+                outcomes.append(solve(engine, problem, limit, endgames))
     finally:
-        thinker.close()
+        engine.close()
         if outcomes:  # what is done when it is interrupted is shown too
             _print(outcomes, errors, spec, limit, as_json)
     failed = errors or any(each.solved is False or each.refutation for each in outcomes)
@@ -124,7 +124,7 @@ def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limi
         print_json(summary | {"errors": errors, "problems": [_as_json(each) for each in outcomes]})
         return
     for each in outcomes:
-        click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.report)}{_tables(each)}")
+        click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.found.best)}{_tables(each)}")
     times = sorted(each.seconds for each in solved if each.seconds is not None)
     median = f", half of them within {times[(len(times) - 1) // 2]:.2f} s" if times else ""
     click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}{median}")
@@ -153,13 +153,13 @@ def _verdict(each: "Outcome") -> str:
     return f"solved in {each.seconds:.2f} s"
 
 
-def _line(report: "Report") -> str:
-    line = " ".join(map(str, report.pv))
-    if report.plies is not None:
-        return f"{line}, {report.proven} in {count_text(report.plies, 'ply', 'plies')}"
-    if report.proven is not None:
-        return f"{line}, {report.proven}"
-    return line if report.value is None else f"{line}, value {report.value:+.2f}"
+def _line(best: "Line") -> str:
+    line = " ".join(map(str, best.pv))
+    if best.plies is not None:
+        return f"{line}, {best.proven} in {count_text(best.plies, 'ply', 'plies')}"
+    if best.proven is not None:
+        return f"{line}, {best.proven}"
+    return line if best.value is None else f"{line}, value {best.value:+.2f}"
 
 
 def _tables(each: "Outcome") -> str:
@@ -177,18 +177,18 @@ def _refuted(each: "Outcome") -> str:
 
 
 def _as_json(each: "Outcome") -> dict[str, Any]:
-    problem, report, refutation = each.problem, each.report, each.refutation
+    problem, best, refutation = each.problem, each.found.best, each.refutation
     return {
         **_names(problem),
         "solved": each.solved,
         "seconds": each.seconds,
-        "move": str(report.move),
-        "line": [str(move) for move in report.pv],
-        "value": report.value,
-        "proven": report.proven,
-        "plies": report.plies,
-        "depth": report.depth,
-        "nodes": report.nodes,
+        "move": str(best.move),
+        "line": [str(move) for move in best.pv],
+        "value": best.value,
+        "proven": best.proven,
+        "plies": best.plies,
+        "depth": each.found.depth,
+        "nodes": each.found.nodes,
         "tables": each.tables,
         "refuted": None
         if refutation is None

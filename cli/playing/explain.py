@@ -72,7 +72,7 @@ class Explainer:
         """Return the value before and after, the main lines, the other moves; and what the move costs."""
         legal = game.position.legal_moves()
         result = self.search(game, len(legal)).result
-        if result is None:
+        if result.value is None:
             return [], 1.0
         solver = self.spec.solver
         if solver is not None and solver.quick:
@@ -122,7 +122,7 @@ class Explainer:
         if outcome is not None:
             return (0.0 if outcome.winner is None else 1.0 if outcome.winner == mine else -1.0), line
         result = self.search(here, 1).result
-        if result is None:
+        if result.value is None:
             return None
         value = float(result.value)
         return value if side_of(here.position) == mine else -value, [*line, *result.pv]

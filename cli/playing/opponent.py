@@ -1,24 +1,32 @@
-"""Opponents of a game in the terminal, and the engine of checkers as one."""
+"""Opponents of people: engines that play, give hints and answer draws; and their replies in words."""
 
 import random
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import click
+
+from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name, resolve_network
 from ckai.cli.shared.output import count_text
+from ckai.cli.shared.tables import open_tables
+from ckai.models.pretrained import CKAI
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.players.forms import FULL_STRENGTH_SECONDS
+from ckai.rl.players.parsing import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec
 
 if TYPE_CHECKING:
-    from ckai.rl.engine import Engine, Line, SearchResult
-    from ckai.rl.games.clock import Clock
+    from ckai.rl.engine import Limit, Line, SearchResult
+    from ckai.rl.engine.base import AnyEngine
+    from ckai.rl.engine.stop import Stop
+    from ckai.rl.games.clock import Clock, TimeControl
 
 SIMS = 400
-"""Visits per move where no limit is given."""
+"""Visits per move of a tree search where no limit is given."""
 NEARLY = 0.5
 """Share of the best move's visits that a move needs to be played for variety."""
-
-
-class ResignsError(RuntimeError):
-    """An opponent resigns in place of a move."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +35,18 @@ class Reply:
 
     move: Any
     """The move it plays; not always the best one if openings are varied."""
-    result: "SearchResult | None" = None
-    """The search, with a line for every move that may be played; None from players that do not say."""
+    result: "SearchResult"
+    """The search, with a line for every move that may be played; players without a search have no values."""
 
     @property
     def line(self) -> "Line | None":
-        """The line of the move it plays, None without a search."""
-        lines = [] if self.result is None else self.result.lines
-        return next((line for line in lines if line.move == self.move), None)
+        """The line of the move it plays, None if it is not among those of the search."""
+        return next((line for line in self.result.lines if line.move == self.move), None)
 
     @property
     def varied(self) -> bool:
         """Whether it plays another move than the best."""
-        return self.result is not None and self.move != self.result.move
+        return self.move != self.result.move
 
     def evaluation(self, names: tuple[str, str]) -> str:
         """Return the value of the move for the side that plays it: `value +0.12 for White`, or its proof.
@@ -47,9 +54,9 @@ class Reply:
         Args:
             names: what the first and the second player are called.
         """
-        if self.result is None:
-            return ""
         line, value = self.line, self.result.value
+        if value is None:
+            return ""
         name, other = names if value.turn == "black" else names[::-1]
         if line is not None and line.proven == "draw":
             return "a proven draw"
@@ -61,10 +68,10 @@ class Reply:
 
     @property
     def effort(self) -> str:
-        """The visits and time of the search; if the move was varied, its visits and the best move too."""
+        """The visits or the depth, and the time; if the move was varied, its visits and the best move too."""
         result = self.result
-        if result is None:
-            return ""
+        if not result.sims:
+            return f"{count_text(result.depth, 'ply', 'plies')} deep, {result.seconds:.1f} s"
         if result.proven and result.sims == 1:
             return "proven, no search needed"
         text = f"{count_text(result.sims, 'visit')}, {result.seconds:.1f} s"
@@ -73,127 +80,101 @@ class Reply:
         return text + ("; the tree is full, it searched no further" if result.reason == "full" else "")
 
     def top_moves(self, number: int = 5) -> list[tuple[Any, float, str]]:
-        """Return the best and the most visited moves, as (move, prior, visits or proven result).
+        """Return the best and the most visited moves of a tree, as (move, prior, visits or proven result).
 
         The move it plays is always one of them.
         """
-        if self.result is None:
-            return []
         moves = list(self.result.visits)[:number]
-        if self.move not in moves:
+        if moves and self.move not in moves:
             moves[-1] = self.move
         return [(move, self.result.priors[move], self._visits_or_proof(move)) for move in moves]
 
     def _visits_or_proof(self, move: Any) -> str:
-        assert self.result is not None
         if move not in self.result.proofs:
             return f"{self.result.visits[move]:,}"
         proof, plies = self.result.proofs[move]
         return proof if plies is None else f"{proof} in {plies}"
 
 
-class Opponent(Protocol):
+class Opponent:
     """Plays, gives hints and answers draws; loaded on first use.
 
     Attributes:
         name: its name in messages and PDN headers.
         short: its name where it moves.
-        analyses: whether its replies have a search.
+        analyses: whether it is a tree search, with a value for every move.
     """
 
-    name: str
-    short: str
-    analyses: bool
+    def __init__(
+        self,
+        load: "Callable[[], AnyEngine]",
+        name: str,
+        *,
+        sims: int | None = None,
+        seconds: float | None = None,
+        analyses: bool = True,
+        vary: int = 0,
+        seed: int | None = None,
+    ) -> None:
+        """Prepare an opponent.
+
+        Args:
+            load: creates the engine.
+            name, analyses: see the class.
+            sims, seconds: limits per move; both None: those of the engine, or `SIMS`.
+            vary: plies at the start in which a move nearly as good as the best may be played.
+            seed: seed of that choice; None: random.
+        """
+        self.name, self.analyses = name, analyses
+        self.short = "ckai" if name.startswith("ckai") else name if len(name) <= 20 else name[:18] + ".."
+        self._load = load
+        self._engine: AnyEngine | None = None
+        self._sims, self._seconds = sims, seconds
+        self._vary, self._random = vary, random.Random(seed)
 
     def load(self) -> None:
-        """Load what it plays with.
+        """Load the engine and compile its kernels with a short search.
 
         Raises:
             ValueError: it cannot be loaded.
         """
+        if self._engine is None:
+            engine = self._load()
+            if not engine.fixed:
+                from ckai.rl.engine import Limit
 
-    def reply(self, game: Any, *, vary: bool = True, clock: "Clock | None" = None, lines: int = 1) -> Reply:
+                engine.search(engine.spec.game(), Limit(visits=2, depth=2))
+            self._engine = engine
+
+    def reply(
+        self,
+        game: Any,
+        *,
+        vary: bool = True,
+        clock: "Clock | None" = None,
+        lines: int = 1,
+        stop: "Stop | None" = None,
+    ) -> Reply:
         """Choose a move in the current position of a game.
 
         Args:
             game: the game; its earlier positions count for repetitions.
             vary: allow nearly best moves at the start of the game.
             clock: the clock of the side to move, in place of its own limit; None: none.
-            lines: least number of lines of the search, if it has one.
+            lines: least number of lines of the search, if it has a tree.
+            stop: ends the search, also before it has begun.
 
         Raises:
             ValueError: as `load`.
             ResignsError: it resigns in place of a move.
         """
-
-    def stop(self) -> None:
-        """Make `reply` return soon; may be called from another thread, and again."""
-
-    def close(self) -> None:
-        """Release what it plays with."""
-
-
-class EngineOpponent:
-    """The engine of checkers, loaded on first use.
-
-    Args:
-        load: creates the engine.
-        name: its name in messages and PDN headers.
-        sims: visits per move; default: `SIMS` if `seconds` is None too.
-        seconds: seconds per move.
-        vary: plies at the start in which a move nearly as good as the best may be played.
-        seed: seed of that choice; None: random.
-    """
-
-    short = "ckai"
-    analyses = True
-
-    def __init__(
-        self,
-        load: "Callable[[], Engine]",
-        name: str,
-        *,
-        sims: int | None = None,
-        seconds: float | None = None,
-        vary: int = 0,
-        seed: int | None = None,
-    ) -> None:
-        self.name = name
-        self._load = load
-        self._engine: Engine | None = None
-        self._sims = SIMS if sims is None and seconds is None else sims
-        self._seconds = seconds
-        self._vary = vary
-        self._random = random.Random(seed)
-
-    def load(self) -> None:
-        """Load the engine and compile its kernels with a short search.
-
-        Raises:
-            ValueError: there is no network, or its file cannot be read.
-        """
-        if self._engine is None:
-            from ckai.game import Position
-
-            engine = self._load()
-            engine.search(Position.start(), sims=2)
-            self._engine = engine
-
-    def reply(self, game: Any, *, vary: bool = True, clock: "Clock | None" = None, lines: int = 1) -> Reply:
-        """See `Opponent`."""
         self.load()
         assert self._engine is not None
         vary = vary and len(game.moves) < self._vary
         lines = len(game.position.legal_moves()) if vary else lines
-        limits: dict[str, Any] = {"sims": self._sims, "seconds": self._seconds}
-        if clock is not None:
-            from ckai.rl.engine import Limit
-
-            added = clock.control.increment
-            limits = {"limit": Limit(clock=clock.left, increment=added, remaining_moves=clock.moves)}
-        result = self._engine.search(game.position, history=game.history, multipv=lines, **limits)
+        result = self._engine.search(game, self._limit(clock), multipv=lines, stop=stop)
         move = result.move
-        if vary and result.proven is None:
+        if vary and result.proven is None and result.sims:
             least = NEARLY * max(result.visits.values())
             lost = {m for m, (proof, _) in result.proofs.items() if proof == "loss"}
             likely = {m: n for m, n in result.visits.items() if n >= least and n > 0 and m not in lost}
@@ -201,12 +182,160 @@ class EngineOpponent:
                 move = self._random.choices(list(likely), list(likely.values()))[0]
         return Reply(move, result)
 
+    def _limit(self, clock: "Clock | None") -> "Limit":
+        from ckai.rl.engine import Limit
+
+        if clock is not None:
+            return Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
+        if self._sims is None and self._seconds is None:
+            return (self._engine and self._engine.limit) or Limit(visits=SIMS)
+        return Limit(visits=self._sims, seconds=self._seconds)
+
     def stop(self) -> None:
-        """See `Opponent`."""
+        """Make `reply` return soon, if it has begun; may be called from another thread, and again."""
         if self._engine is not None:
             self._engine.stop()
 
     def close(self) -> None:
-        """See `Opponent`."""
+        """Release what it plays with."""
         if self._engine is not None:
             self._engine.close()
+
+
+@dataclass(frozen=True)
+class OpponentFactory:
+    """Makes the opponents of a game."""
+
+    spec: GameSpec
+    evaluator: str
+    tables: str
+    vary: int
+    seed: int | None
+    control: "TimeControl | None" = None
+    """Time of each side, None without clocks."""
+    status: Callable[[str], Any] | None = None
+    """Returns a context in which a text says what is being loaded; None: nothing says it."""
+
+    def opponent(
+        self,
+        player: PlayerSpec | None,
+        *,
+        sims: int | None = None,
+        seconds: float | None = None,
+        later: bool = False,
+    ) -> Opponent:
+        """Return the opponent of a player spec.
+
+        Args:
+            player: the spec; None: the newest network.
+            sims, seconds: limits per move, in place of one in the spec.
+            later: look for the newest network only when it is needed.
+
+        Raises:
+            UsageError: a limit is given twice.
+            NoNetworkError: there is no network.
+        """
+        if player is None:
+            if later:
+                return self._make(lambda: newest_name(self.spec.name), network_name(None), sims, seconds)
+            source = newest_name(self.spec.name)
+            if source == CKAI and (sims, seconds, self.control) == (None, None, None):
+                seconds = FULL_STRENGTH_SECONDS
+            return self._make(lambda: source, network_name(source), sims, seconds)
+        limited = player.number is not None or player.seconds is not None or player.policy
+        if limited and (sims is not None or seconds is not None):
+            raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
+        if searches(player.who) and not player.policy:
+            sims, seconds = sims or player.number, seconds or player.seconds
+            return self._make(lambda: player.who, network_name(player.who), sims, seconds)
+        text = player.text + limit_text(sims, seconds)
+        if not limited and self.control is not None and player.who.startswith((HUB, GTP)):
+            text = player.who + clock_text(self.control)
+        return self._make(lambda: text, player_name(text), None, None, analyses=False)
+
+    def analyst(self) -> Opponent:
+        """Return an opponent that gives hints beside one that cannot: the newest network, or playouts."""
+
+        def find() -> str:
+            try:
+                return newest_name(self.spec.name)
+            except NoNetworkError:
+                return NO_NETWORK[0]
+
+        return self._make(find, network_name(None), None, None)
+
+    def _make(
+        self,
+        find: Callable[[], str],
+        name: str,
+        sims: int | None,
+        seconds: float | None,
+        *,
+        analyses: bool = True,
+    ) -> Opponent:
+        """Return an opponent; `find` returns its spec when it is needed."""
+
+        def load() -> "AnyEngine":
+            from ckai.rl.players.loading import load_engine
+
+            text, endgames = find(), open_tables(self.tables) if self.spec.supports_tables else None
+            if analyses and text not in NO_NETWORK and searches(text):
+                text = resolve_network(text)
+            with self.status("loading the network ...") if self.status else nullcontext():
+                return load_engine(
+                    text, backend=self.evaluator, tables=endgames, game=self.spec, seed=self.seed
+                )
+
+        return Opponent(
+            load, name, sims=sims, seconds=seconds, analyses=analyses, vary=self.vary, seed=self.seed
+        )
+
+
+def player_name(text: str) -> str:
+    """Return the name of a player of matches for messages and PDN headers, without folders and arguments."""
+    who, at, limit = text.rpartition("@")
+    who, end = (who, at + limit) if who else (text, "")
+    for program in (HUB, GTP):
+        if who.startswith(program):
+            return program + Path(who.removeprefix(program).split()[0]).name + end
+    if who.startswith(LEVEL):
+        return who.replace(":", " ") + end
+    start = ALPHA_BETA if who.startswith(ALPHA_BETA) else ""
+    return start + "/".join(Path(who.removeprefix(start)).parts[-2:]) + end
+
+
+def searches(who: str) -> bool:
+    """Return whether a player without its limit is a tree search: with a network, or without one."""
+    try:
+        return who in NO_NETWORK or bool(network_file(Path(who)))
+    except (NoNetworkError, OSError):  # also a name that is too long for a file
+        return False
+
+
+def clock_text(control: "TimeControl") -> str:
+    """Return a clock as the end of a player spec, where `@300s` would be seconds for every move."""
+    text = str(control)
+    return f"@{text}" if "/" in text or "+" in text else f"@{text}+0s"
+
+
+def limit_text(sims: int | None, seconds: float | None) -> str:
+    """Return limits per move as the end of a player spec.
+
+    Raises:
+        UsageError: both are given.
+    """
+    if sims is not None and seconds is not None:
+        raise click.UsageError("this player takes --sims or --seconds, not both")
+    if seconds is not None:
+        return f"@{seconds:.9f}".rstrip("0").rstrip(".") + "s"
+    return "" if sims is None else f"@{sims}"
+
+
+def network_name(source: str | None) -> str:
+    """Return the name of a network for PDN headers: `ckai run-001/best.ckpt`, without leading folders."""
+    if source is None or source in NO_NETWORK:
+        return "ckai" if source is None else f"ckai {source}"
+    if source == CKAI:
+        return CKAI
+    path = Path(source, "best.ckpt") if Path(source).is_dir() else Path(source)
+    return "ckai " + "/".join(path.parts[-2:])

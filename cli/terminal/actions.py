@@ -117,9 +117,8 @@ class Actions:
             context.check_time()
             if reply is None:
                 return
-            if (
-                reply.result is None or reply.result.value < 0
-            ):  # for the side to move, which is not the engine's
+            value = reply.result.value
+            if value is None or value < 0:  # for the side to move, which is not the engine's
                 self._print("the engine declines the draw")
                 return
         session.agree_draw()

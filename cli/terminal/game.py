@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ckai.cli.playing.clock import GameClock
-from ckai.cli.playing.opponent import Opponent, Reply, ResignsError
+from ckai.cli.playing.opponent import Opponent, Reply
 from ckai.cli.playing.record import Record, error_text
 from ckai.cli.playing.session import SIDES, Session
 from ckai.cli.playing.start import HUMAN, Origin
@@ -22,6 +22,7 @@ from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state
 from ckai.cli.terminal.screen import FlagFallError, Screen
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
+from ckai.rl.players.player import ResignsError
 
 EVENT = "ckai play"
 """The Event of games that this program writes."""

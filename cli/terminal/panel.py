@@ -24,11 +24,13 @@ def reply_lines(reply: Reply, who: str, verb: str, names: tuple[str, str]) -> li
         names: what the first and the second player are called.
     """
     lines = [move_line(reply, who, verb)]
-    if reply.result is None:
+    if reply.result.value is None:
         return lines
     lines += [Text(reply.evaluation(names)), Text(reply.effort)]
-    lines.append(Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"))
-    for candidate, prior, searched in reply.top_moves():
+    top = reply.top_moves()
+    if top:
+        lines.append(Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"))
+    for candidate, prior, searched in top:
         style = "bold" if candidate == reply.move else ""
         lines.append(Text(f"{cut(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
     expected = reply.line.pv[1:4] if reply.line else []

@@ -8,13 +8,13 @@ import torch
 from torch import nn
 
 from ckai.cli.shared.networks import NO_NETWORK, network_file
-from ckai.cli.web.analysts import Analyst
 from ckai.cli.web.searches import Job
 from ckai.cli.web.state import points_of
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.layers.network import Network
 from ckai.rl.engine import SearchResult
+from ckai.rl.engine.base import AnyEngine
 from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.spec import GameSpec
 
@@ -25,7 +25,7 @@ DIGITS = 3
 
 
 def look_inside(
-    spec: GameSpec, game: Any, source: str, analyst: Analyst, visits: int, job: Job
+    spec: GameSpec, game: Any, source: str, engine: AnyEngine, visits: int, job: Job
 ) -> dict[str, Any]:
     """Search a position step by step, and return what the network sees and how the search grows.
 
@@ -33,7 +33,7 @@ def look_inside(
         spec: the game.
         game: the game; its position has a legal move.
         source: name of the network.
-        analyst: searches with it.
+        engine: searches with it.
         visits: of the search.
         job: ends the search early when it is interrupted.
 
@@ -44,12 +44,10 @@ def look_inside(
     """
     position = game.position
     growth: list[dict[str, Any]] = []
-    analyst.forget()
+    engine.forget()
     number = min(FIRST_VISITS, visits)
     while True:
-        result = analyst.search(
-            game, lines=256, visits=number, seconds=None, job=job, publish=lambda found: None
-        )
+        result = engine.search(game, sims=number, multipv=256, stop=job.stop)
         growth.append(_point(result))
         if job.interrupted or number >= visits or result.proven is not None:
             break

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from ckai.cli.playing.opponent import Opponent, OpponentFactory, player_name
 from ckai.cli.playing.start import HUMAN
 from ckai.cli.shared.networks import NO_NETWORK, networks_in, resolve_network
 from ckai.cli.shared.tables import open_tables
@@ -17,8 +18,7 @@ from ckai.rl.players.forms import FULL_STRENGTH_SECONDS
 from ckai.rl.players.parsing import ALPHA_BETA, LEVEL, PlayerSpec
 
 if TYPE_CHECKING:
-    from ckai.cli.playing.opponent import Opponent
-    from ckai.cli.web.analysts import Analyst
+    from ckai.rl.engine.base import AnyEngine
 
 MAX_LOADED = 6
 """Most players and most analysts that stay loaded; the least recently used one goes first."""
@@ -56,7 +56,7 @@ class PlayerCatalog:
         self._names: set[tuple[str, str]] = set()
         """Game and name, without a limit, of all players that may be chosen."""
         self._opponents: dict[Any, Opponent] = {}
-        self._analysts: dict[Any, Analyst] = {}
+        self._analysts: dict[Any, AnyEngine] = {}
         self.tables: Tables | None = None
         """The tablebases, once they are open."""
 
@@ -100,7 +100,7 @@ class PlayerCatalog:
                 game, note = game_of([player.text]) or main, "given at the start"
             except ValueError as error:  # the same error comes again when the player is to move
                 game, note = main, str(error)
-            offer(game, player.text, player_title(player.text), "other", note)
+            offer(game, player.text, player_name(player.text), "other", note)
         self._names = {(each["game"], PlayerSpec.read(each["spec"]).who) for each in offered}
         self.offered, self.networks = offered, networks
 
@@ -122,31 +122,22 @@ class PlayerCatalog:
             )
         if player.control is not None:
             raise ActionError(f"{text[:60]}: expected one clock for both sides; give it as that of the game")
-        return Seat(text, player_title(text))
+        return Seat(text, player_name(text))
 
     # --- what is loaded -----------------------------------------------------------------------------
 
-    def opponent(self, seat: Seat, spec: GameSpec, control: TimeControl | None) -> "Opponent":
+    def opponent(self, seat: Seat, spec: GameSpec, control: TimeControl | None) -> Opponent:
         """Return a player, loaded on its first move.
 
         Raises:
             ValueError, OSError: it cannot be loaded.
         """
-        from rich.console import Console
 
-        from ckai.cli.playing.opponent_factory import OpponentFactory
-
-        def make() -> "Opponent":
+        def make() -> Opponent:
             factory = OpponentFactory(
-                spec,
-                Console(quiet=True),
-                evaluator=self._evaluator,
-                tables=self._tables_choice,
-                vary=self._vary,
-                seed=self._seed,
-                control=control,
+                spec, self._evaluator, self._tables_choice, self._vary, self._seed, control
             )
-            return factory.opponent(PlayerSpec.read(seat.spec), sims=None, seconds=None)
+            return factory.opponent(PlayerSpec.read(seat.spec))
 
         return _kept(self._opponents, (spec.name, seat.spec, str(control)), make)
 
@@ -168,16 +159,18 @@ class PlayerCatalog:
             raise ActionError(f"expected one of {known} for {spec.title or spec.name}, found {name[:60]!r}")
         return name
 
-    def analyst(self, name: str, spec: GameSpec) -> "Analyst":
+    def analyst(self, name: str, spec: GameSpec) -> "AnyEngine":
         """Return what analyses a game with a network, by the name of `network`.
 
         Raises:
             ValueError, OSError: it cannot be loaded.
         """
-        from ckai.cli.web.analysts import make_analyst
 
-        def make() -> "Analyst":
-            return make_analyst(spec, resolve_network(name), self._evaluator, self.tables)
+        def make() -> "AnyEngine":
+            from ckai.rl.players.loading import load_engine
+
+            tables = self.tables if spec.supports_tables else None
+            return load_engine(resolve_network(name), backend=self._evaluator, tables=tables, game=spec)
 
         return _kept(self._analysts, (spec.name, name), make)
 
@@ -203,10 +196,3 @@ def _kept(loaded: dict[Any, _T], key: Any, make: Callable[[], _T]) -> _T:
     while len(loaded) > MAX_LOADED:
         loaded.pop(next(iter(loaded))).close()
     return loaded[key]
-
-
-def player_title(text: str) -> str:
-    """Return the name of a player for messages and PDN headers."""
-    from ckai.cli.playing.opponent_factory import player_name
-
-    return player_name(text)

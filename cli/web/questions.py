@@ -28,9 +28,7 @@ def _searcher(session: TabSession) -> Callable[..., Any]:
         job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
     ) -> Any:
         _, analyst = server.load_analyst(name, spec)
-        return analyst.search(
-            game, lines=lines, visits=visits, seconds=seconds, job=job, publish=lambda result: None
-        )
+        return analyst.search(game, sims=visits, seconds=seconds, multipv=lines, stop=job.stop)
 
     return search
 

@@ -6,13 +6,11 @@ afterwards.
 
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
 
-STOP_RETRY_SECONDS = 0.01
-"""Interval between requests to stop: a search that is only beginning ignores the first."""
+from ckai.rl.engine.stop import Stop
 
 
 class Priority(IntEnum):
@@ -33,8 +31,8 @@ class Job:
 
     Args:
         priority: what goes first.
-        work: searches; it calls `attach` with what stops it and looks at `interrupted` between its steps.
-            If it returns while `interrupted`, it is called again later, unless the job was cancelled.
+        work: searches with `stop` and looks at `interrupted` between its steps. If it returns while
+            `interrupted`, it is called again later, unless the job was cancelled.
         preemptible: whether a job of a higher priority, or a newer analysis, interrupts it.
     """
 
@@ -43,7 +41,8 @@ class Job:
     ) -> None:
         self.priority, self.preemptible = priority, preemptible
         self._work = work
-        self._stop: Callable[[], None] | None = None
+        self.stop = Stop()
+        """Ends the search in progress, or the next one; a new one for each run."""
         self.cancelled = False
         """Whether it is to end for good."""
         self.interrupted = False
@@ -51,9 +50,11 @@ class Job:
         self.ended = threading.Event()
         self.error: Exception | None = None
 
-    def attach(self, stop: Callable[[], None] | None) -> None:
-        """Set the function that stops the search in progress; None: no search is running."""
-        self._stop = stop
+    def interrupt(self) -> None:
+        """End the run in progress soon."""
+        self.interrupted = True
+        with suppress(Exception):  # of a program that has died: its search ends with that error
+            self.stop.set()
 
     def run(self) -> bool:
         """Run the work; return whether it has ended for good."""
@@ -62,16 +63,7 @@ class Job:
         except Exception as error:
             self.error = error
             return True
-        finally:
-            self._stop = None
         return self.cancelled or not self.interrupted
-
-    def request_stop(self) -> None:
-        """Stop the search in progress, if it has begun."""
-        stop = self._stop
-        if stop is not None:
-            with suppress(Exception):  # of a program that has died: its search ends with that error
-                stop()
 
 
 class SearchScheduler:
@@ -88,12 +80,8 @@ class SearchScheduler:
         self._order = itertools.count()
         self._running: Job | None = None
         self._closed = False
-        self._threads = [
-            threading.Thread(target=self._run, name="ckai-board-search", daemon=True),
-            threading.Thread(target=self._stop_running, name="ckai-board-stop", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread = threading.Thread(target=self._run, name="ckai-board-search", daemon=True)
+        self._thread.start()
 
     def submit(self, job: Job) -> Job:
         """Put a job in its place; what runs gives way to it if it may, an analysis also to a newer one."""
@@ -102,14 +90,15 @@ class SearchScheduler:
             running = self._running
             newer = job.priority == Priority.ANALYSIS  # otherwise it would wait for one without an end
             if running is not None and running.preemptible and (running.priority > job.priority or newer):
-                running.interrupted = True
+                running.interrupt()
             self._changed.notify_all()
         return job
 
     def cancel(self, job: Job) -> None:
         """End a job soon; its results so far are still sent. May be called again."""
         with self._changed:
-            job.cancelled = job.interrupted = True
+            job.cancelled = True
+            job.interrupt()
             waiting = [each for each in self._waiting if each[2] is job]
             self._waiting = [each for each in self._waiting if each[2] is not job]
             self._changed.notify_all()
@@ -127,7 +116,7 @@ class SearchScheduler:
             self.cancel(job)
         with self._changed:
             self._changed.notify_all()
-        self._threads[0].join(seconds)
+        self._thread.join(seconds)
 
     def _run(self) -> None:
         while True:
@@ -137,7 +126,7 @@ class SearchScheduler:
                     return
                 self._waiting.sort(key=lambda each: each[:2])
                 job = self._waiting.pop(0)[2]
-                job.interrupted = False
+                job.interrupted, job.stop = False, Stop()
                 self._running = job
             over = job.run()
             with self._changed:
@@ -151,17 +140,3 @@ class SearchScheduler:
     def _finish(self, job: Job) -> None:
         job.ended.set()
         self._on_end(job)
-
-    def _stop_running(self) -> None:
-        """Tell the running job to stop, again and again, while it is interrupted."""
-        while True:
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: self._closed or (self._running is not None and self._running.interrupted)
-                )
-                job = self._running
-                if self._closed and job is None:
-                    return
-            if job is not None:
-                job.request_stop()
-                time.sleep(STOP_RETRY_SECONDS)

@@ -88,9 +88,7 @@ class Server(Services):
         try:
             name = self.players.network(None, DEFAULT_GAME)
             analyst = self.players.analyst(name, DEFAULT_GAME)
-            analyst.search(
-                DEFAULT_GAME.game(), lines=1, visits=32, seconds=None, job=job, publish=lambda result: None
-            )
+            analyst.search(DEFAULT_GAME.game(), sims=32, stop=job.stop)
         except Exception as error:
             self.call_soon_threadsafe(self.broadcast_status, f"the network cannot be loaded: {error}")
             raise

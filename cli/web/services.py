@@ -16,7 +16,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
-    from ckai.cli.web.analysts import Analyst
+    from ckai.rl.engine.base import AnyEngine
 
 SLOW_SECONDS = 0.25
 """Time after which the page says what takes so long."""
@@ -136,7 +136,7 @@ class Services(ABC):
     def broadcast_status(self, text: str) -> None:
         """Tell all tabs what is going on; empty: nothing is."""
 
-    def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "Analyst"]:
+    def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "AnyEngine"]:
         """In a thread: return the network of that name, see `PlayerCatalog.network`, and its analyst.
 
         Raises:

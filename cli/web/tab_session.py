@@ -6,7 +6,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ckai.cli.playing.opponent import ResignsError
 from ckai.cli.playing.record import error_text
 from ckai.cli.playing.session import Side
 from ckai.cli.web.searches import Job, Priority
@@ -14,14 +13,13 @@ from ckai.cli.web.services import Services
 from ckai.cli.web.state import points_of, search_of, state_of
 from ckai.cli.web.table import PLAY, ActionError, Table
 from ckai.cli.web.tree import Node
+from ckai.rl.players.player import ResignsError
 
 if TYPE_CHECKING:
     from ckai.cli.web.library import Library
 
 SAVE_SECONDS = 1.0
 """Time after which a changed analysis is saved, if it saves itself; a game is saved at once."""
-STOP_RETRY_SECONDS = 0.02
-"""Interval at which a player is asked to move now."""
 
 
 class Link(Protocol):
@@ -152,7 +150,6 @@ class TabSession:
         def work(job: Job) -> None:
             try:
                 opponent = server.players.opponent(seat, table.spec, None if clock is None else clock.control)
-                job.attach(opponent.stop)
                 with server.status_if_slow(f"loading {seat.name} ..."):
                     opponent.load()
                 if job.cancelled:
@@ -162,7 +159,7 @@ class TabSession:
                     clock.start(side, node.ply)
                     own = clock.sides[side]
                     server.call_soon_threadsafe(self.refresh)
-                reply = opponent.reply(game, clock=own)
+                reply = opponent.reply(game, clock=own, stop=job.stop)
             except Exception as error:
                 server.call_soon_threadsafe(self._failed, job, error)
                 raise
@@ -175,7 +172,7 @@ class TabSession:
         if self._move is None or self._move[1] is not job or job.cancelled:
             return
         self._move, self._thinking = None, False
-        if reply.result is not None:
+        if reply.result.value is not None:
             node.black = points_of(float(reply.result.value), black=node.position.black)
         with suppress(ActionError):  # the time is up, which the state says
             self.table.play(reply.move, person=False)
@@ -190,12 +187,6 @@ class TabSession:
             else:
                 self.table.trouble = error_text(error)
             self.refresh()
-
-    async def move_now(self) -> None:
-        """Let the player move now."""
-        while self._move is not None and not self._move[1].ended.is_set():
-            self._move[1].request_stop()
-            await asyncio.sleep(STOP_RETRY_SECONDS)
 
     # --- the analysis -------------------------------------------------------------------------------
 
@@ -231,8 +222,10 @@ class TabSession:
             nonlocal source
             try:
                 source, analyst = server.load_analyst(name, spec)
+                from ckai.rl.engine.limit import Limit
+
                 result = analyst.search(
-                    game, lines=lines, visits=None, seconds=None, job=job, publish=partial(report, job)
+                    game, Limit(), multipv=lines, stop=job.stop, on_result=partial(report, job)
                 )
             except Exception as error:
                 failed = about | {"final": True, "reason": "error", "text": error_text(error)}
@@ -294,8 +287,8 @@ class TabSession:
         """End what is searched for this table; the player that is to move moves now."""
         self.analysing = False
         self.cancel()
-        if self._thinking:
-            self.server.create_task(self.move_now())
+        if self._thinking and self._move is not None:
+            self._move[1].stop.set()
 
     def cancel(self, priority: Priority | None = None) -> None:
         """Cancel the questions to a search: those of a priority, or all."""

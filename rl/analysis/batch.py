@@ -86,7 +86,7 @@ class BatchSearch:
         targets[: len(roots)] = visits
         for t, root in enumerate(roots):
             root.set_in(searcher, t)
-            forget_draw(searcher, t, root.position)
+            forget_draw(searcher, t, root)
         with one_torch_thread():
             while searcher.step(targets):
                 if self._stopped():

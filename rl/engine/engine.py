@@ -1,12 +1,9 @@
-"""`Engine`: searches positions of checkers with a network, within limits."""
+"""`Engine`: tree search of positions with a network, or without one, within limits."""
 
-import threading
 import time
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -15,15 +12,17 @@ from ckai.game import Position
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.analysis import Analysis, Publish
-from ckai.rl.engine.limit import DEFAULT_VISITS, EngineError, Limit
+from ckai.rl.engine.analysis import Publish
+from ckai.rl.engine.base import AnyEngine
 from ckai.rl.engine.policy import evaluate_policy
 from ckai.rl.engine.result import Policy, SearchResult, StopReason
 from ckai.rl.engine.root import Root, legal_moves, read_position, set_root
 from ckai.rl.engine.task import SearchRun, Task
 from ckai.rl.engine.tree_reader import TreeReader
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.checkers import Checkers
+from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import NEW
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import make_searcher, measured_batch_sizer
@@ -35,16 +34,14 @@ VISITS_PER_LEAF = 48
 """Root visits that allow one more position in a call, unless time alone ends the search: see `BatchSizer`."""
 BATCHES, THREADS = 3, 2
 """Calls of the network in flight under a visit limit, and how many of them run at the same time."""
-INTERVAL = 0.1
-"""Seconds between two results of an analysis."""
+REUSE_SECONDS = 0.6e-6
+"""Most seconds that a search needs per position of the tree that it takes over."""
 
 
-class Engine:
-    """Searches positions with PUCT and an evaluator.
+class Engine(AnyEngine):
+    """Searches positions with PUCT and an evaluator; see `AnyEngine`.
 
-    An engine runs one search at a time. `stop` and `close` may be called from any thread, other methods only
-    while no search is in progress; they stop one that was begun by `ponder`. The next search of the same game
-    keeps the subtree of its position.
+    The next search of the same game keeps the subtree of its position.
 
     Example:
         >>> with Engine.load("uniform") as engine:
@@ -66,7 +63,8 @@ class Engine:
         nodes: int | None = None,
         leaves: int = LEAVES,
         batches: int = BATCHES,
-        game: Checkers | None = None,
+        threads: int = THREADS,
+        spec: GameSpec = DEFAULT_GAME,
         tables: Tables | None = None,
     ) -> None:
         """Create an engine; compiles what searches need unless the cache has it, with a line that says so.
@@ -77,24 +75,27 @@ class Engine:
             constants: constants of the search; None: those that suit the evaluator.
             nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
             leaves: most positions in one call of the evaluator; a small tree sends fewer.
-            batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
+            batches: calls of the evaluator in flight, of which `threads` run at the same time. Results depend
                 on this number, not on timing. With a time limit each thread has one, and results vary.
-            game: the draw rules; None: the usual ones.
+            threads: see `batches`.
+            spec: the game.
             tables: tablebases. The search proves every position in them, and plays the shortest win or
                 the longest loss there. None: none.
         """
-        self.evaluator = evaluator
-        self.tables = tables
+        super().__init__()
+        self.evaluator, self.tables, self.spec = evaluator, tables, spec
         self._owns_evaluator = False
+        if constants is None and spec.search_defaults and not isinstance(evaluator, RolloutEvaluator):
+            constants = SearchConstants(**spec.search_defaults)
         self._searcher = make_searcher(
             evaluator,
             nodes=nodes,
             leaves=leaves,
             visits_per_leaf=VISITS_PER_LEAF,
             batches=batches,
-            threads=THREADS,
+            threads=threads,
             constants=constants,
-            game=(game or Checkers()).with_tables(tables),
+            game=spec.make_rules(tables),
             seed=0 if seed is None else seed,
         )
         self._batch_sizer: BatchSizer | None = None
@@ -102,10 +103,6 @@ class Engine:
         self._reader = TreeReader(self._searcher, tables, self._policy)
         self._root: Root | None = None
         """Root of the last search; None if its tree cannot be used again."""
-        self._changed = threading.Condition()
-        self._task: Task | None = None
-        self._pondering: Analysis | None = None
-        self._closed = False
 
     @classmethod
     def load(
@@ -136,63 +133,16 @@ class Engine:
         loaded = load_evaluator(source, evaluator, threads=THREADS)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
-        engine._batch_sizer = measured_batch_sizer(loaded, engine._searcher.game)
+        engine.measure()
         return engine
+
+    def measure(self) -> None:
+        """Measure the evaluator now, so that no search by time has to."""
+        self._batch_sizer = measured_batch_sizer(self.evaluator, self._searcher.game)
 
     def __repr__(self) -> str:
         tables = "" if self.tables is None else f", tables of {self.tables.pieces} pieces"
         return f"<Engine {self.evaluator.name}{tables}{', closed' if self._closed else ''}>"
-
-    # --- closing and stopping -----------------------------------------------------------------------
-
-    def __enter__(self) -> Self:
-        with self._changed:
-            self._check_open()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Stop the search in progress, and free the tree, the threads and an evaluator made by `load`.
-
-        Afterwards everything but `close`, `stop` and `repr` raises `EngineError`. Closing again does nothing.
-        """
-        with self._changed:
-            if self._closed:
-                return
-            self._closed = True
-            if self._task is not None:
-                self._task.stop.set()
-            self._changed.wait_for(lambda: self._task is None)
-            self._end_pondering()
-            self._searcher.close()
-            del self._searcher, self._reader  # the tree may be a hundred megabytes
-        if self._owns_evaluator:
-            self.evaluator.close()
-
-    def stop(self) -> None:
-        """End the search in progress soon; it returns its result so far. Does nothing if there is none.
-
-        May be called from any thread.
-        """
-        with self._changed:
-            if self._task is not None:
-                self._task.stop.set()
-
-    def forget(self) -> None:
-        """Drop the tree, so that the next search starts from an empty one.
-
-        Raises:
-            EngineError: the engine is closed, or searching.
-        """
-        with self._changed:
-            self._make_idle()
-            self._root = None
-
-    # --- policy, search, analysis -------------------------------------------------------------------
 
     def policy(self, position: Position | str) -> Policy:
         """Evaluate a position with the network alone, without a search.
@@ -220,184 +170,37 @@ class Engine:
         legal_moves(here)
         return self._policy(here)
 
-    def search(
-        self,
-        position: Position | str,
-        limit: Limit | None = None,
-        *,
-        sims: int | None = None,
-        seconds: float | None = None,
-        history: Sequence[Position | str] = (),
-        multipv: int = 1,
-    ) -> SearchResult:
-        """Search a position.
+    # --- see `AnyEngine` ----------------------------------------------------------------------------
 
-        Args:
-            position: a `Position` or a FEN. If it is at most two moves after the last one searched, its
-                subtree is kept.
-            limit: when the search ends; by default after 400 visits.
-            sims, seconds: short for `Limit(visits=sims, seconds=seconds)`, instead of `limit`.
-            history: earlier positions of the game, oldest first, for repetitions. They also set the halfmove
-                clock of a FEN without H.
-            multipv: number of lines in the result, 1 or more; the search does not depend on it.
+    def _forget(self) -> None:
+        self._root = None
 
-        Returns:
-            The result, its values for the side to move in `position`.
+    def _release(self) -> None:
+        self._searcher.close()
+        del self._searcher, self._reader  # the tree may be a hundred megabytes
+        if self._owns_evaluator:
+            self.evaluator.close()
 
-        Raises:
-            ValueError: there is no legal move, a limit is out of range, or a limit is given twice.
-            PositionError: a FEN cannot be read.
-            EngineError: the engine is closed, or searching.
+    def _spoiled(self) -> None:
+        # The tree has leaves that were not evaluated: the next search starts from an empty tree.
+        self._searcher.discard()
+        self._root = None
 
-        Example:
-            >>> engine = Engine.load("uniform")
-            >>> result = engine.search("B:W18:B14,1", sims=50, multipv=2)
-            >>> [(str(line.move), line.proven) for line in result.lines]
-            [('14x23', 'win')]
-            >>> result.visits["14x23"], result.reason
-            (1, <StopReason.PROVEN: 'proven'>)
-        """
-        if limit is None:
-            limit = Limit(visits=sims, seconds=seconds)
-            if sims is None and seconds is None:
-                limit = Limit(visits=DEFAULT_VISITS)
-        elif sims is not None or seconds is not None:
-            raise ValueError("expected a limit, or sims and seconds, found both")
-        return self._run(self._begin(position, limit, history, multipv))
-
-    def analysis(
-        self,
-        position: Position | str,
-        limit: Limit | None = None,
-        *,
-        multipv: int = 1,
-        history: Sequence[Position | str] = (),
-        interval: float = INTERVAL,
-    ) -> Analysis:
-        """Search a position in a thread of its own and read the results during the search.
-
-        Args:
-            position, multipv, history: see `search`.
-            limit: when the search ends; None: when it is stopped, the root is proven or the tree is full.
-            interval: seconds between two results, 0 or more; the first comes as soon as possible.
-
-        Returns:
-            The search in progress.
-
-        Raises:
-            ValueError, PositionError, EngineError: see `search`.
-
-        Example:
-            >>> with Engine.load("uniform") as engine:
-            ...     with engine.analysis(Position.start(), multipv=3) as analysis:
-            ...         for result in analysis:
-            ...             if result.sims >= 1000:
-            ...                 break
-            ...     final = analysis.wait()
-            >>> len(final.lines), final.sims >= 1000, str(final.reason)
-            (3, True, 'stopped')
-        """
-        return self._analyse((position, limit or Limit(), history, multipv), interval)
-
-    def ponder(
-        self,
-        position: Position | str,
-        *,
-        history: Sequence[Position | str] = (),
-        multipv: int = 1,
-        interval: float = INTERVAL,
-    ) -> Analysis:
-        """Search on the opponent's time, until the next search, `stop` or `close`.
-
-        Args:
-            position: the position in which the opponent is to move, or the one after the expected reply. The
-                next search of this game takes over what it needs of the tree: the part below the reply that
-                was played, or nothing if the expected reply was not.
-            history, multipv, interval: see `analysis`.
-
-        Returns:
-            The search in progress. An error in it does not spoil the next search.
-
-        Raises:
-            ValueError, PositionError, EngineError: see `search`.
-
-        Example:
-            >>> with Engine.load("uniform") as engine:
-            ...     position = Position.start().push("11-15")
-            ...     pondering = engine.ponder(position)
-            ...     expected = next(pondering).move
-            ...     result = engine.search(position.push(expected), seconds=0.01)
-            >>> str(pondering.wait().reason), result.sims > result.evaluations
-            ('stopped', True)
-        """
-        self._pondering = self._analyse((position, Limit(), history, multipv), interval, gives_way=True)
-        return self._pondering
-
-    # --- the search itself --------------------------------------------------------------------------
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise EngineError("the engine is closed; load another one")
-
-    def _make_idle(self) -> None:
-        """Stop a search on the opponent's time; raise an error if there is another search."""
-        if self._task is not None and self._task.gives_way:
-            self._task.stop.set()
-            self._changed.wait_for(lambda: self._task is None)
-        self._check_open()
-        if self._task is not None:
-            raise EngineError("the engine is searching; stop that search first, or use another engine")
-        self._end_pondering()
-
-    def _end_pondering(self) -> None:
-        """Wait for the thread of a search on the opponent's time, which has ended."""
-        if self._pondering is not None:
-            self._pondering.join()
-
-    def _begin(
-        self,
-        position: Position | str,
-        limit: Limit,
-        history: Sequence[Position | str],
-        multipv: int,
-        *,
-        gives_way: bool = False,
-    ) -> Task:
-        """Check the arguments of a search and mark the engine as searching; `_run` must follow."""
-        if not hasattr(multipv, "__index__") or multipv < 1:
-            raise ValueError(f"expected an integer multipv >= 1, found {multipv!r}")
-        with self._changed:
-            self._make_idle()
-            self._task = Task(Root.read(position, history), limit, multipv, gives_way)
-            return self._task
-
-    def _analyse(self, search: tuple[Any, ...], interval: float, gives_way: bool = False) -> Analysis:
-        """Run a search, given as the arguments of `_begin`, in a thread of its own."""
-        if not interval >= 0:
-            raise ValueError(f"expected interval >= 0, found {interval!r}")
-        task = self._begin(*search, gives_way=gives_way)
-        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
-
-    def _run(self, task: Task, publish: Publish | None = None, interval: float = INTERVAL) -> SearchResult:
-        """Run the search of `_begin`, passing intermediate results to `publish`."""
-        try:
-            return self._search(task, publish, interval)
-        except BaseException:
-            # The tree has leaves that were not evaluated: the next search starts from an empty tree.
-            self._searcher.discard()
-            self._root = None
-            raise
-        finally:
-            with self._changed:
-                self._task = None
-                self._changed.notify_all()
+    def _takes_too_long_to_keep(self, task: Task) -> bool:
+        """Return whether taking over the part of the tree below a move could use up the time of this one."""
+        times = task.limit.move_time(len(task.root.history))
+        if times is None or self._root is None or self._root.position == task.root.position:
+            return False
+        return self._reader.nodes * REUSE_SECONDS > times.maximum / 2
 
     def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
         searcher, reader, limit = self._searcher, self._reader, task.limit
         if limit.by_time and self._batch_sizer is None:
-            self._batch_sizer = measured_batch_sizer(self.evaluator, searcher.game)
+            self.measure()
         searcher.batch_sizer = self._batch_sizer if limit.by_time else None
         begun = time.perf_counter()
+        if self._takes_too_long_to_keep(task):
+            self._root = None
         set_root(searcher, task.root, self._root)
         self._root = task.root
         reader.root_changed()

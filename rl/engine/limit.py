@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, fields
 
+from ckai.rl.search.move_time import OVERHEAD, MoveTime, move_time
+
 DEFAULT_VISITS = 400
 """Visits at the root of a search without a limit."""
 MAX_COUNT = 2**31 - 1
@@ -72,6 +74,19 @@ class Limit:
         """Whether time limits the search, or nothing does, so that its results depend on the machine."""
         timed = self.seconds is not None or self.clock is not None
         return timed or (self.visits is None and self.nodes is None and self.depth is None)
+
+    def move_time(self, plies: int, margin: float = OVERHEAD) -> MoveTime | None:
+        """Return the time of the next move; None if time is not limited.
+
+        Args:
+            plies: plies played in the game so far.
+            margin: see `ckai.rl.search.move_time.move_time`.
+        """
+        if self.clock is None:
+            return None if self.seconds is None else MoveTime(self.seconds, self.seconds)
+        times = move_time(self.clock, self.increment, self.remaining_moves, plies, margin)
+        most = math.inf if self.seconds is None else self.seconds
+        return MoveTime(min(times.optimum, most), min(times.maximum, most))
 
     def __repr__(self) -> str:
         given = [field for field in fields(self) if getattr(self, field.name) != field.default]

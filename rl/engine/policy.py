@@ -1,5 +1,7 @@
 """Evaluation of a position by the network alone, without a search."""
 
+from typing import Any
+
 from ckai.game import Position
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.result import MoveMap, Policy, Turn, Value
@@ -21,6 +23,6 @@ def evaluate_policy(evaluator: Evaluator, position: Position) -> Policy:
     return Policy(MoveMap(moves), Value(value, turn_of(position)))
 
 
-def turn_of(position: Position) -> Turn:
+def turn_of(position: Any) -> Turn:
     """Return the side to move."""
     return "black" if position.black else "white"

@@ -1,7 +1,7 @@
 """Results of the engine: values, lines, policies, and why a search ended."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, Literal, TypeAlias, TypeVar
 
@@ -107,12 +107,12 @@ class Line:
 
     pv: list[Move]
     """The principal variation, this move first."""
-    value: Value | None
+    value: Value | None = None
     """The move's mean value for the side that plays it, +1, 0 or -1 if it is proven; None if it
     has no visits."""
-    visits: int
-    """Visit count of the move."""
-    prior: float
+    visits: int = 0
+    """Visit count of the move; 0 without a tree."""
+    prior: float = 0.0
     """The network's probability of the move, 0 to 1; for several hops the product of theirs."""
     proven: Proof | None = None
     """The proven result of the move for the side that plays it; None if it is not proven."""
@@ -135,22 +135,23 @@ class SearchResult:
 
     lines: list[Line]
     """The best lines, best first: `multipv` of them, or as many as there are legal moves."""
-    value: Value
-    """Of the root, for the side to move: the mean over all visits, +1, 0 or -1 if it is proven."""
-    visits: MoveMap[int]
-    """Visit count of every legal move."""
-    priors: MoveMap[float]
-    """The network's probability of every legal move."""
-    sims: int
+    value: Value | None = None
+    """Of the root, for the side to move: the mean over all visits, +1, 0 or -1 if it is proven; None from a
+    player that has no values, such as a level."""
+    visits: MoveMap[int] = field(default_factory=lambda: MoveMap({}))
+    """Visit count of every legal move; empty without a tree."""
+    priors: MoveMap[float] = field(default_factory=lambda: MoveMap({}))
+    """The network's probability of every legal move; empty without a tree."""
+    sims: int = 0
     """Visits at the root, those kept from an earlier search included."""
     seconds: float = 0.0
     """Wall time of this call."""
     nodes: int = 0
-    """Positions that this search added to the tree."""
+    """Positions that this search added to the tree, or that alpha-beta visited."""
     evaluations: int = 0
     """Positions that this search evaluated; with random playouts, the number of playouts."""
     depth: int = 0
-    """Plies from the root to the deepest position in the tree, see `Limit.depth`."""
+    """Plies from the root to the deepest position in the tree; of alpha-beta, the last complete depth."""
     reason: StopReason | None = None
     """Why the search ended; None while it is running."""
     proven: Proof | None = None
@@ -171,10 +172,20 @@ class SearchResult:
         """The principal variation: the moves expected, `move` first."""
         return self.lines[0].pv
 
+    @property
+    def best(self) -> Line:
+        """The line of the move to play, with the proof and the value of the root where it has none itself."""
+        line = self.lines[0]
+        if self.proven:
+            return replace(line, value=self.value, proven=self.proven, plies=self.plies)
+        return line if line.value is not None else replace(line, value=self.value)
+
     def __repr__(self) -> str:
         proof = f", proven={self.proven!r}, plies={self.plies}" if self.proven else ""
         moves = " ".join(map(str, self.pv))
-        return f"<SearchResult {self.value:+.3f} for {self.value.turn} in {self.sims} visits{proof}: {moves}>"
+        value = "" if self.value is None else f"{self.value:+.3f} for {self.value.turn} in "
+        effort = f"{self.sims} visits" if self.sims else f"{self.depth} plies"
+        return f"<SearchResult {value}{effort}{proof}: {moves}>"
 
 
 @dataclass(frozen=True)

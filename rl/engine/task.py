@@ -1,6 +1,5 @@
 """A search in progress: what it searches, and when it ends."""
 
-import threading
 import time
 from dataclasses import dataclass, field
 
@@ -9,9 +8,10 @@ import numpy as np
 from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.root import Root
+from ckai.rl.engine.stop import Stop
 from ckai.rl.engine.tree_reader import TreeReader
 from ckai.rl.games.contract import NONE
-from ckai.rl.search.move_time import MoveTimer, RootLead, move_time
+from ckai.rl.search.move_time import MoveTimer, RootLead
 from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
 
 
@@ -24,7 +24,7 @@ class Task:
     multipv: int
     gives_way: bool = False
     """Whether the next search stops it, as it does with a search on the opponent's time."""
-    stop: threading.Event = field(default_factory=threading.Event)
+    stop: Stop = field(default_factory=Stop)
 
     def __post_init__(self) -> None:
         if not isinstance(self.limit, Limit):
@@ -32,7 +32,7 @@ class Task:
 
 
 class SearchRun:
-    """The course of one search: its steps until a limit is reached.
+    """The course of one tree search: its steps until a limit is reached.
 
     Attributes:
         begun: when it began, by `time.perf_counter`.
@@ -53,12 +53,9 @@ class SearchRun:
         self._task, self._searcher, self._reader = task, searcher, reader
         self.kept, self.begun = kept, begun
         self._clock: MoveTimer | None = None
-        limit = task.limit
-        if limit.clock is not None:
-            plies = len(task.root.history)
-            times = move_time(
-                limit.clock, limit.increment, limit.remaining_moves, plies, searcher.time_margin
-            )
+        if task.limit.clock is not None:
+            times = task.limit.move_time(len(task.root.history), searcher.time_margin)
+            assert times is not None
             self._clock = MoveTimer(times, begun, int(searcher.root(0)["visits"]))
 
     @property

@@ -61,7 +61,7 @@ class TreeReader:
         """Create a reader.
 
         Args:
-            searcher: a searcher of checkers.
+            searcher: a searcher of any game.
             tables: tablebases of its rules, or None.
             policy: the network's policy, to choose how a capture continues after the hops that were searched.
             tree: index of the tree.
@@ -93,7 +93,7 @@ class TreeReader:
         """Whether the root is evaluated, so that there is a result."""
         return int(self._searcher.root(self._tree)["status"]) == OPEN
 
-    def root_lead(self, position: Position) -> RootLead:
+    def root_lead(self, position: Any) -> RootLead:
         """Compare the moves of the position at the root, see `ckai.rl.search.move_time`."""
         moves = position.legal_moves()
         if len(moves) == 1:
@@ -123,7 +123,7 @@ class TreeReader:
 
     def result(
         self,
-        here: Position,
+        here: Any,
         multipv: int,
         *,
         seconds: float,
@@ -180,7 +180,7 @@ class TreeReader:
             ),
         )
 
-    def _branch(self, position: Position, node: int, move: Move) -> _Branch:
+    def _branch(self, position: Any, node: int, move: Any) -> _Branch:
         """Return a move at a node with the figures that the tree has of it.
 
         Args:
@@ -198,7 +198,11 @@ class TreeReader:
                 break
             first = nodes[node]["first_edge"]
             node_edges = edges[first : first + nodes[node]["num_edges"]]
-            edge = node_edges[node_edges["action"] == action][0]
+            here = np.flatnonzero(node_edges["action"] == action)
+            if not len(here):  # a repetition that the search forbids
+                node = -1
+                break
+            edge = node_edges[here[0]]
             branch.prior *= float(edge["prior"])
             branch.visits, branch.value_sum = int(edge["visits"]), float(edge["value_sum"])
             branch.proof, branch.plies = int(edge["proof"]), int(edge["plies"])
@@ -206,7 +210,7 @@ class TreeReader:
         branch.child = node
         return branch
 
-    def _best(self, position: Position, node: int) -> _Branch | None:
+    def _best(self, position: Any, node: int) -> _Branch | None:
         """Return the move to play at a node, its hops chosen as `best_root_edge` does; None without edges."""
         nodes, edges = self._arrays
         actions: list[int] = []
@@ -263,7 +267,7 @@ class TreeReader:
             key=lambda b: (here.push(b.move).halfmove_clock == 0, b.visits, b.prior),
         )
 
-    def _pv(self, position: Position, branch: _Branch, *, proven: bool) -> list[Move]:
+    def _pv(self, position: Any, branch: _Branch, *, proven: bool) -> list[Move]:
         """Return the principal variation from a move, to the last move searched or the end of its proof."""
         pv: list[Move] = []
         step: _Branch | None = branch

@@ -221,6 +221,10 @@ class GameSpec(ABC):
     def state(self, position: Any) -> State:
         """Return the state of a position."""
 
+    def repetition_key(self, position: Any) -> State:
+        """Return what must be equal for a repetition, as many words as a state; see `contract.key`."""
+        return self.state(position)
+
     @abstractmethod
     def game(self, position: Any | None = None) -> Any:
         """Return a game that begins in a position, or in the usual one."""

@@ -3,18 +3,103 @@
 import threading
 from collections.abc import Callable
 
-from ckai.game import Game
+from ckai.game import Game, Move
+from ckai.models.inference.threads import JoinableThread
+from ckai.rl.engine.base import INTERVAL, AnyEngine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.hub.levels import read_level
+from ckai.rl.engine.result import SearchResult
+from ckai.rl.engine.stop import Stop
+from ckai.rl.hub.lines import done_line, info_line, read_level
 from ckai.rl.hub.parameters import Parameters
-from ckai.rl.hub.search import HubSearch
 from ckai.rl.players.hub_text import MAX_LINE, find_move, quoted, read_line, read_position, write_line
-from ckai.rl.thinkers.thinker import Thinker
 
 AUTHOR = "The ckai authors"
 MODES = ("think", "ponder", "analyze")
 DURING_SEARCH = ("ping", "stop", "ponder-hit", "quit")
 """Commands that are allowed during a search."""
+
+
+class HubSearch:
+    """A search in a thread of its own, from `go` to `done`.
+
+    While it ponders it has no limit and no end: it waits for `hit`, which starts the search proper with what
+    was found, or for `stop`.
+    """
+
+    def __init__(
+        self,
+        engine: AnyEngine,
+        game: Game,
+        limit: Limit,
+        *,
+        ponder: bool,
+        write: Callable[[str], None],
+        on_end: Callable[[str], None],
+    ) -> None:
+        """Start the search.
+
+        Args:
+            engine: searches one position at a time.
+            game: the game; its position has a legal move.
+            limit: when the search ends; with `ponder`, from the moment of `hit`.
+            ponder: whether to ponder first.
+            write: sends a line.
+            on_end: sends the last line, and takes note that the search has ended.
+        """
+        self._engine, self._game, self._limit = engine, game, limit
+        self._write, self._on_end = write, on_end
+        self._stops = Stop(), Stop()
+        """Of pondering, and of the search proper."""
+        self.pondering, self._answered = ponder, threading.Event()
+        """Whether the search waits for `hit`."""
+        self._thread = JoinableThread(target=self._run, name="ckai-hub-search", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the search and wait until its last line is sent."""
+        for stop in self._stops:
+            stop.set()
+        self._answered.set()
+        self._thread.join()
+
+    def hit(self) -> None:
+        """Begin to measure the limit: the opponent has played the expected move."""
+        self.pondering = False
+        self._stops[0].set()
+        self._answered.set()
+
+    def _run(self) -> None:
+        try:
+            pv = self._found()
+        except Exception as error:  # whatever it is, the other program waits for a move
+            self._write(write_line("error", message=f"the search failed: {type(error).__name__}: {error}"))
+            pv = self._game.legal_moves()[:1]
+        self._on_end(done_line(pv))
+
+    def _found(self) -> list[Move]:
+        if self.pondering:
+            found = self._search(Limit(), self._stops[0])
+            self._answered.wait()  # a search that has nothing left to do waits too
+        if not self.pondering:
+            found = self._search(self._limit, self._stops[1])
+        self._send_info(found)
+        return found.pv
+
+    def _search(self, limit: Limit, stop: Stop) -> SearchResult:
+        sent_at = -INTERVAL
+
+        def send(found: SearchResult) -> None:
+            nonlocal sent_at
+            if found.seconds - sent_at >= INTERVAL:  # alpha-beta tells of every depth
+                sent_at = found.seconds
+                self._send_info(found)
+
+        return self._engine.search(self._game, limit, stop=stop, on_result=send)
+
+    def _send_info(self, found: SearchResult) -> None:
+        line = info_line(found)
+        if line is not None:
+            self._write(line)
 
 
 class HubSession:
@@ -27,7 +112,7 @@ class HubSession:
     def __init__(
         self,
         parameters: Parameters,
-        load: Callable[[Parameters], Thinker],
+        load: Callable[[Parameters], AnyEngine],
         write: Callable[[str], None],
         version: str,
     ) -> None:
@@ -35,12 +120,12 @@ class HubSession:
 
         Args:
             parameters: the values at the start.
-            load: loads the thinker; its errors are answered.
+            load: loads the engine; its errors are answered.
             write: sends one line; called from several threads, one at a time.
             version: the version that the program says it has.
         """
         self.parameters, self._load, self._version = parameters, load, version
-        self._thinker: Thinker | None = None
+        self._engine: AnyEngine | None = None
         self._game: Game | None = Game()
         """The position with its history; None after a `pos` that was refused."""
         self._start, self._texts = "", list[str]()
@@ -69,11 +154,11 @@ class HubSession:
         return True
 
     def close(self) -> None:
-        """Stop the search and release the thinker."""
+        """Stop the search and release the engine."""
         self._stop()
-        thinker, self._thinker = self._thinker, None
-        if thinker is not None:
-            thinker.close()
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
 
     # --- the commands -------------------------------------------------------------------------------
 
@@ -96,19 +181,19 @@ class HubSession:
             if name not in arguments:
                 raise ValueError(f"expected set-param name=... value=..., found no {name}")
         name, value = arguments["name"], arguments["value"]
-        if self._thinker is None or name not in self.parameters.choices:
+        if self._engine is None or name not in self.parameters.choices:
             self.parameters.set(name, value)
         elif value != getattr(self.parameters, name):
             raise ValueError(f"expected set-param before init, found it after; {name} is unchanged")
 
     def _init(self, arguments: dict[str, str]) -> None:
-        if self._thinker is None:
-            self._thinker = self._load(self.parameters)
+        if self._engine is None:
+            self._engine = self._load(self.parameters)
         self._write("ready")
 
     def _new_game(self, arguments: dict[str, str]) -> None:
-        if self._thinker is not None:
-            self._thinker.forget()
+        if self._engine is not None:
+            self._engine.forget()
         self._game, self._start, self._texts = Game(), "", []
         self._forget_level()
 
@@ -148,7 +233,7 @@ class HubSession:
             raise ValueError(
                 f"expected one of go {', go '.join(MODES)}, found {' and '.join(modes) or 'none'}"
             )
-        if self._thinker is None:
+        if self._engine is None:
             raise ValueError("expected init before go, found none")
         game = self._game
         if game is None:
@@ -159,11 +244,11 @@ class HubSession:
             raise ValueError("expected level before go, found one that was refused")
         limit = self._limit
         if limit is None and modes != ["analyze"]:
-            limit = self._thinker.limit
+            limit = self._engine.limit
         self._forget_level()  # it is for one search
         with self._lock:  # until the search is noted, it cannot end
             self._search = HubSearch(
-                self._thinker,
+                self._engine,
                 game,
                 limit or Limit(),
                 ponder=modes == ["ponder"],

@@ -5,17 +5,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_checkpoint, load_network
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path
+from ckai.rl.engine.base import AnyEngine
+from ckai.rl.engine.engine import THREADS
+from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
 from ckai.rl.evaluators.uniform import UNIFORM
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.players.engines import PlayerEngine
 from ckai.rl.players.forms import (
     DEFAULT_DEPTH,
     DEFAULT_SECONDS,
@@ -107,6 +112,80 @@ def load_player(
         control=spec.control,
         spec=game,
     )
+
+
+TRIAL = Limit(seconds=0.05, nodes=500)
+"""Limit of the searches that compile, load and measure what no time limit should pay for."""
+_TRIAL_FENS = ("W:WK23,32:B18,10,9,19", "W:WK18,K15:BK4")
+"""Positions of these searches beside the first one: with captures of several hops, with few pieces."""
+
+
+def load_engine(
+    text: str,
+    *,
+    backend: str = "auto",
+    tables: Tables | None = None,
+    game: GameSpec = DEFAULT_GAME,
+    threads: int | None = None,
+    seed: int | None = None,
+    trials: bool = False,
+) -> AnyEngine:
+    """Load the engine of a player spec.
+
+    Args:
+        text, backend, tables, game: see `load_player`.
+        threads: threads of an alpha-beta search with a network; None: one per core.
+        seed: seed of its random choices; None: random.
+        trials: compile and measure first what searches need, of any kind of position.
+
+    Raises:
+        PlayerSpecError, CheckpointError: see `load_player`; or its limit is a clock, which comes with each
+            move, but for other programs, which are told of it when a game begins.
+    """
+    _refuse_clock(PlayerSpec.read(text))
+    cores = threads or available_cores()
+    spec, player = (
+        PlayerSpec.read(text),
+        load_player(text, backend=backend, tables=tables, game=game, threads=THREADS, search_threads=cores),
+    )
+    engine: AnyEngine
+    if isinstance(player, NetworkAlphaBetaPlayer) or (isinstance(player, SearchPlayer) and not spec.policy):
+        engine = player.engine()
+        if spec.number is None and spec.seconds is None and not spec.who.startswith(LEVEL):
+            engine.limit = None
+    else:
+        engine = PlayerEngine(player, game, seed)
+    if trials and not engine.fixed:
+        fens = _TRIAL_FENS if game == DEFAULT_GAME else ()
+        for position in (game.position(), *map(game.read_position, fens)):
+            played = game.game(position)
+            for _ in range(3):  # the later ones go on from the search before
+                for move in engine.search(played, TRIAL).pv[:2]:
+                    played.push(move)
+                if not played.position.legal_moves():
+                    break
+        engine.forget()
+    return engine
+
+
+def check_spec(text: str) -> None:
+    """Raise the error that `load_engine` would raise for a spec, without loading a network that is there.
+
+    Raises:
+        PlayerSpecError: see `load_engine`.
+    """
+    spec = PlayerSpec.read(text)
+    _refuse_clock(spec)
+    if checkpoint_of(spec) is None:
+        load_player(text)
+
+
+def _refuse_clock(spec: PlayerSpec) -> None:
+    if spec.control is not None and not spec.who.startswith((HUB, GTP)):
+        raise PlayerSpecError(
+            f"{spec.text}: expected visits, seconds or a depth after {spec.who}, found a clock: the clock "
+            "comes with each move"
+        )
 
 
 def _require_checkpoint(spec: PlayerSpec) -> Path:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,14 +14,8 @@ RESIGN = -1
 """In place of an action: the player resigns the game."""
 
 
-class ActionFigures(NamedTuple):
-    """An action at the root of a search."""
-
-    action: int
-    visits: int
-    value: float | None
-    """Mean value for the side that plays it, [-1, 1]; None without visits."""
-    prior: float
+class ResignsError(RuntimeError):
+    """A player resigns in place of a move."""
 
 
 class Side(Protocol):
@@ -41,9 +35,6 @@ class Side(Protocol):
 
     def stop(self) -> None:
         """Make `actions` return soon; may be called from any thread. Players that cannot do it do nothing."""
-
-    def figures(self, board: int) -> list["ActionFigures"]:
-        """Return the figures of each action by the last search of a board; empty without a tree search."""
 
     def close(self) -> None:
         """Release all resources."""
@@ -108,10 +99,6 @@ class MoveSide(ABC):
     def stop(self) -> None:
         """See `Side`."""
         return
-
-    def figures(self, board: int) -> list[ActionFigures]:
-        """See `Side`."""
-        return []
 
     def close(self) -> None:
         """See `Side`."""

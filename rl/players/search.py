@@ -1,7 +1,6 @@
 """Tree searches as players."""
 
 import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,15 +9,16 @@ import numpy as np
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.players.player import ActionFigures, Side
-from ckai.rl.search.batch_sizing import SIZES
-from ckai.rl.search.inline_search import make_searcher, measured_batch_sizer
-from ckai.rl.search.move_time import MoveTime, MoveTimer, move_time
-from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
+from ckai.rl.players.engines import EngineSide
+from ckai.rl.players.player import Side
+from ckai.rl.search.inline_search import make_searcher
+from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
 POLICY_SIMS = 2
@@ -37,7 +37,7 @@ class SearchPlayer:
     tables: Tables | None = None
     """Tablebases to probe."""
     seconds: float | None = None
-    """Time per move, all hops of a capture together; replaces `sims`. Batches in flight are completed."""
+    """Time per move, all hops of a capture together; replaces `sims`."""
     control: TimeControl | None = None
     """Time per game; replaces `sims` and `seconds`."""
     spec: GameSpec = DEFAULT_GAME
@@ -49,27 +49,33 @@ class SearchPlayer:
         return self.seconds is not None or self.control is not None
 
     def searcher(self, trees: int) -> Searcher:
-        """Create a searcher for `trees` games at once."""
+        """Create a searcher for `trees` games at once, by visits."""
         rules, constants = self.spec.make_rules(self.tables), self.constants
         if constants is None and not isinstance(self.evaluator, RolloutEvaluator):
             constants = SearchConstants(**self.spec.search_defaults)
-        if self.timed:
-            searcher = make_searcher(
-                self.evaluator,
-                trees=trees,
-                nodes=None,
-                leaves=max(SIZES),
-                constants=constants,
-                game=rules,
-            )
-            searcher.batch_sizer = measured_batch_sizer(self.evaluator, rules)
-            return searcher
         return make_searcher(
             self.evaluator, trees=trees, nodes=self.sims + 3, constants=constants, game=rules
         )
 
+    def engine(self, **settings: Any) -> Engine:
+        """Return an engine with the same search.
+
+        Args:
+            **settings: other arguments of `Engine`.
+        """
+        engine = Engine(
+            self.evaluator, constants=self.constants, tables=self.tables, spec=self.spec, **settings
+        )
+        engine.limit = Limit(seconds=self.seconds) if self.timed else Limit(visits=self.sims)
+        return engine
+
     def sit(self, boards: int) -> Side:
         """See `Player`."""
+        if self.timed:
+            # Each thread of a match has a player of its own, so that one thread a search is enough.
+            engine = self.engine(batches=1, threads=1)
+            engine.measure()
+            return EngineSide(engine, Limit(seconds=self.seconds), boards)
         return _SearchSide(self, self.searcher(boards), boards)
 
 
@@ -77,86 +83,28 @@ class _SearchSide:
     def __init__(self, player: SearchPlayer, searcher: Searcher, boards: int) -> None:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
-        self.clocks: list[Clock | None] = [None] * boards
-        self.plies = [0] * boards
-        self.until: list[MoveTime | None] = [None] * boards
-        """By time: when the time of the move in progress ends; None before its first hop."""
         self.stopped = threading.Event()
 
     def start(self, board: int, position: Any, stream: int, clock: Clock | None = None) -> None:
-        self.until[board], self.clocks[board], self.plies[board] = None, clock, 0
         self.searcher.tree_batch.info[board]["rng"] = np.uint64(stream)
         self.searcher.set_root(board, self.player.spec.state(position))
 
     def actions(self, boards: Sequence[int]) -> list[int]:
         self.stopped.clear()
-        if not self.player.timed:
-            self.visits[:] = 0
-            for board in boards:
-                self.visits[board] = 1 if self._forced(board) else self.player.sims
-            while self.searcher.step(self.visits) and not self.stopped.is_set():
-                pass
-            self.searcher.flush()
-        else:
-            for board in boards:
-                self._search_by_time(board)
+        self.visits[:] = 0
+        for board in boards:
+            forced = int(self.searcher.root(board)["num_edges"]) == 1
+            self.visits[board] = 1 if forced else self.player.sims
+        while self.searcher.step(self.visits) and not self.stopped.is_set():
+            pass
+        self.searcher.flush()
         return [self.searcher.best(board) for board in boards]
 
     def play(self, board: int, action: int) -> None:
         self.searcher.play(board, action)
-        if self.searcher.root(board)["sign"] < 0:  # the turn has passed: the move is complete
-            self.until[board] = None
-            self.plies[board] += 1
 
     def stop(self) -> None:
         self.stopped.set()
 
-    def figures(self, board: int) -> list[ActionFigures]:
-        return [
-            ActionFigures(
-                int(edge["action"]),
-                int(edge["visits"]),
-                float(edge["value_sum"]) / int(edge["visits"]) if edge["visits"] else None,
-                float(edge["prior"]),
-            )
-            for edge in self.searcher.root_edges(board)
-        ]
-
     def close(self) -> None:
         pass
-
-    def _forced(self, board: int) -> bool:
-        return int(self.searcher.root(board)["num_edges"]) == 1
-
-    def _search_by_time(self, board: int) -> None:
-        """Search for one hop in what is left of the time of the move."""
-        searcher, begun = self.searcher, time.perf_counter()
-        until = self.until[board]
-        if until is None:
-            spare = self._time_of_move(board)
-            until = self.until[board] = MoveTime(begun + spare.optimum, begun + spare.maximum)
-        self.visits[:] = 0
-        self.visits[board] = 1
-        searcher.run(self.visits)  # the root is evaluated under any limit
-        if self._forced(board):
-            return
-        left = MoveTime(max(0.0, until.optimum - begun), max(0.0, until.maximum - begun))
-        by_clock = self.clocks[board] is not None
-        thinking = MoveTimer(left, begun, int(searcher.root(board)["visits"]), early=by_clock)
-        max_visits = np.iinfo(np.int32).max
-        while not self.stopped.is_set():
-            visits = int(searcher.root(board)["visits"])
-            if thinking.ended(time.perf_counter(), visits, lambda: searcher.root_lead(board)):
-                break
-            self.visits[board] = min(max_visits, visits + searcher.in_flight + MAX_STEP_SIMULATIONS)
-            if not searcher.step(self.visits) and searcher.root(board)["visits"] == visits:
-                break
-        searcher.flush()
-
-    def _time_of_move(self, board: int) -> MoveTime:
-        clock, margin = self.clocks[board], self.searcher.time_margin
-        if clock is None:
-            seconds = self.player.seconds
-            assert seconds is not None, "a player with a time control was given no clock"
-            return MoveTime(seconds, seconds)
-        return move_time(clock.left, clock.control.increment, clock.moves, self.plies[board], margin)

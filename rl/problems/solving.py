@@ -3,12 +3,14 @@
 from dataclasses import dataclass
 
 from ckai.datasets.tables import Tables
-from ckai.game import Game, Move
+from ckai.game import Move
+from ckai.rl.engine.base import AnyEngine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Proof
+from ckai.rl.engine.result import Proof, SearchResult
 from ckai.rl.problems.problem import REVERSED, Problem
-from ckai.rl.thinkers.thinker import Interrupt, Report, Thinker
 
+INTERVAL = 0.05
+"""Seconds between two results that are looked at."""
 WINNING = 0.5
 """Value from which on a position counts as won, and below its negative as lost; between them as drawn."""
 
@@ -30,7 +32,7 @@ class Outcome:
     """What became of a problem."""
 
     problem: Problem
-    report: Report
+    found: SearchResult
     """The last result of the search."""
     solved: bool | None
     """Whether the last result was right; None if the file has nothing to compare it with, or the tables
@@ -43,37 +45,37 @@ class Outcome:
     """Set if the tables refute the stated result, or that the solution leads to it."""
 
 
-def solve(thinker: Thinker, problem: Problem, limit: Limit, tables: Tables | None = None) -> Outcome:
+def solve(engine: AnyEngine, problem: Problem, limit: Limit, tables: Tables | None = None) -> Outcome:
     """Search a problem.
 
     A result is right if its move is the first of the solution, or keeps the expected result by the tables, or
     is proven to. Without a solution, it is right if its value is that of the expected result: see `WINNING`.
 
     Args:
-        thinker: searches; nothing of an earlier search is used.
+        engine: searches; nothing of an earlier search is used.
         problem: the problem.
         limit: when the search ends; it also ends when the result is proven.
         tables: tablebases to compare with.
     """
-    thinker.forget()
+    engine.forget()
     right_since: float | None = None
 
-    def note(report: Report) -> None:
+    def note(found: SearchResult) -> None:
         nonlocal right_since
-        if not is_right(problem, report, tables):
+        if not is_right(problem, found, tables):
             right_since = None
         elif right_since is None:
-            right_since = report.seconds
+            right_since = found.seconds
 
-    report = thinker.think(Game(problem.position), limit, note, Interrupt())
-    note(report)
+    found = engine.search(problem.position, limit, on_result=note, interval=INTERVAL)
+    note(found)
     refutation = refute(problem, tables)
     # A player that reports no value can only be compared with a move.
-    has_key = bool(problem.solution) or (problem.result is not None and report.value is not None)
+    has_key = bool(problem.solution) or (problem.result is not None and found.value is not None)
     has_key = has_key and refutation is None
     return Outcome(
         problem=problem,
-        report=report,
+        found=found,
         solved=right_since is not None if has_key else None,
         seconds=right_since if has_key else None,
         tables=verdict(problem, [], tables),
@@ -81,17 +83,18 @@ def solve(thinker: Thinker, problem: Problem, limit: Limit, tables: Tables | Non
     )
 
 
-def is_right(problem: Problem, report: Report, tables: Tables | None = None) -> bool:
+def is_right(problem: Problem, result: SearchResult, tables: Tables | None = None) -> bool:
     """Return whether a result agrees with the solution or the expected result, see `solve`."""
+    best = result.best
     if problem.solution:
-        if report.move == problem.solution[0]:
+        if best.move == problem.solution[0]:
             return True
-        by_tables = verdict(problem, [report.move], tables)
+        by_tables = verdict(problem, [best.move], tables)
         kept = problem.result or verdict(problem, [], tables)
-        return kept is not None and kept != "loss" and kept in (by_tables, report.proven)
-    if report.value is None:
+        return kept is not None and kept != "loss" and kept in (by_tables, best.proven)
+    if best.value is None:
         return False
-    found: Proof = "win" if report.value >= WINNING else "loss" if report.value <= -WINNING else "draw"
+    found: Proof = "win" if best.value >= WINNING else "loss" if best.value <= -WINNING else "draw"
     return found == problem.result
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from board_tab import serving, tab
 
-from ckai.cli.playing.opponent import ResignsError
-from ckai.cli.playing.player_opponent import PlayerOpponent
+from ckai.cli.playing.opponent import Opponent
 from ckai.cli.playing.session import SIDES
 from ckai.cli.web.pdn_tree import pdn_of, tree_of
 from ckai.cli.web.seats import Seat
@@ -18,6 +17,7 @@ from ckai.cli.web.tree import Tree, steps_of
 from ckai.game import Position
 from ckai.pdn import read_games, write_game
 from ckai.rl.games.registry import get_game
+from ckai.rl.players.player import ResignsError
 
 CHECKERS = get_game("checkers")
 TEXT = """[Event "<script>alert(1)</script>"]
@@ -192,7 +192,7 @@ def test_a_player_that_can_be_used_again_has_no_trouble(client, monkeypatch):
     with tab(client) as here:
         here.do("new", black="human", white="random")
         with monkeypatch.context() as patch:
-            patch.setattr(PlayerOpponent, "reply", fails)
+            patch.setattr(Opponent, "reply", fails)
             here.do("play", move="11-15")
             assert here.wait_for(lambda state: state["problem"])["problem"] == "no memory"
         here.do("undo")
@@ -590,7 +590,7 @@ def test_a_player_that_resigns_loses(client, monkeypatch):
     def resigns(self, *_, **__):
         raise ResignsError("random resigns")
 
-    monkeypatch.setattr(PlayerOpponent, "reply", resigns)
+    monkeypatch.setattr(Opponent, "reply", resigns)
     with tab(client) as here:
         here.do("new", black="human", white="random")
         here.do("play", move="11-15")

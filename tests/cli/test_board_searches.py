@@ -32,7 +32,7 @@ class Work:
     def __call__(self, job):
         self.log.append(self.name)
         self.end.clear()
-        job.attach(self.end.set)
+        job.stop.attach(self.end.set)
         self.begun.set()
         assert self.end.wait(20)
 
@@ -118,7 +118,7 @@ def test_a_search_that_has_not_begun_yet_hears_of_its_end(searches):
     def work(job):
         begun.set()
         time.sleep(0.05)  # asked to stop meanwhile
-        job.attach(end.set)
+        job.stop.attach(end.set)
         assert end.wait(20)
 
     job = searches.submit(Job(Priority.MOVE, work))
@@ -146,7 +146,7 @@ def test_a_program_that_cannot_be_stopped_any_more_does_not_keep_others_from_it(
         raise BrokenPipeError("gone")
 
     def work(job):
-        job.attach(died)
+        job.stop.attach(died)
         begun.set()
         assert asked.wait(20)
 

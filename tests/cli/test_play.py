@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import parse, play
-from ckai.cli.playing.opponent import EngineOpponent
+from ckai.cli.playing.opponent import Opponent
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE
 from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
@@ -27,7 +27,9 @@ from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import MoveMap, Value
+from ckai.rl.players import loading
 from ckai.rl.players.parsing import PlayerSpecError
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
@@ -91,8 +93,8 @@ def test_the_engine_sees_the_game_so_far(tmp_path):
     engine = FirstMove()
     script, _ = table("11-15\n8-11\n", tmp_path, engine=engine)
     script.play()
-    _, (position, sims, seconds, history) = engine.asked[1:]
-    assert (sims, seconds) == (400, None)
+    _, (position, limit, history) = engine.asked
+    assert limit == Limit(visits=400)
     assert [*history, position] == script.session.game.positions[:4]
 
 
@@ -114,7 +116,7 @@ def test_the_engine_against_itself(tmp_path):
 
 
 def test_the_engine_against_itself_stops_at_its_limit(here, monkeypatch):
-    monkeypatch.setattr(Engine, "load", lambda *_, **__: FirstMove())
+    monkeypatch.setattr(loading, "load_engine", lambda *_, **__: FirstMove())
     result = invoke(["--engine", "uniform", "--side", "none", "--max-plies", "5", "--pdn", "a.pdn"], "")
     assert result.exit_code == 0, result.output
     assert "stopped after 5 plies (*)" in result.output
@@ -122,7 +124,7 @@ def test_the_engine_against_itself_stops_at_its_limit(here, monkeypatch):
 
 
 def test_a_game_that_ends_at_its_limit_of_plies_has_its_result(here, monkeypatch):
-    monkeypatch.setattr(Engine, "load", lambda *_, **__: FirstMove())
+    monkeypatch.setattr(loading, "load_engine", lambda *_, **__: FirstMove())
     words = ["--engine", "uniform", "--side", "none", "--fen", "B:W14:B10", "--max-plies", "1"]
     result = invoke(words, "")
     assert "Black won: White has no pieces left (1-0)" in result.output
@@ -131,12 +133,12 @@ def test_a_game_that_ends_at_its_limit_of_plies_has_its_result(here, monkeypatch
 
 def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
     class Even(FirstMove):
-        def search(self, position, **limits):
-            result = super().search(position, **limits)
+        def search(self, game, limit, **more):
+            result = super().search(game, limit, **more)
             return replace(result, visits=MoveMap(dict.fromkeys(result.visits, 10)))
 
     def first_moves(seed, vary=8):
-        opponent = EngineOpponent(Even, "x", vary=vary, seed=seed)
+        opponent = Opponent(Even, "x", vary=vary, seed=seed)
         return [str(opponent.reply(Game()).move) for _ in range(6)]
 
     assert first_moves(1) == first_moves(1)
@@ -148,8 +150,8 @@ def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
 class Varied(FirstMove):
     """An engine whose moves are all searched alike; each has a value of its own, 0.01, 0.02, ..."""
 
-    def search(self, position, **limits):
-        result = super().search(position, **limits)
+    def search(self, game, limit, **more):
+        result = super().search(game, limit, **more)
         turn = result.value.turn
         lines = [replace(e, value=Value((i + 1) / 100, turn), visits=10) for i, e in enumerate(result.lines)]
         return replace(result, lines=lines, visits=MoveMap(dict.fromkeys(result.visits, 10)))
@@ -160,7 +162,7 @@ def test_the_panel_is_of_the_move_played(tmp_path):
     varied = 0
     for seed in range(8):
         script, shown = table("go\nquit\n", tmp_path, side="both", engine=Varied(), show=True)
-        script.opponent = EngineOpponent(Varied, "x", vary=8, seed=seed)
+        script.opponent = Opponent(Varied, "x", vary=8, seed=seed)
         script.play()
         (move,) = script.session.game.moves
         number = Position.start().legal_moves().index(move)
@@ -177,7 +179,7 @@ def test_the_panel_is_of_the_move_played(tmp_path):
 
 
 def test_a_real_search_has_a_line_for_every_move_played():
-    opponent = EngineOpponent(lambda: Engine.load("uniform"), "x", sims=60, vary=8, seed=0)
+    opponent = Opponent(lambda: Engine.load("uniform"), "x", sims=60, vary=8, seed=0)
     replies = [opponent.reply(Game()) for _ in range(6)]
     assert all(reply.line.pv[0] == reply.move for reply in replies)
     assert any(reply.varied for reply in replies)
@@ -185,18 +187,18 @@ def test_a_real_search_has_a_line_for_every_move_played():
 
 def test_a_lost_move_is_never_played_for_variety():
     class Lost(Varied):
-        def search(self, position, **limits):
-            result = super().search(position, **limits)
+        def search(self, game, limit, **more):
+            result = super().search(game, limit, **more)
             moves = list(result.visits)
             return replace(result, proofs=MoveMap(dict.fromkeys(moves[1:], ("loss", 4))))
 
-    opponent = EngineOpponent(Lost, "x", vary=8, seed=3)
+    opponent = Opponent(Lost, "x", vary=8, seed=3)
     assert {str(opponent.reply(Game()).move) for _ in range(20)} == {"9-13"}
 
 
 def test_a_move_searched_little_is_never_played_for_variety():
     engine = FirstMove()  # visits 60, 30, 20, ...
-    opponent = EngineOpponent(lambda: engine, "x", vary=8, seed=3)
+    opponent = Opponent(lambda: engine, "x", vary=8, seed=3)
     assert {str(opponent.reply(Game()).move) for _ in range(60)} == {"9-13", "9-14"}
 
 
@@ -267,7 +269,7 @@ def test_a_hint_without_a_network_is_a_message(tmp_path):
     def load():
         raise NoNetworkError("no network here")
 
-    script.opponent = script.analyst = EngineOpponent(load, "ckai")
+    script.opponent = script.analyst = Opponent(load, "ckai")
     script.play()
     assert "no network here" in shown.getvalue()
     assert [str(m) for m in script.session.game.moves] == ["11-15"]
@@ -295,12 +297,12 @@ def test_no_command_ends_the_program_without_a_network(here, command, first):
         raise NoNetworkError("no network here")
 
     class Failing(FirstMove):
-        def search(self, position, **limits):
+        def search(self, game, limit, **more):
             raise RuntimeError("the network failed")
 
     for loads in (load, Failing):
         script, shown = table(f"{first}{command}\nfen\n", here, side="both")
-        script.opponent = script.analyst = EngineOpponent(loads, "x")
+        script.opponent = script.analyst = Opponent(loads, "x")
         script.play()
         assert ("end of input" in shown.getvalue()) == (command != "quit")
         if command in ("go", "go x", "hint"):
@@ -498,7 +500,7 @@ def invoke(words, lines):
 
 def test_the_newest_network_plays_when_none_is_named(here, monkeypatch):
     loaded = []
-    monkeypatch.setattr(Engine, "load", lambda source, **_: loaded.append(str(source)) or FirstMove())
+    monkeypatch.setattr(loading, "load_engine", lambda source, **_: loaded.append(str(source)) or FirstMove())
     save_network(here / "pretrained.ckpt")
     save_network(here / "runs/run-001/best.ckpt", "connect4")
     os.utime(here / "pretrained.ckpt", (1e9, 1e9))

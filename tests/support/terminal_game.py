@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from ckai.cli.playing.opponent import EngineOpponent
+from ckai.cli.playing.opponent import Opponent
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.terminal.context import Options
@@ -17,6 +17,8 @@ from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
 class FirstMove:
     """An engine that plays the first legal move and records its calls."""
 
+    fixed, limit = True, None
+
     def __init__(self, value=0.0):
         self.value = value
         self.asked = []
@@ -27,8 +29,9 @@ class FirstMove:
     def close(self):
         pass
 
-    def search(self, position, *, sims=None, seconds=None, limit=None, history=(), multipv=1):
-        self.asked.append((position, sims, seconds, list(history)))
+    def search(self, game, limit, *, multipv=1, stop=None):
+        position = game.position
+        self.asked.append((position, limit, game.history))
         moves = position.legal_moves()
         value = Value(self.value, "black" if position.black else "white")
         return SearchResult(
@@ -70,7 +73,7 @@ def table(
         file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
     )
     game = Game(None if fen is None else Position.from_fen(fen))
-    opponent = EngineOpponent(lambda: engine, "ckai test", vary=vary, seed=1)
+    opponent = Opponent(lambda: engine, "ckai test", vary=vary, seed=1)
     record = Record(folder=tmp_path / "games")
     session = session or Session(game, PEOPLE[side])
     more = {"options": Options(show=show), **(extra or {})}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,10 @@ class CheckersSpec(GameSpec):
     def state(self, position: Position) -> State:
         """See `GameSpec.state`."""
         return pack(position)
+
+    def repetition_key(self, position: Position) -> State:
+        """See `GameSpec.repetition_key`: the halfmove clock does not count."""
+        return pack(replace(position, halfmove_clock=0))
 
     def game(self, position: Position | None = None) -> Game:
         """See `GameSpec.game`."""

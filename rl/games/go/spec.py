@@ -99,6 +99,10 @@ class GoSpec(GridSpec):
         boards = [state[first : first + 3] for first in range(5, STATE_WORDS, 3)]
         return GoPosition(self.rules, state, frozenset(board for board in boards if any(board)))
 
+    def repetition_key(self, position: GoPosition) -> State:
+        """See `GameSpec.repetition_key`: the stones."""
+        return (*position.board, *(0,) * (STATE_WORDS - 3))
+
     def openings(self, plies: int = 3) -> tuple[GoPosition, ...]:
         """Return the positions after a few stones on the third line or above, at most three.
 

@@ -10,11 +10,11 @@ import pytest
 from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.result import Line, SearchResult, Value
+from ckai.rl.players.loading import load_engine
 from ckai.rl.problems.problem import Problem, ProblemError
 from ckai.rl.problems.reading import MAX_NAME, read_problems
 from ckai.rl.problems.solving import is_right, refute, solve
-from ckai.rl.thinkers.loading import load_thinker
-from ckai.rl.thinkers.thinker import Report
 
 FIRST = Position.from_fen("W:WK18,K15:BK4")
 PDN = """[Event "First\tposition"]
@@ -57,8 +57,8 @@ def tables():
 
 
 @pytest.fixture(scope="module")
-def thinker():
-    loaded = load_thinker("uniform")
+def engine():
+    loaded = load_engine("uniform")
     yield loaded
     loaded.close()
 
@@ -130,7 +130,8 @@ def problem(fen="W:WK18,K15:BK4", moves=(), result=None):
 
 
 def found(each, move, value=0.0, **figures):
-    return Report(pv=[each.position.find_move(move)], value=value, **figures)
+    line = Line(pv=[each.position.find_move(move)])
+    return SearchResult(lines=[line], value=Value(value, "white"), **figures)
 
 
 def test_what_is_right(tables):
@@ -147,7 +148,7 @@ def test_what_is_right(tables):
     won = problem(result="win")
     assert is_right(won, found(won, "18-14", 0.6))
     assert not is_right(won, found(won, "18-14", 0.4))
-    assert not is_right(won, Report(pv=[won.position.find_move("18-14")]))
+    assert not is_right(won, SearchResult(lines=[Line(pv=[won.position.find_move("18-14")])]))
     assert is_right(problem(result="draw"), found(won, "18-14", 0.4))
     assert is_right(problem(result="loss"), found(won, "18-14", -0.9))
     assert not is_right(problem(), found(won, "18-14", 0.9))
@@ -169,39 +170,39 @@ def test_what_the_tables_refute(tables):
     assert (against.ply, against.stated) == (1, "loss")
 
 
-def test_solving(thinker, tables):
-    outcome = solve(thinker, problem(moves=["15-11"], result="win"), Limit(visits=2000), tables)
+def test_solving(engine, tables):
+    outcome = solve(engine, problem(moves=["15-11"], result="win"), Limit(visits=2000), tables)
     assert outcome.solved
-    assert 0 <= outcome.seconds <= outcome.report.seconds
-    assert (outcome.report.proven, outcome.report.plies, outcome.tables) == ("win", 3, "win")
+    assert 0 <= outcome.seconds <= outcome.found.seconds
+    assert (outcome.found.proven, outcome.found.plies, outcome.tables) == ("win", 3, "win")
     drawn = "W:W32,31,30:B1,2,3"
-    chosen = str(solve(thinker, problem(drawn), Limit(visits=1), None).report.move)
+    chosen = str(solve(engine, problem(drawn), Limit(visits=1), None).found.move)
     (other,) = {"32-27", "31-26"} - {chosen} if chosen in ("32-27", "31-26") else {"32-27"}
-    hit, missed = (solve(thinker, problem(drawn, [key]), Limit(visits=1), None) for key in (chosen, other))
+    hit, missed = (solve(engine, problem(drawn, [key]), Limit(visits=1), None) for key in (chosen, other))
     assert (hit.solved, hit.seconds is None) == (True, False)
     assert (missed.solved, missed.seconds) == (False, None)
-    open_end = solve(thinker, problem(), Limit(visits=50))
+    open_end = solve(engine, problem(), Limit(visits=50))
     assert (open_end.solved, open_end.seconds, open_end.tables, open_end.refutation) == (
         None,
         None,
         None,
         None,
     )
-    refuted = solve(thinker, problem("W:WK18:BK1", result="win"), Limit(visits=50), tables)
+    refuted = solve(engine, problem("W:WK18:BK1", result="win"), Limit(visits=50), tables)
     assert (refuted.solved, refuted.tables, refuted.refutation.tables) == (None, "draw", "draw")
 
 
 class Wavering:
-    """A thinker whose reports are given."""
+    """An engine whose results are given."""
 
     limit = None
 
     def __init__(self, *reports):
         self.reports = reports
 
-    def think(self, game, limit, publish, interrupt):
+    def search(self, position, limit, *, on_result, interval):
         for each in self.reports[:-1]:
-            publish(each)
+            on_result(each)
         return self.reports[-1]
 
     def forget(self):

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from ckai.game import Game, Position
 from ckai.rl.engine.limit import Limit
-from ckai.rl.hub.info import MAX_MEN, done_line, info_line, score
-from ckai.rl.hub.levels import read_level
+from ckai.rl.engine.result import Line, SearchResult, Value
+from ckai.rl.engine.stop import Stop
+from ckai.rl.hub.lines import MAX_MEN, done_line, info_line, read_level, score
 from ckai.rl.hub.parameters import Parameters
-from ckai.rl.hub.serving import serve
 from ckai.rl.hub.session import HubSession
 from ckai.rl.players.hub_text import (
     MAX_LINE,
@@ -28,8 +28,8 @@ from ckai.rl.players.hub_text import (
     write_line,
 )
 from ckai.rl.players.levels import QUICK_NODES
-from ckai.rl.thinkers.loading import load_thinker
-from ckai.rl.thinkers.thinker import Interrupt, Report
+from ckai.rl.players.loading import load_engine
+from ckai.rl.players.serving import serve_lines
 
 START = hub_position(Position.start())
 BACKENDS = {"alphabeta:ckai": "integers"}
@@ -119,8 +119,9 @@ def test_levels_that_are_none(arguments):
         read_level(arguments)
 
 
-def report(value, **figures):
-    return Report(pv=Position.start().legal_moves()[:1], value=value, **figures)
+def report(value, pv=None, **figures):
+    found = None if value is None else Value(value, "black")
+    return SearchResult(lines=[Line(pv=pv or Position.start().legal_moves()[:1])], value=found, **figures)
 
 
 def test_scores_are_in_men_for_the_side_to_move():
@@ -136,18 +137,17 @@ def test_lines_of_results():
     line = info_line(report(-0.0, depth=3, nodes=2_000, seconds=0.5))
     assert line == "info depth=3 score=0.00 nodes=2000 time=0.500 nps=0.004 pv=9-13"
     assert info_line(report(None)) is None
-    assert done_line(report(0.0), Position.start()) == "done move=9-13"
+    assert done_line(report(0.0).pv) == "done move=9-13"
     game = Game()
     pv = [game.push(text) for text in ("11-15", "22-18", "15x22")]
-    after = Game()
-    assert done_line(Report(pv=pv), after.position) == "done move=11-15 ponder=22-18"
+    assert done_line(pv) == "done move=11-15 ponder=22-18"
 
 
 # --- the conversation -------------------------------------------------------------------------------
 
 
 class Slow:
-    """A thinker that goes on until it is stopped, or for no time if it has a limit."""
+    """An engine that goes on until it is stopped, or for no time if it has a limit."""
 
     limit = None
 
@@ -155,18 +155,17 @@ class Slow:
         self.limits, self.games, self.forgotten, self.closed = [], [], 0, False
         self.fails = False
 
-    def think(self, game, limit, publish, interrupt):
+    def search(self, game, limit, *, stop, on_result):
         self.limits.append(limit)
         self.games.append(game)
         stopped = threading.Event()
-        interrupt.attach(stopped.set)
-        pv = game.legal_moves()[:1]
-        publish(Report(pv=pv, value=0.0, depth=1, nodes=1))
+        stop.attach(stopped.set)
+        on_result(report(0.0, depth=1, nodes=1, pv=game.legal_moves()[:1]))
         if self.fails:
             raise RuntimeError("no memory")
         if limit == Limit():
             stopped.wait(30)
-        return Report(pv=pv, value=0.0, depth=2, nodes=2)
+        return report(0.0, depth=2, nodes=2, pv=game.legal_moves()[:1])
 
     def forget(self):
         self.forgotten += 1
@@ -178,8 +177,8 @@ class Slow:
 class Talk:
     """A session, and what it has written."""
 
-    def __init__(self, thinker=None):
-        self.thinker = thinker or Slow()
+    def __init__(self, engine=None):
+        self.engine = engine or Slow()
         self.lines = queue.Queue()
         parameters = Parameters("ckai", "auto", "auto", ("auto", "none"), ("auto", "torch"))
         self.session = HubSession(parameters, self.load, self.lines.put, "1.0")
@@ -189,7 +188,7 @@ class Talk:
         if parameters.engine == "missing":
             raise OSError("no such file")
         self.loaded = parameters.engine
-        return self.thinker
+        return self.engine
 
     def say(self, *lines):
         for line in lines:
@@ -304,16 +303,16 @@ def test_a_search(talk):
         "info depth=2 score=0.00 nodes=2 time=0.000 nps=2.000 pv=7-11",
         "done move=7-11",
     ]
-    assert talk.thinker.limits == [Limit(depth=3)]
-    (game,) = talk.thinker.games
+    assert talk.engine.limits == [Limit(depth=3)]
+    (game,) = talk.engine.games
     assert [str(move) for move in game.moves] == ["11-15", "23-19"]
     talk.say("go think")  # a level is for one search
     talk.say("stop")
-    assert talk.thinker.limits[1] == Limit()
+    assert talk.engine.limits[1] == Limit()
     assert talk.until("done")[-1] == "done move=7-11"
     talk.say("stop", "ponder-hit", "new-game")
     assert not talk.heard()
-    assert talk.thinker.forgotten == 1
+    assert talk.engine.forgotten == 1
 
 
 def test_positions_that_go_on_from_the_last_one(talk):
@@ -328,7 +327,7 @@ def test_positions_that_go_on_from_the_last_one(talk):
     ):
         talk.say(said, "level depth=1", "go think")
         talk.until("done")
-        assert [str(move) for move in talk.thinker.games[-1].moves] == moves
+        assert [str(move) for move in talk.engine.games[-1].moves] == moves
     talk.say("pos start moves=9-13")
     talk.error('pos start moves="9-13 9-13"')
     talk.say('pos start moves="9-13 22-18"')
@@ -346,7 +345,7 @@ def test_during_a_search(talk):
     talk.say("go think")
     assert not talk.session.handle("quit")
     talk.session.close()
-    assert talk.thinker.closed
+    assert talk.engine.closed
 
 
 def test_pondering(talk):
@@ -356,14 +355,14 @@ def test_pondering(talk):
     assert not [line for line in talk.heard() if line.startswith("done")]
     talk.say("ponder-hit")
     assert len([line for line in talk.until("done") if line.startswith("done")]) == 1
-    assert talk.thinker.limits == [Limit(), Limit(seconds=0.98)]
+    assert talk.engine.limits == [Limit(), Limit(seconds=0.98)]
     talk.say("pos start", "level move-time=1", "go ponder", "stop")
     assert talk.until("done")
-    assert talk.thinker.limits[2:] == [Limit()]
+    assert talk.engine.limits[2:] == [Limit()]
 
 
 def test_a_search_that_fails_still_has_a_move(talk):
-    talk.thinker.fails = True
+    talk.engine.fails = True
     talk.say("init", "level depth=1", "go think")
     lines = talk.until("done")
     assert 'error message="the search failed: RuntimeError: no memory"' in lines
@@ -438,7 +437,7 @@ def served(data):
         threading.Thread(target=lambda: (file.write(data), file.close()), daemon=True).start()
         parameters = Parameters("ckai", "auto", "auto", ("auto",), ("auto",))
         with os.fdopen(source, "rb") as lines:
-            serve(lines, output, parameters, lambda parameters: Slow(), "1.0")
+            serve_lines(lines, output, lambda write: HubSession(parameters, lambda _: Slow(), write, "1.0"))
     os.close(output)
     with os.fdopen(answers, "rb") as file:
         return file.read().decode().splitlines()
@@ -454,11 +453,12 @@ def test_a_reader_that_has_gone():
     source, output = os.pipe()
     os.close(source)
     with open(os.devnull, "rb") as nothing:
-        serve(nothing, output, Parameters("", "", "", (), ()), lambda parameters: Slow(), "1.0")
+        parameters = Parameters("", "", "", (), ())
+        serve_lines(nothing, output, lambda write: HubSession(parameters, lambda _: Slow(), write, "1.0"))
     os.close(output)
 
 
-# --- thinkers ---------------------------------------------------------------------------------------
+# --- engines ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -469,12 +469,12 @@ def test_a_reader_that_has_gone():
     ],
 )
 def test_every_player_thinks(spec):
-    thinker = load_thinker(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
+    engine = load_engine(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
     game = Game()
     for text in ("11-15", "23-19"):
         game.push(text)
     reports = []
-    last = thinker.think(game, Limit(depth=3), reports.append, Interrupt())
+    last = engine.search(game, Limit(depth=3), on_result=reports.append)
     assert last.move in game.legal_moves()
     position = game.position
     for move in last.pv:
@@ -484,20 +484,20 @@ def test_every_player_thinks(spec):
         assert last.value is not None
         assert last.depth >= 3
         assert last.nodes > 0
-    thinker.forget()
-    thinker.close()
+    engine.forget()
+    engine.close()
 
 
 @pytest.mark.parametrize("spec", ["uniform", "alphabeta:ckai"])
 def test_a_search_is_stopped_before_and_after_it_begins(spec):
-    thinker = load_thinker(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
-    interrupt = Interrupt()
-    interrupt.ask()
-    assert thinker.think(Game(), Limit(), lambda report: None, interrupt).move
-    later = Interrupt()
-    threading.Timer(0.05, later.ask).start()
-    assert thinker.think(Game(), Limit(), lambda report: None, later).move
-    thinker.close()
+    engine = load_engine(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
+    stop = Stop()
+    stop.set()
+    assert engine.search(Game(), Limit(), stop=stop).move
+    later = Stop()
+    threading.Timer(0.05, later.set).start()
+    assert engine.search(Game(), Limit(), stop=later).move
+    engine.close()
 
 
 @pytest.mark.parametrize("spec", ["uniform@200", "alphabeta:ckai@6"])
@@ -506,48 +506,48 @@ def test_earlier_positions_count_for_repetitions(spec):
     game = Game(Position.from_fen("W:WK10,K15,K32:BK5"))
     for text in ("32-28", "5-1", "28-32", "1-5", "32-28", "5-1", "28-32"):
         game.push(text)
-    thinker = load_thinker(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
-    last = thinker.think(game, thinker.limit, lambda report: None, Interrupt())
+    engine = load_engine(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
+    last = engine.search(game, engine.limit)
     assert (str(last.move), last.value) == ("1-5", 0.0)
-    alone = thinker.think(Game(game.position), thinker.limit, lambda report: None, Interrupt())
+    alone = engine.search(Game(game.position), engine.limit)
     assert alone.value < 0
-    thinker.close()
+    engine.close()
 
 
 @pytest.mark.parametrize("spec", ["alphabeta:ckai@6", "alphabeta@6"])
 def test_a_position_that_the_clock_has_drawn_is_searched_as_if_it_had_not(spec):
     """White exchanges into a won ending; who takes all replies for draws plays any move."""
-    thinker = load_thinker(spec)
+    engine = load_engine(spec)
     game = Game(Position.from_fen("W:WK18,K15:BK4:H80"))
     for _ in range(5):
-        assert str(thinker.think(game, Limit(depth=6), lambda report: None, Interrupt()).move) == "15-11"
-    thinker.close()
+        assert str(engine.search(game, Limit(depth=6)).move) == "15-11"
+    engine.close()
 
 
 def test_a_deep_player_is_ready_at_once():
-    load_thinker("alphabeta@99").close()  # a search of this depth would not end
+    load_engine("alphabeta@99", trials=True).close()  # a search of this depth would not end
 
 
 def test_a_level_of_fixed_strength_keeps_to_its_own_limit():
-    thinker = load_thinker("level:14")
-    assert thinker.limit == Limit(nodes=QUICK_NODES[0])
-    last = thinker.think(Game(), Limit(depth=30), lambda report: None, Interrupt())
+    engine = load_engine("level:14")
+    assert engine.limit == Limit(nodes=QUICK_NODES[0])
+    last = engine.search(Game(), Limit(depth=30))
     assert last.nodes <= QUICK_NODES[0]
-    thinker.close()
+    engine.close()
 
 
 def test_full_strength_has_a_limit_of_its_own_where_none_is_given():
-    thinker = load_thinker("level:16@0.25s")
-    assert thinker.limit == Limit(seconds=0.25)
-    last = thinker.think(Game(), Limit(depth=1), lambda report: None, Interrupt())
+    engine = load_engine("level:16@0.25s")
+    assert engine.limit == Limit(seconds=0.25)
+    last = engine.search(Game(), Limit(depth=1))
     assert last.depth == 1
-    thinker.close()
+    engine.close()
 
 
 def test_a_forced_move_by_a_clock_takes_no_time():
-    thinker = load_thinker("alphabeta:ckai", backend="integers")
+    engine = load_engine("alphabeta:ckai", backend="integers")
     game = Game(Position.from_fen("B:W18,22,26:B14,5,1"))
-    last = thinker.think(game, Limit(clock=1000), lambda report: None, Interrupt())
+    last = engine.search(game, Limit(clock=1000))
     assert (str(last.move), last.depth) == ("14x23x30", 1)
 
 
