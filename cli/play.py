@@ -152,8 +152,7 @@ def command(
     from ckai.cli.playing.opponent import OpponentFactory
     from ckai.cli.playing.record import Record
     from ckai.cli.playing.session import PEOPLE
-    from ckai.cli.terminal.context import Options
-    from ckai.cli.terminal.game import TerminalGame
+    from ckai.cli.terminal.game import Options, TerminalGame
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
     from ckai.rl.games.registry import get_game
 

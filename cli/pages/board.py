@@ -16,8 +16,8 @@ LETTERS = ("b", "B", "w", "W")
 
 
 def asset(name: str) -> str:
-    """Return the text of a file of this folder."""
-    return (files("ckai.cli.pages") / name).read_text(encoding="utf-8")
+    """Return the text of a file of the folder `static`."""
+    return (files("ckai.cli.pages") / "static" / name).read_text(encoding="utf-8")
 
 
 def shapes() -> Markup:

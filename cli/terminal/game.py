@@ -1,23 +1,27 @@
 """A game in the terminal: reads lines, draws the board, lets the engine move, saves."""
 
 import datetime
-from collections.abc import Callable
+import random
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from ckai.cli.playing.clock import GameClock
+from ckai.cli.playing.experts import ExpertMoves
+from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.opponent import Opponent, Reply
 from ckai.cli.playing.record import Record, error_text
-from ckai.cli.playing.session import SIDES, Session
-from ckai.cli.playing.start import HUMAN, Origin
+from ckai.cli.playing.session import PEOPLE, SIDES, Session
+from ckai.cli.playing.start import HUMAN, FileGame, Origin, StartError, game_of, open_game, opening_moves
+from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.output import count_text
-from ckai.cli.terminal.actions import Actions
-from ckai.cli.terminal.board import detect_look, draw_board, join_columns
-from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, read_command
-from ckai.cli.terminal.context import Options
+from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns
+from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines, read_command
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state_lines, viewed_lines
 from ckai.cli.terminal.screen import FlagFallError, Screen
 from ckai.cli.terminal.thinking import wait_for
@@ -26,6 +30,19 @@ from ckai.rl.players.player import ResignsError
 
 EVENT = "ckai play"
 """The Event of games that this program writes."""
+
+
+@dataclass
+class Options:
+    """How a game is shown and played; the commands of the prompt change them."""
+
+    show: bool = False
+    """Show the engine's value, moves and PV with its moves."""
+    auto_forced: bool = False
+    """Play people's forced moves for them."""
+    pieces: Pieces = "auto"
+    experts: ExpertMoves | None = None
+    """The data set at hand."""
 
 
 class TerminalGame:
@@ -70,7 +87,8 @@ class TerminalGame:
         self.saved = False
         self._saving = False
         """Whether a save was begun and has not ended."""
-        self._actions = Actions(self)
+        self._copies: dict[Path, Record] = {}
+        """The files that this game was saved in besides its own."""
         self.adopt()
 
     # --- the game -----------------------------------------------------------------------------------
@@ -224,7 +242,7 @@ class TerminalGame:
         if command.name == "quit":
             return False
         if command.move is None:
-            self._actions.run(command)
+            self.run(command)
         elif self.mode == PLAY:
             self.human_move(command.move)
         elif self.session.ahead[:1] == [command.move]:
@@ -346,3 +364,322 @@ class TerminalGame:
         if self.saved:
             self.screen.print(f"saved in {self.record.path}", wrap=False)
         return outcome
+
+    # --- commands -----------------------------------------------------------------------------------
+
+    def run(self, command: Command) -> None:
+        """Execute a command other than a move or `quit`: the method `_do_` and its name.
+
+        Raises:
+            CommandError: its argument cannot be used.
+        """
+        action: Callable[[str], None] = getattr(self, f"_do_{command.name}")
+        try:
+            action(command.argument)
+        except CommandError:
+            raise
+        except (MoveError, StartError) as error:
+            raise CommandError(str(error)) from error
+
+    def _asked(self, search: Callable[[], Any]) -> Any:
+        """Search for a command; if that fails, print why and return None: the game goes on."""
+        try:
+            return search()
+        except (ValueError, OSError, RuntimeError) as error:
+            self.screen.print(str(error))
+            return None
+
+    # --- play ---------------------------------------------------------------------------------------
+
+    def _do_moves(self, _: str) -> None:
+        self.screen.print(", ".join(map(str, self.session.position.legal_moves())) or "no legal moves")
+
+    def _do_hint(self, _: str) -> None:
+        if not self.session.position.legal_moves():
+            raise CommandError("the game is over here")
+        reply: Reply | None = self._asked(lambda: self.search(self.session.game, 1))
+        if reply is not None:
+            for line in self.lines_of(reply, self.analyst, "would play", whole=True):
+                self.screen.print(line)
+
+    def _do_go(self, _: str) -> None:
+        self._asked(self.engine_move)
+
+    def _do_undo(self, _: str) -> None:
+        session = self.session
+        ended = session.ended is not None
+        undone = session.undo(skip_forced=self.options.auto_forced)
+        if not undone and not ended:
+            raise CommandError("you have no move to take back")
+        self.screen.print(f"taken back: {', '.join(map(str, undone)) or 'the end of the game'}")
+        self._moved()
+        self.save()
+
+    def _do_redo(self, _: str) -> None:
+        played = self.session.redo(skip_forced=self.options.auto_forced)
+        if not played:
+            raise CommandError("there is no move to play again")
+        self.screen.print(f"played again: {', '.join(map(str, played))}")
+        self._moved()
+        self.save()
+
+    def _moved(self) -> None:
+        """Go on after moves were taken back or played again."""
+        self.reply = None
+        self.mode = PLAY
+        if self.clock is not None:
+            self.clock.restore(self.session.ply)
+        self.show()
+
+    def _do_resign(self, _: str) -> None:
+        if self.confirm("resign?"):
+            self.session.resign()
+            self.save()
+
+    def _do_draw(self, _: str) -> None:
+        """Offer a draw; the engine accepts unless it thinks it is better."""
+        session = self.session
+        if not self.confirm("offer a draw?"):
+            return
+        if len(session.humans) == 1:
+            reply: Reply | None = self._asked(lambda: self.search(session.game, 1))
+            self.check_time()
+            if reply is None:
+                return
+            value = reply.result.value
+            if value is None or value < 0:  # for the side to move, which is not the engine's
+                self.screen.print("the engine declines the draw")
+                return
+        session.agree_draw()
+        self.save()
+
+    def _do_forced(self, argument: str) -> None:
+        options = self.options
+        options.auto_forced = _switch(argument, options.auto_forced)
+        self.screen.print(f"forced moves are {'played for you' if options.auto_forced else 'yours to play'}")
+
+    def _do_explain(self, argument: str) -> None:
+        session = self.session
+        spec = session.spec
+        if argument:
+            game, move = session.game, spec.read_move(session.position, argument)
+        elif session.last_move is None:
+            raise CommandError("there is no last move; explain MOVE explains one that you could play")
+        else:
+            game = spec.game(session.game.positions[0])
+            for each in session.game.moves[:-1]:
+                game.push(each)
+            move = session.last_move
+        explainer = Explainer(spec, self.search, self.options.experts)
+        for line in self._asked(lambda: explainer.explain(game, move)) or []:
+            self.screen.print(line)
+
+    # --- games --------------------------------------------------------------------------------------
+
+    def _do_rematch(self, _: str) -> None:
+        first = self.session.game.positions[0]
+        self._begin(self.session.spec.game(first))
+
+    def _do_swap(self, _: str) -> None:
+        """Exchange colours: of the game in progress, or in a new one after its end."""
+        session = self.session
+        if len(session.humans) == 1:
+            session.humans = PEOPLE["black"] - session.humans or PEOPLE["white"]
+            self.flipped = session.spec.turnable and session.humans == {"black"}
+        if self.mode == OVER:
+            self._do_rematch("")
+        else:
+            self.show()
+
+    def _begin(self, game: Any, ahead: Sequence[Any] = (), source: Origin | None = None) -> None:
+        """Begin another game with the same players, in a record of its own."""
+        old = self.session
+        self._copies.clear()  # they have the game that ends here
+        self.session = Session(game, old.humans, max_plies=old.max_plies, ahead=ahead, spec=old.spec)
+        self.mode, self.reply, self.source = PLAY, None, source or Origin()
+        if self.clock is not None:
+            self.clock = GameClock(self.clock.control)
+        if self.saved:
+            self.screen.print(f"saved in {self.record.path}", wrap=False)
+        self.record, self.saved = self.record.fresh(), False
+        self.adopt()
+        self.show()
+
+    def _do_opening(self, argument: str) -> None:
+        spec = self.session.spec
+        if not argument:
+            self.screen.print(spec.opening_name(self.session.game) or "an opening without a name here")
+        elif argument.lower() == "list":
+            for name, moves in spec.named_openings.items():
+                self.screen.print(f"{name}: {' '.join(moves)}")
+            self.screen.print("ballot: a random three-move opening")
+        else:
+            name, moves = opening_moves(argument, spec, random.Random())
+            self._begin(game_of(moves, spec))
+            self.screen.print(f"{name + ': ' if name else ''}{' '.join(moves)}")
+
+    def _do_setup(self, argument: str) -> None:
+        spec = self.session.spec
+        text = argument or self._typed_board()
+        try:
+            position = spec.read_position(text)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        self._begin(spec.game(position))
+
+    def _typed_board(self) -> str:
+        """Ask for a board, row by row."""
+        screen, spec = self.screen, self.session.spec
+        count = len(spec.diagram(spec.position()).rows)
+        prompts = [f"row {n + 1}: " for n in range(count)] + (["to move: "] if spec.turnable else [])
+        rows = []
+        for prompt in prompts:
+            line = screen.ask(prompt)
+            if line is None or line.strip().lower() in ("quit", "q"):
+                raise CommandError("no position was set up; the game goes on")
+            rows.append(line.strip("\n"))
+        return "/".join(rows)
+
+    def _do_load(self, argument: str) -> None:
+        spec = self.session.spec
+        try:
+            where = FileGame.read(argument)
+            loaded = where.load(spec)
+        except (ValueError, OSError) as error:
+            raise CommandError(error_text(error)) from error
+        session, source, view = open_game(where, loaded, self.session.humans, spec)
+        self._begin(session.game, session.ahead, source=source)
+        if loaded.problem:
+            self.screen.print(f"the game can be read up to here: {loaded.problem}")
+        if view:
+            self._step(0)
+
+    def _do_save(self, argument: str) -> None:
+        own = self.record.path
+        try:
+            path = expanded(argument)
+            if argument and not (own and path.resolve() == own.resolve()):
+                # Kept, so that saving there again replaces the game instead of appending it twice.
+                copy = self._copies.get(path.resolve()) or Record(path)
+                copy.write(self.pdn())
+                self._copies[path.resolve()] = copy
+                self.screen.print(f"saved in {path}", wrap=False)
+                return
+        except (OSError, ValueError) as error:  # a null byte, ~ of nobody
+            self.screen.print(f"the game could not be saved: {error_text(error)}")
+            return
+        self.save()
+        if self.saved:
+            self.screen.print(f"saved in {self.record.path}", wrap=False)
+
+    # --- the board ----------------------------------------------------------------------------------
+
+    def _do_board(self, _: str) -> None:
+        self.show()
+
+    def _do_flip(self, _: str) -> None:
+        if not self.session.spec.turnable:
+            raise CommandError("this board cannot be turned")
+        self.flipped = not self.flipped
+        self.show()
+
+    def _do_pieces(self, argument: str) -> None:
+        if argument not in ("figures", "letters", "auto"):
+            raise CommandError(f"expected figures, letters or auto, found {argument[:20]!r}")
+        self.options = replace(self.options, pieces=argument)  # type: ignore[arg-type]
+        self.show()
+
+    def _do_show(self, _: str) -> None:
+        self.options.show = True
+        self.show()
+
+    def _do_hide(self, _: str) -> None:
+        self.options.show = False
+        self.show()
+
+    def _do_fen(self, _: str) -> None:
+        self.screen.print(self.session.spec.position_text(self.session.position), wrap=False)
+
+    def _do_help(self, argument: str) -> None:
+        if not argument:
+            self.screen.print(f"A move: {self.session.spec.move_example}. Commands:")
+        for line in help_lines(self.console.width, argument):
+            self.screen.print(line)
+
+    # --- stepping through ---------------------------------------------------------------------------
+
+    def _do_view(self, _: str) -> None:
+        self._step(0)
+
+    def _do_next(self, argument: str) -> None:
+        self._step(_count(argument))
+
+    def _do_back(self, argument: str) -> None:
+        self._step(-_count(argument))
+
+    def _do_first(self, _: str) -> None:
+        self._step(-self.session.ply)
+
+    def _do_last(self, _: str) -> None:
+        self._step(len(self.session.ahead))
+
+    def _do_goto(self, argument: str) -> None:
+        session = self.session
+        whole = session.ply + len(session.ahead)
+        ply = _count(argument)
+        if ply > whole:
+            raise CommandError(f"expected a ply from 0 to {whole}, found {ply}")
+        self._step(ply - session.ply)
+
+    def _step(self, plies: int) -> None:
+        """Step through the game; one in progress waits meanwhile."""
+        session = self.session
+        if self.mode != VIEW:
+            if session.ended is not None:
+                session.ahead = []  # taken back before the end
+            if not session.ahead:
+                self.source.result = session.result
+            elif self.source.result == "*" and (outcome := session.whole.outcome()) is not None:
+                self.source.result = outcome.result  # it was over by rule before moves were taken back
+            if self.clock is not None:
+                self.clock.pause()
+            self.mode, self.reply = VIEW, None
+        if plies and not session.step(plies):
+            raise CommandError("this is the end of the game" if plies > 0 else "this is its beginning")
+        self.show()
+
+    def _do_play(self, argument: str) -> None:
+        """Play on from here; where moves lie ahead, as another game in a file of its own."""
+        session = self.session
+        if argument:
+            if argument.lower() not in PEOPLE:
+                raise CommandError(f"expected play black, white, both or none, found {argument[:20]!r}")
+            session.humans = PEOPLE[argument.lower()]
+            self.flipped = session.spec.turnable and session.humans == {"black"}
+        if session.game.outcome() is not None:
+            raise CommandError("the game is over here; go back first")
+        if session.humans != PEOPLE["both"]:
+            try:
+                self.opponent.load()
+            except (ValueError, OSError, RuntimeError) as error:
+                raise CommandError(str(error)) from error
+        source = self.source
+        if session.ahead or source.result != "*" or (source.path is not None and not source.continued):
+            self._begin(session.game, session.ahead)
+        else:
+            self.mode = PLAY
+            self.show()
+
+
+def _count(text: str) -> int:
+    """Return the number that a command was given, 1 without one."""
+    if text and not (text.isdecimal() and len(text) <= 6):
+        raise CommandError(f"expected a number, found {text[:20]!r}")
+    return int(text) if text else 1
+
+
+def _switch(text: str, now: bool) -> bool:
+    """Return the state that a command asks for; without an argument it changes."""
+    if text.lower() not in ("", "on", "off"):
+        raise CommandError(f"expected on or off, found {text[:20]!r}")
+    return not now if not text else text.lower() == "on"

@@ -9,13 +9,28 @@ from ckai.cli.playing.session import SIDES, side_of
 from ckai.cli.playing.start import HUMAN, game_of, opening_moves
 from ckai.cli.web import questions
 from ckai.cli.web.library import Library, opened, plain_rows
-from ckai.cli.web.messages import Message
+from ckai.cli.web.messages import (
+    Analyse,
+    Comment,
+    Curve,
+    Follow,
+    List,
+    Load,
+    Look,
+    Message,
+    Nag,
+    New,
+    Open,
+    Place,
+    Play,
+    Rematch,
+    RunGame,
+)
 from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.runs import follow, list_runs, run_game
 from ckai.cli.web.searches import Priority
-from ckai.cli.web.seats import Seat
 from ckai.cli.web.tab_session import TabSession
-from ckai.cli.web.table import ANALYSIS, PLAY, ActionError
+from ckai.cli.web.table import ANALYSIS, PLAY, ActionError, Seat
 from ckai.cli.web.tree import Node, Tree
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
@@ -45,20 +60,19 @@ class Actions:
         action: Callable[[Message], Any] = getattr(self, f"_{message.type}")
         return action(message)
 
-    def _node(self, message: Message) -> Node:
+    def _node(self, message: Any) -> Node:
         """Return the node of a message, or the one shown.
 
         Raises:
             ValueError: the game has no such node, or another game has taken the place of that of the message.
         """
         table = self._session.table
-        if message.get("tree", table.tree.key) != table.tree.key:
-            raise ActionError(f"{message.type}: expected the game on the board, found one that was left")
-        number = message.get("node")
-        return table.shown if number is None else table.tree.node(number)
+        if isinstance(message, Comment) and message.tree not in (None, table.tree.key):
+            raise ActionError("comment: expected the game on the board, found one that was left")
+        return table.shown if message.node is None else table.tree.node(message.node)
 
-    def _spec(self, message: Message) -> GameSpec:
-        games, name = self._session.server.games, message.get("game")
+    def _spec(self, name: str | None) -> GameSpec:
+        games = self._session.server.games
         if name is None:
             return self._session.table.spec
         if name not in games:
@@ -71,19 +85,20 @@ class Actions:
 
     # --- games --------------------------------------------------------------------------------------
 
-    async def _new(self, message: Message) -> Answer:
+    async def _new(self, message: New) -> Answer:
         session, server = self._session, self._session.server
-        spec = self._spec(message)
-        given = [name for name in ("fen", "opening", "node") if message.get(name) is not None]
+        spec = self._spec(message.game)
+        given = [name for name in ("fen", "opening", "node") if getattr(message, name) is not None]
         if len(given) > 1:
             raise ActionError(f"{given[0]} and {given[1]} both say where the game begins; give one")
         await server.warm(spec)
-        if any(message.get(side) != HUMAN for side in SIDES):
+        players = dict(zip(SIDES, (message.black, message.white), strict=True))
+        if any(player != HUMAN for player in players.values()):
             await server.players_ready.wait()
-        name = " ".join((message.get("name") or "").split()) or HUMAN
-        seats = {side: server.players.seat(message.get(side), spec) for side in SIDES}
+        name = " ".join(message.name.split()) or HUMAN
+        seats = {side: server.players.seat(player, spec) for side, player in players.items()}
         seats = {side: Seat(seat.spec, name) if seat.human else seat for side, seat in seats.items()}
-        control = (message.get("control") or "").strip()
+        control = message.control.strip()
         if control:
             TimeControl.read(control)  # before anything is replaced
         tree, start = await asyncio.to_thread(self._start, message, spec)
@@ -92,32 +107,32 @@ class Actions:
         session.replaced()
         return {}
 
-    def _start(self, message: Message, spec: GameSpec) -> tuple[Tree, Node]:
+    def _start(self, message: New, spec: GameSpec) -> tuple[Tree, Node]:
         """Return the tree of a new game, and where in it the game begins."""
         table = self._session.table
-        if message.get("node") is not None:
+        if message.node is not None:
             if spec != table.spec:
                 raise ActionError(f"expected the game of this position, {table.spec.name}, found {spec.name}")
-            tree, start = table.tree, table.tree.node(message.get("node"))
-        elif message.get("opening") is not None:
+            tree, start = table.tree, table.tree.node(message.node)
+        elif message.opening is not None:
             tree = Tree(spec)
             start = tree.root
-            for move in game_of(opening_moves(message.get("opening"), spec, random.Random())[1], spec).moves:
+            for move in game_of(opening_moves(message.opening, spec, random.Random())[1], spec).moves:
                 start = tree.add(start, move)
         else:
-            fen = message.get("fen")
+            fen = message.fen
             tree = Tree(spec, None if fen is None else spec.read_position(fen))
             start = tree.root
         if tree.outcome(start) is not None:
             raise ActionError("the game is over in this position; begin in another one")
         return tree, start
 
-    def _rematch(self, message: Message) -> Answer:
+    def _rematch(self, message: Rematch) -> Answer:
         session, table = self._session, self._session.table
         if table.mode != PLAY:
             raise ActionError("expected a game, found an analysis; begin a new game")
         seats = table.seats
-        if message.get("swap"):
+        if message.swap:
             seats = {"black": seats["white"], "white": seats["black"]}
         tree = Tree(table.spec, table.tree.root.position)
         start = tree.root
@@ -128,12 +143,12 @@ class Actions:
         session.replaced()
         return {}
 
-    def _play(self, message: Message) -> Answer:
+    def _play(self, message: Play) -> Answer:
         table = self._session.table
         if table.mode == PLAY:
             table.expect_person()
         node = table.current if table.mode == PLAY else self._node(message)
-        move = table.spec.read_move(node.position, message.get("move"))
+        move = table.spec.read_move(node.position, message.move)
         if table.mode == PLAY:
             try:
                 node = table.play(move)
@@ -187,26 +202,26 @@ class Actions:
 
     # --- positions ----------------------------------------------------------------------------------
 
-    def _position(self, message: Message, spec: GameSpec) -> Any:
+    def _position(self, message: Place, spec: GameSpec) -> Any:
         """Return the position that a message describes, or the first one of the game."""
-        if message.get("fen") is not None and message.get("pieces") is not None:
+        if message.fen is not None and message.pieces is not None:
             raise ActionError("fen and pieces both say what the position is; give one")
-        if message.get("fen") is not None:
-            return spec.read_position(message.get("fen"))
-        if message.get("pieces") is not None:
-            pieces = {int(square): piece for square, piece in message.get("pieces").items()}
-            return spec.set_up(pieces, black=message.get("turn", "black") == "black")
+        if message.fen is not None:
+            return spec.read_position(message.fen)
+        if message.pieces is not None:
+            pieces = {int(square): piece for square, piece in message.pieces.items()}
+            return spec.set_up(pieces, black=message.turn == "black")
         return spec.position()
 
-    async def _setup(self, message: Message) -> Answer:
-        session, spec = self._session, self._spec(message)
+    async def _setup(self, message: Place) -> Answer:
+        session, spec = self._session, self._spec(message.game)
         await session.server.warm(spec)
         tree = Tree(spec, self._position(message, spec))
         self._look_at(tree, [("Event", "ckai board, analysis")], "*")
         return {}
 
-    async def _check(self, message: Message) -> Answer:
-        spec = self._spec(message)
+    async def _check(self, message: Place) -> Answer:
+        spec = self._spec(message.game)
         await self._session.server.warm(spec)
         position = self._position(message, spec)
         return {
@@ -224,12 +239,12 @@ class Actions:
 
     # --- comments and variations --------------------------------------------------------------------
 
-    def _comment(self, message: Message) -> Answer:
-        self._session.table.annotate(self._node(message), comment=message.get("text"))
+    def _comment(self, message: Comment) -> Answer:
+        self._session.table.annotate(self._node(message), comment=message.text)
         return self._changed()
 
-    def _nag(self, message: Message) -> Answer:
-        self._session.table.annotate(self._node(message), nag=message.get("nag"))
+    def _nag(self, message: Nag) -> Answer:
+        self._session.table.annotate(self._node(message), nag=message.nag)
         return self._changed()
 
     def _promote(self, message: Message) -> Answer:
@@ -242,22 +257,22 @@ class Actions:
 
     # --- searches -----------------------------------------------------------------------------------
 
-    def _analyse(self, message: Message) -> Answer:
+    def _analyse(self, message: Analyse) -> Answer:
         session = self._session
-        if message.get("player") is not None:
-            session.server.players.network(message.get("player"), session.table.spec)
-            session.analyst = message.get("player")
-        session.lines = message.get("lines", session.lines)
-        session.analysing = message.get("on")
+        if message.player is not None:
+            session.server.players.network(message.player, session.table.spec)
+            session.analyst = message.player
+        session.lines = message.lines or session.lines
+        session.analysing = message.on
         return self._changed()
 
     def _stop(self, message: Message) -> Answer:
         self._session.stop()
         return self._changed()
 
-    def _curve(self, message: Message) -> Answer:
+    def _curve(self, message: Curve) -> Answer:
         nodes = questions.main_line(self._session)
-        self._session.server.create_task(questions.curve(self._session, nodes, message.get("visits")))
+        self._session.server.create_task(questions.curve(self._session, nodes, message.visits))
         return {"nodes": len(nodes)}
 
     def _endcurve(self, message: Message) -> Answer:
@@ -267,10 +282,8 @@ class Actions:
     async def _hint(self, message: Message) -> Answer:
         return await questions.hint(self._session, self._session.table.shown)
 
-    async def _look(self, message: Message) -> Answer:
-        return await questions.look(
-            self._session, self._node(message), message.get("player"), message.get("visits")
-        )
+    async def _look(self, message: Look) -> Answer:
+        return await questions.look(self._session, self._node(message), message.player, message.visits)
 
     async def _experts(self, message: Message) -> Answer:
         return await questions.experts(self._session, self._node(message))
@@ -280,10 +293,10 @@ class Actions:
 
     # --- files --------------------------------------------------------------------------------------
 
-    async def _load(self, message: Message) -> Answer:
+    async def _load(self, message: Load) -> Answer:
         session = self._session
-        name = " ".join(message.get("name").split()) or "games.pdn"
-        session.library = await asyncio.to_thread(Library, message.get("text"), name)
+        name = " ".join(message.name.split()) or "games.pdn"
+        session.library = await asyncio.to_thread(Library, message.text, name)
         return {"name": name, "count": len(session.library), "problems": session.library.problems}
 
     def _loaded(self) -> Library:
@@ -291,20 +304,20 @@ class Actions:
             raise ActionError("expected a list of games, found none; load a file first")
         return self._session.library
 
-    async def _list(self, message: Message) -> Answer:
-        library, offset = self._loaded(), message.get("offset", 0)
+    async def _list(self, message: List) -> Answer:
+        library, offset = self._loaded(), message.offset
         total, rows = await asyncio.to_thread(
             library.find,
-            query=message.get("query", ""),
-            result=message.get("result", ""),
-            sort=message.get("sort") or "index",
+            query=message.query,
+            result=message.result,
+            sort=message.sort,
             offset=offset,
-            limit=message.get("limit", 50),
+            limit=message.limit,
         )
         return {"total": total, "count": len(library), "offset": offset, "rows": plain_rows(rows)}
 
-    async def _open(self, message: Message) -> Answer:
-        library, index = self._loaded(), message.get("index")
+    async def _open(self, message: Open) -> Answer:
+        library, index = self._loaded(), message.index
         tree, headers, result, problem = await asyncio.to_thread(
             lambda: opened(library.game(index))  # parsed in full only now
         )
@@ -326,11 +339,11 @@ class Actions:
     async def _runs(self, message: Message) -> Answer:
         return {"runs": await asyncio.to_thread(list_runs, self._session.server.folder)}
 
-    def _follow(self, message: Message) -> Answer:
+    def _follow(self, message: Follow) -> Answer:
         session = self._session
         session.unfollow()
         session.follower = session.server.create_task(
-            follow(session.server.folder, message.get("run"), session.push)
+            follow(session.server.folder, message.run, session.push)
         )
         return {}
 
@@ -338,11 +351,11 @@ class Actions:
         self._session.unfollow()
         return {}
 
-    async def _rungame(self, message: Message) -> Answer:
+    async def _rungame(self, message: RunGame) -> Answer:
         server = self._session.server
-        generation, index = message.get("generation"), message.get("index")
+        generation, index = message.generation, message.index
         tree, headers, result = await asyncio.to_thread(
-            run_game, server.folder, message.get("run"), generation, index, server.games
+            run_game, server.folder, message.run, generation, index, server.games
         )
         await server.warm(tree.spec)
         self._look_at(tree, headers, result)

@@ -11,18 +11,16 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ckai.cli.playing.record import error_text
 from ckai.cli.web.actions import Actions
-from ckai.cli.web.messages import Message, MessageError, read_message
+from ckai.cli.web.messages import Hello, Message, MessageError, read_message
 from ckai.cli.web.server import Server
 from ckai.cli.web.state import CONTROLS, game_of
-from ckai.cli.web.tab_session import TabSession
+from ckai.cli.web.tab_session import TabSession, session_of
 from ckai.cli.web.table import ActionError
 
 HELLO_SECONDS = 10.0
 """Time in which the first message must come."""
 LOAD_DELAY_SECONDS = 0.2
 """Time between the first state and the loading of players, in which the tab gets it."""
-RATE, MAX_BURST = 40.0, 200.0
-"""Messages a second that are answered on average, and how many may come at once."""
 MAX_QUESTIONS = 16
 """Questions of a tab that wait for an answer at the same time."""
 MAX_UNSENT = 5000
@@ -47,7 +45,6 @@ class Connection:
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._code = 1000
         self._questions: set[asyncio.Task[None]] = set()
-        self._allowed, self._allowed_at = MAX_BURST, server.now()
 
     # --- out ----------------------------------------------------------------------------------------
 
@@ -99,9 +96,9 @@ class Connection:
         try:
             async with asyncio.timeout(HELLO_SECONDS):
                 message = read_message(await self._text())
-            if message.type != "hello":
+            if not isinstance(message, Hello):
                 raise MessageError(f"expected hello first, found {message.type}", message.id)
-            session, fresh = self._server.session(message.get("table"))
+            session, fresh = session_of(self._server, message.table)
         except (MessageError, ActionError) as error:
             self._code = REFUSED
             self._refuse(message, error)
@@ -139,8 +136,7 @@ class Connection:
                 message = read_message(await self._text())
                 if session.link is not self:
                     return
-                self._count(message)
-                if message.type == "hello":
+                if isinstance(message, Hello):
                     raise MessageError("expected hello only once", message.id)
                 answer = actions.run(message)
                 if asyncio.iscoroutine(answer):
@@ -166,14 +162,6 @@ class Connection:
         if text is None:
             raise MessageError("expected a text frame, found a binary one")
         return text
-
-    def _count(self, message: Message) -> None:
-        now = self._server.now()
-        self._allowed = min(MAX_BURST, self._allowed + RATE * (now - self._allowed_at))
-        self._allowed_at = now
-        if self._allowed < 1:
-            raise MessageError(f"expected at most {RATE:g} messages a second, found more", message.id)
-        self._allowed -= 1
 
     def _answer_later(self, message: Message, answer: Coroutine[Any, Any, dict[str, Any]]) -> None:
         """Answer when a coroutine has its result; other messages are answered meanwhile."""

@@ -1,9 +1,9 @@
 """The messages of the page: which there are, what they may hold, and how large they may be."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 MAX_CHARACTERS, MAX_LOADED_CHARACTERS = 64 * 1024, 8 * 1024 * 1024
 """Largest message, and largest text of a `load`, in characters."""
@@ -23,117 +23,189 @@ class MessageError(ValueError):
         self.id = number
 
 
-@dataclass(frozen=True)
-class Message:
+def _number_of(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value <= MAX_ID else None
+
+
+NodeId = Annotated[int, Field(ge=0, le=2**31)]
+Name = Annotated[str, Field(max_length=200)]
+Fen = Annotated[str, Field(max_length=2000)]
+RunName = Annotated[str, Field(max_length=1000)]
+Square = Annotated[str, Field(pattern="^[0-9]{1,4}$")]
+
+
+class Message(BaseModel):
     """A message of the page that was checked."""
 
-    type: str
-    id: int | None
-    fields: Mapping[str, Any]
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """Return a field, or `default` where the message does not have it."""
-        return self.fields.get(name, default)
+    model_config = ConfigDict(extra="forbid", strict=True)
+    type: Any
+    id: Annotated[int | None, BeforeValidator(_number_of)] = None
 
 
-Check = Callable[[Any], bool]
+class Plain(Message):
+    """A message without fields."""
+
+    type: Literal[
+        "undo", "redo", "resign", "draw", "analysis", "resume", "hint", "stop", "endcurve", "save", "pdn",
+        "runs", "unfollow", "ping",
+    ]  # fmt: skip
 
 
-def _text(most: int) -> tuple[str, Check]:
-    def check(value: Any) -> bool:
-        if not isinstance(value, str) or len(value) > most:
-            return False
-        try:  # JSON can hold lone surrogates, which UTF-8 cannot
-            value.encode()
-        except UnicodeEncodeError:
-            return False
-        return True
+class Hello(Message):
+    """The first message; with the key of a table, to come back to it."""
 
-    return f"a text of at most {most:,} characters", check
+    type: Literal["hello"]
+    table: Annotated[str, Field(max_length=100)] | None = None
 
 
-def _number(least: int, most: int) -> tuple[str, Check]:
-    def check(value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+class New(Message):
+    """Begin a game: in a position, with an opening, or at a node of the tree."""
 
-    return f"a whole number from {least:,} to {most:,}", check
-
-
-def _pieces(value: Any) -> bool:
-    if not isinstance(value, dict) or len(value) > 1000:
-        return False
-    return all(
-        key.isascii() and key.isdigit() and len(key) < 5 and piece in ("b", "w", "B", "W")
-        for key, piece in value.items()
-    )
+    type: Literal["new"]
+    black: Name
+    white: Name
+    game: Name | None = None
+    control: Name = ""
+    fen: Fen | None = None
+    opening: Fen | None = None
+    node: NodeId | None = None
+    name: Annotated[str, Field(max_length=60)] = ""
 
 
-_NODE = _number(0, 2**31)
-_FLAG: tuple[str, Check] = ("true or false", lambda v: isinstance(v, bool))
-_PLACE = {
-    "fen": _text(2000),
-    "pieces": ('pieces by square, such as {"11": "b"}', _pieces),
-    "turn": ("black or white", lambda v: v in ("black", "white")),
-}
-_NAME = _text(200)
+class Play(Message):
+    """Play a move, in an analysis at a node."""
 
-FIELDS: dict[str, dict[str, tuple[str, Check]]] = {
-    "hello": {"table": _text(100)},
-    "new": {
-        "game": _NAME,
-        "black!": _NAME,
-        "white!": _NAME,
-        "control": _NAME,
-        "fen": _text(2000),
-        "opening": _text(2000),
-        "node": _NODE,
-        "name": _text(60),
-    },
-    "play": {"move!": _text(200), "node": _NODE},
-    "go": {"node!": _NODE},
-    "undo": {},
-    "redo": {},
-    "resign": {},
-    "draw": {},
-    "rematch": {"swap": _FLAG},
-    "analysis": {},
-    "resume": {},
-    "setup": {**_PLACE, "game": _NAME},
-    "check": {**_PLACE, "game": _NAME},
-    "comment": {"node!": _NODE, "text!": _text(20_000), "tree": _NAME},
-    "nag": {"node!": _NODE, "nag!": _number(0, 255)},
-    "promote": {"node!": _NODE},
-    "remove": {"node!": _NODE},
-    "hint": {},
-    "analyse": {"on!": _FLAG, "lines": _number(1, 10), "player": _NAME},
-    "stop": {},
-    "curve": {"visits": _number(1, 100_000)},
-    "endcurve": {},
-    "look": {"node": _NODE, "player": _NAME, "visits": _number(1, 20_000)},
-    "experts": {"node": _NODE},
-    "explain": {"node": _NODE},
-    "load": {"text!": _text(MAX_LOADED_CHARACTERS), "name!": _NAME},
-    "list": {
-        "query": _NAME,
-        "result": _text(10),
-        "sort": _text(20),
-        "offset": _number(0, 10**7),
-        "limit": _number(1, 200),
-    },
-    "open": {"index!": _number(0, 10**7)},
-    "save": {},
-    "pdn": {},
-    "runs": {},
-    "follow": {"run!": _text(1000)},
-    "unfollow": {},
-    "rungame": {"run!": _text(1000), "generation!": _number(0, 10**6), "index!": _number(0, 10**6)},
-    "ping": {},
-}
-"""The fields of every message, each with what it must be; a `!` marks those that it must have."""
+    type: Literal["play"]
+    move: Name
+    node: NodeId | None = None
 
 
-def read_message(text: str) -> Message:
-    """Check a message.
+class AtNode(Message):
+    """Look at a node, make its line the main one, or remove it and all after it."""
+
+    type: Literal["go", "promote", "remove"]
+    node: NodeId
+
+
+class Rematch(Message):
+    """Begin the game again."""
+
+    type: Literal["rematch"]
+    swap: bool = False
+
+
+class Place(Message):
+    """Set up a position, or check one: a FEN, or pieces by square and the side to move."""
+
+    type: Literal["setup", "check"]
+    game: Name | None = None
+    fen: Fen | None = None
+    pieces: Annotated[dict[Square, Literal["b", "w", "B", "W"]], Field(max_length=1000)] | None = None
+    turn: Literal["black", "white"] = "black"
+
+
+class Comment(Message):
+    """Set the comment of a node."""
+
+    type: Literal["comment"]
+    node: NodeId
+    text: Annotated[str, Field(max_length=20_000)]
+    tree: Name | None = None
+
+
+class Nag(Message):
+    """Set or remove a sign of a node's move."""
+
+    type: Literal["nag"]
+    node: NodeId
+    nag: Annotated[int, Field(ge=0, le=255)]
+
+
+class Analyse(Message):
+    """Switch the analysis on or off."""
+
+    type: Literal["analyse"]
+    on: bool
+    lines: Annotated[int, Field(ge=1, le=10)] | None = None
+    player: Name | None = None
+
+
+class Curve(Message):
+    """Search all positions of the main line."""
+
+    type: Literal["curve"]
+    visits: Annotated[int, Field(ge=1, le=100_000)] | None = None
+
+
+class Look(Message):
+    """Look inside a network and a search."""
+
+    type: Literal["look"]
+    node: NodeId | None = None
+    player: Name | None = None
+    visits: Annotated[int, Field(ge=1, le=20_000)] | None = None
+
+
+class Question(Message):
+    """Ask what experts played at a node, or what its move was worth."""
+
+    type: Literal["experts", "explain"]
+    node: NodeId | None = None
+
+
+class Load(Message):
+    """Load a file of games."""
+
+    type: Literal["load"]
+    text: Annotated[str, Field(max_length=MAX_LOADED_CHARACTERS)]
+    name: Name
+
+
+class List(Message):
+    """List games of the file loaded."""
+
+    type: Literal["list"]
+    query: Name = ""
+    result: Annotated[str, Field(max_length=10)] = ""
+    sort: Annotated[str, Field(max_length=20)] = "index"
+    offset: Annotated[int, Field(ge=0, le=10**7)] = 0
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class Open(Message):
+    """Open a game of the file loaded."""
+
+    type: Literal["open"]
+    index: Annotated[int, Field(ge=0, le=10**7)]
+
+
+class Follow(Message):
+    """Follow a run."""
+
+    type: Literal["follow"]
+    run: RunName
+
+
+class RunGame(Message):
+    """Open a game of a run."""
+
+    type: Literal["rungame"]
+    run: RunName
+    generation: Annotated[int, Field(ge=0, le=10**6)]
+    index: Annotated[int, Field(ge=0, le=10**6)]
+
+
+_ANY: TypeAdapter[Any] = TypeAdapter(
+    Annotated[
+        Plain | Hello | New | Play | AtNode | Rematch | Place | Comment | Nag | Analyse | Curve | Look
+        | Question | Load | List | Open | Follow | RunGame,
+        Field(discriminator="type"),
+    ]
+)  # fmt: skip
+
+
+def read_message(text: str) -> Any:
+    """Check a message; return the model of its type.
 
     Raises:
         MessageError: it is too large, not JSON, of an unknown type, or has a wrong field.
@@ -142,30 +214,18 @@ def read_message(text: str) -> Message:
         data = json.loads(text)
     except (ValueError, RecursionError):
         raise MessageError(f"expected a message as JSON, found {text[:60]!r}") from None
-    if not isinstance(data, dict):
-        raise MessageError(f"expected a JSON object, found {text[:60]!r}")
-    number = data.pop("id", None)
-    if not _number(0, MAX_ID)[1](number):
-        number = None
-    kind = data.pop("type", None)
-    if not isinstance(kind, str) or kind not in FIELDS:
+    try:
+        message = _ANY.validate_python(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "message"
+        found = "" if first["type"] == "missing" else f", found {str(first['input'])[:60]!r}"
+        number = _number_of(data.get("id")) if isinstance(data, dict) else None
         raise MessageError(
-            f"expected one of the messages {', '.join(FIELDS)}, found {str(kind)[:60]!r}", number
-        )
-    if kind != "load" and len(text) > MAX_CHARACTERS:
+            f"{where}: {first['msg'][0].lower()}{first['msg'][1:400]}{found}", number
+        ) from None
+    if len(text) > MAX_CHARACTERS and not isinstance(message, Load):
         raise MessageError(
-            f"{kind}: expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}", number
+            f"{message.type}: expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}", message.id
         )
-    known = {name.rstrip("!"): name.endswith("!") for name in FIELDS[kind]}
-    for name, value in data.items():
-        if name not in known:
-            fields = ", ".join(known) or "no field"
-            raise MessageError(f"{kind}: expected {fields}, found {name[:60]!r}", number)
-        wanted, check = FIELDS[kind][name + "!" * known[name]]
-        if not check(value):
-            found = json.dumps(value)[:60]
-            raise MessageError(f"{kind}: expected {name} as {wanted}, found {found}", number)
-    for name, required in known.items():
-        if required and name not in data:
-            raise MessageError(f"{kind}: expected {name}, found none", number)
-    return Message(kind, number, data)
+    return message

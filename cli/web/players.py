@@ -7,8 +7,7 @@ from ckai.cli.playing.opponent import Opponent, OpponentFactory, player_name
 from ckai.cli.playing.start import HUMAN
 from ckai.cli.shared.networks import NO_NETWORK, networks_in, resolve_network
 from ckai.cli.shared.tables import open_tables
-from ckai.cli.web.seats import PERSON, Seat
-from ckai.cli.web.table import ActionError
+from ckai.cli.web.table import PERSON, ActionError, Seat
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI, PRETRAINED, SMALL

@@ -1,36 +1,41 @@
-"""The server of the board: its sessions, and what is loaded when it begins."""
+"""The server of the board: what its tabs share, and what is loaded when it begins."""
 
 import asyncio
-import secrets
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.web.players import PlayerCatalog
-from ckai.cli.web.searches import Job, Priority
-from ckai.cli.web.services import Services
-from ckai.cli.web.tab_session import TabSession
-from ckai.cli.web.table import ActionError, Table
+from ckai.cli.web.searches import Job, Priority, SearchScheduler
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
-MAX_TABLES = 32
-"""Most tables at once."""
-IDLE_SECONDS = 12 * 3600.0
-"""Time without a tab after which a table is cleared."""
-CLEANING_SECONDS = 60.0
-"""Interval at which tables are looked at."""
+if TYPE_CHECKING:
+    from ckai.rl.engine.base import AnyEngine
+
 LOAD_WITHOUT_TAB_SECONDS = 3.0
 """Time after which the players are loaded, even if no tab has come."""
+SLOW_SECONDS = 0.25
+"""Time after which the page says what takes so long."""
 
 
-class Server(Services):
-    """The sessions of a server, one for each tab.
-
-    Args:
-        players, games, experts, folder: see `Services`.
+class Server:
+    """The loop and its threads, the one search, the players, the writing of files; made in its event loop.
 
     Attributes:
-        sessions: the sessions by the keys of their tables.
+        players: who can play and analyse.
+        games: the games on the page, by name.
+        experts: the data set in which moves are counted, if any.
+        folder: where runs are looked for.
+        sessions: the `TabSession` of each table, by the table's key.
+        players_ready: set once the players are known.
+        status: what is going on, in words; empty if nothing is.
+        searches: the one search that runs, and those that wait.
+        on_end: what the end of a job leads to, in the loop.
     """
 
     def __init__(
@@ -41,17 +46,25 @@ class Server(Services):
         experts: ExpertMoves | None = None,
         folder: Path = Path(),
     ) -> None:
-        super().__init__(players, games, experts, folder)
-        self.sessions: dict[str, TabSession] = {}
+        self.players, self.games, self.experts, self.folder = players, games, experts, folder
+        self.sessions: dict[str, Any] = {}
+        self.on_end: dict[Job, Callable[[], None]] = {}
+        self.players_ready = asyncio.Event()
+        self.status = "looking for networks ..."
+        self.searches = SearchScheduler(lambda job: self.call_soon_threadsafe(self._ended, job))
         self._loading = False
+        self._loop = asyncio.get_running_loop()
+        self._writer = ThreadPoolExecutor(1, "ckai-board-files")
+        self._warm = {name: asyncio.Event() for name in games}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._pending_status: dict[object, tuple[asyncio.TimerHandle, str]] = {}
 
     # --- beginning and ending -----------------------------------------------------------------------
 
     def open(self) -> None:
         """Begin to compile the rules of the games; the page is served meanwhile."""
-        self.warm_up()
+        threading.Thread(target=self._warm_up, name="ckai-board-rules", daemon=True).start()
         self.call_later(LOAD_WITHOUT_TAB_SECONDS, self.load)
-        self.create_task(self._clean())
 
     def load(self) -> None:
         """Begin to load the players, unless that was done before.
@@ -95,45 +108,107 @@ class Server(Services):
         self.call_soon_threadsafe(self.broadcast_status, "")
 
     def broadcast_status(self, text: str) -> None:
-        """See `Services`."""
+        """Tell all tabs what is going on; empty: nothing is."""
         self.status = text
         for session in self.sessions.values():
             session.push({"type": "status", "text": text, "ready": not text})
 
-    async def _clean(self) -> None:
-        while True:
-            await asyncio.sleep(CLEANING_SECONDS)
-            for session in list(self.sessions.values()):
-                if session.link is None and self.now() - session.left_at > IDLE_SECONDS:
-                    self._drop(session)
-
-    def _drop(self, session: TabSession) -> None:
-        session.replace()
-        del self.sessions[session.table.key]
-
     def close(self) -> None:
-        """Save all games, end all searches, and release what is loaded."""
-        self.end_tasks()
+        """Save all games, end all searches, wait until files are written, and release what is loaded."""
+        for task in list(self._tasks):
+            task.cancel()
         for session in self.sessions.values():
             session.replace()
-        self.end_threads()
+        self.searches.close()
+        self._writer.shutdown()
         self.players.close()
 
-    # --- tables -------------------------------------------------------------------------------------
+    # --- threads and time ---------------------------------------------------------------------------
 
-    def session(self, key: str | None) -> tuple[TabSession, bool]:
-        """Return the session with a key, or a new one; and whether it is new.
+    def now(self) -> float:
+        """Return the time of the loop in seconds."""
+        return self._loop.time()
+
+    def call_later(self, seconds: float, work: Callable[[], None]) -> asyncio.TimerHandle:
+        """Call a function of the loop later."""
+        return self._loop.call_later(seconds, work)
+
+    def call_soon_threadsafe(self, work: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function in the loop, from any thread."""
+        with suppress(RuntimeError):  # the server has ended
+            self._loop.call_soon_threadsafe(work, *arguments)
+
+    def write(self, work: Callable[[], None]) -> None:
+        """Write a file in the thread for files, in order."""
+        self._writer.submit(work)
+
+    def create_task(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        """Run a coroutine beside the others."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def submit(self, job: Job, on_end: Callable[[], None]) -> None:
+        """Search once the players are loaded: before, a search would do without a network.
+
+        Args:
+            job: the search.
+            on_end: what its end leads to, in the loop.
+        """
+        self.load()
+        self.on_end[job] = on_end
+        self.searches.submit(job)
+
+    def _ended(self, job: Job) -> None:
+        ended = self.on_end.pop(job, None)
+        if ended is not None:
+            ended()
+
+    # --- the rules of the games ---------------------------------------------------------------------
+
+    def _warm_up(self) -> None:
+        """Compile the rules of the games, those of the default game first; the end does not wait for it."""
+        for spec in sorted(self.games.values(), key=lambda spec: spec != DEFAULT_GAME):
+            try:
+                for move in spec.position().legal_moves()[:1]:
+                    spec.game().push(move)
+                spec.game().outcome()
+            finally:
+                self.call_soon_threadsafe(self._warm[spec.name].set)
+
+    async def warm(self, spec: GameSpec) -> None:
+        """Wait until the rules of a game are compiled."""
+        await self._warm[spec.name].wait()
+
+    # --- what takes long ----------------------------------------------------------------------------
+
+    def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "AnyEngine"]:
+        """In a thread: return the network of that name, see `PlayerCatalog.network`, and its analyst.
 
         Raises:
-            ActionError: there are too many.
+            ActionError: there is no such network.
+            ValueError, OSError: it cannot be loaded.
         """
-        if key is not None and key in self.sessions:
-            return self.sessions[key], False
-        if len(self.sessions) >= MAX_TABLES:
-            alone = [session for session in self.sessions.values() if session.link is None]
-            if not alone:
-                raise ActionError(f"{MAX_TABLES} tabs are open already; close one")
-            self._drop(min(alone, key=lambda session: session.left_at))
-        made = TabSession(self, Table(secrets.token_urlsafe(16), DEFAULT_GAME))
-        self.sessions[made.table.key] = made
-        return made, True
+        source = self.players.network(name, spec)
+        with self.status_if_slow(f"loading {source} ..."):
+            return source, self.players.analyst(source, spec)
+
+    @contextmanager
+    def status_if_slow(self, text: str) -> Iterator[None]:
+        """In a thread: tell people what takes so long, if it does."""
+        token = object()
+        self.call_soon_threadsafe(self._show_if_slow, token, text)
+        try:
+            yield
+        finally:
+            self.call_soon_threadsafe(self._end_notice, token)
+
+    def _show_if_slow(self, token: object, text: str) -> None:
+        self._pending_status[token] = self.call_later(SLOW_SECONDS, lambda: self.broadcast_status(text)), text
+
+    def _end_notice(self, token: object) -> None:
+        timer, text = self._pending_status.pop(token)
+        timer.cancel()
+        if self.status == text:
+            self.broadcast_status("")

@@ -1,6 +1,7 @@
 """The session of a tab at its table: what the page is sent, which searches run, clocks, and the file."""
 
 import asyncio
+import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -9,15 +10,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ckai.cli.playing.record import error_text
 from ckai.cli.playing.session import Side
 from ckai.cli.web.searches import Job, Priority
-from ckai.cli.web.services import Services
+from ckai.cli.web.server import Server
 from ckai.cli.web.state import points_of, search_of, state_of
 from ckai.cli.web.table import PLAY, ActionError, Table
 from ckai.cli.web.tree import Node
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.players.player import ResignsError
 
 if TYPE_CHECKING:
     from ckai.cli.web.library import Library
 
+MAX_TABLES = 32
+"""Most tables at once; the one that has been without a tab for longest makes room."""
 SAVE_SECONDS = 1.0
 """Time after which a changed analysis is saved, if it saves itself; a game is saved at once."""
 
@@ -44,7 +48,7 @@ class TabSession:
         left_at: when the tab went, by the loop's clock.
     """
 
-    def __init__(self, server: Services, table: Table) -> None:
+    def __init__(self, server: Server, table: Table) -> None:
         self.server, self.table = server, table
         self.link: Link | None = None
         self.library: Library | None = None
@@ -391,3 +395,24 @@ class TabSession:
         self._saved = self.table.changed
         self._sent = None
         self.refresh()
+
+
+def session_of(server: Server, key: str | None) -> tuple[TabSession, bool]:
+    """Return the session of the table with a key, or a new one; and whether it is new.
+
+    Raises:
+        ActionError: there are too many.
+    """
+    sessions: dict[str, TabSession] = server.sessions
+    if key is not None and key in sessions:
+        return sessions[key], False
+    if len(sessions) >= MAX_TABLES:
+        alone = [session for session in sessions.values() if session.link is None]
+        if not alone:
+            raise ActionError(f"{MAX_TABLES} tabs are open already; close one")
+        oldest = min(alone, key=lambda session: session.left_at)
+        oldest.replace()
+        del sessions[oldest.table.key]
+    made = TabSession(server, Table(secrets.token_urlsafe(16), DEFAULT_GAME))
+    sessions[made.table.key] = made
+    return made, True

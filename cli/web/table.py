@@ -2,13 +2,14 @@
 
 import datetime
 import itertools
+from dataclasses import dataclass
 from typing import Any
 
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import SIDES, Session, Side, resigns_again, side_of
+from ckai.cli.playing.start import HUMAN
 from ckai.cli.web.pdn_tree import annotates, pdn_of
-from ckai.cli.web.seats import PERSON, Seat
 from ckai.cli.web.tree import MAX_COMMENT, Node, Tree
 from ckai.game import Outcome
 from ckai.rl.games.clock import TimeControl
@@ -22,6 +23,24 @@ MANY_MOVES = 10
 
 class ActionError(ValueError):
     """What was asked for is not possible now; one line for people."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Who plays a side."""
+
+    spec: str
+    """`HUMAN`, or the spec of a player, see `ckai.rl.players.forms`."""
+    name: str
+    """For messages and PDN headers."""
+
+    @property
+    def human(self) -> bool:
+        """Whether a person plays."""
+        return self.spec == HUMAN
+
+
+PERSON = Seat(HUMAN, HUMAN)
 
 
 class Table:

@@ -54,7 +54,7 @@ def test_nothing_of_the_page_is_foreign_or_made_from_text():
 
 
 def test_the_files_of_the_page_are_small():
-    pages = ROOT / "cli" / "pages"
+    pages = ROOT / "cli" / "pages" / "static"
     files = [*STATIC.iterdir(), *(pages / name for name in ("board.js", "board.css", "palette.css"))]
     assert sum(path.stat().st_size for path in files) < MAX_BYTES
 

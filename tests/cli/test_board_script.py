@@ -71,7 +71,7 @@ def script(tmp_path, messages):
     """Runs a script beside the modules of the page; it fails with what the script says."""
     for path in [
         *(ROOT / "cli" / "web" / "static").glob("*.js"),
-        ROOT / "cli" / "pages" / "board.js",
+        ROOT / "cli" / "pages" / "static" / "board.js",
         BROWSER,
     ]:
         shutil.copy(path, tmp_path)
@@ -416,7 +416,7 @@ def test_the_focus_stays_on_a_sign(script):
 
 
 def test_keys_go_to_the_game_that_fills_the_screen(script, tmp_path):
-    pages = ROOT / "cli" / "pages"
+    pages = ROOT / "cli" / "pages" / "static"
     (tmp_path / "report.js").write_text((pages / "board.js").read_text() + (pages / "report.js").read_text())
     game = {"positions": [32 * "."] * 3, "paths": [[]] * 3, "texts": ["", "1", "2"], "lines": {}}
     data = json.dumps({"measures": measures(CHECKERS.drawn_layout()), "games": [game, game]})

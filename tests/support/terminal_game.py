@@ -7,8 +7,7 @@ from rich.console import Console
 from ckai.cli.playing.opponent import Opponent
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
-from ckai.cli.terminal.context import Options
-from ckai.cli.terminal.game import TerminalGame
+from ckai.cli.terminal.game import Options, TerminalGame
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
