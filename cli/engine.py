@@ -81,17 +81,17 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str, thread
 def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
     from ckai.rl.games.go import SPEC
     from ckai.rl.gtp.session import GtpSession
-    from ckai.rl.players.loading import load_player
+    from ckai.rl.players.loading import check_spec, load_engine
     from ckai.rl.players.serving import serve_lines
 
-    load_player(spec, backend=evaluator, game=SPEC)  # the error of a spec that names no player
+    check_spec(spec, SPEC)
     report_compilation()
     if sys.stdin is not None:
         serve_lines(
             sys.stdin.buffer,
             output,
             lambda write: GtpSession(
-                lambda game: load_player(spec, backend=evaluator, game=game), write, version("ckai")
+                lambda game: load_engine(spec, backend=evaluator, game=game), write, version("ckai")
             ),
         )
 

@@ -2,30 +2,14 @@
 
 import asyncio
 import random
-from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, validate_call
 
 from ckai.cli.playing.session import SIDES, side_of
 from ckai.cli.playing.start import HUMAN, game_of, opening_moves
 from ckai.cli.web import questions
-from ckai.cli.web.library import Library, opened, plain_rows
-from ckai.cli.web.messages import (
-    Analyse,
-    Comment,
-    Curve,
-    Follow,
-    List,
-    Load,
-    Look,
-    Message,
-    Nag,
-    New,
-    Open,
-    Place,
-    Play,
-    Rematch,
-    RunGame,
-)
+from ckai.cli.web.library import Library, opened
 from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.runs import follow, list_runs, run_game
 from ckai.cli.web.searches import Priority
@@ -36,10 +20,22 @@ from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
 
 Answer = dict[str, Any]
+MAX_LOADED_CHARACTERS = 8 * 1024 * 1024
+"""Largest text of a `load`, in characters."""
+
+validated = validate_call(config=ConfigDict(strict=True))
+"""Checks the fields of a message, which are the arguments of its action."""
+NodeId = Annotated[int, Field(ge=0, le=2**31)]
+Number = Annotated[int, Field(ge=0, le=10**7)]
+Name = Annotated[str, Field(max_length=200)]
+Text = Annotated[str, Field(max_length=2000)]
+Turn = Literal["black", "white"]
+Square = Annotated[str, Field(pattern="^[0-9]{1,4}$")]
+Pieces = Annotated[dict[Square, Literal["b", "w", "B", "W"]], Field(max_length=1000)]
 
 
 class Actions:
-    """The messages of a tab but `hello`; a method for each, named after it.
+    """The messages of a tab but `hello`: a method for each, named after it, whose arguments are its fields.
 
     A method returns the fields of the answer, or a coroutine that does: then the messages that follow do not
     wait for it.
@@ -51,25 +47,24 @@ class Actions:
     def __init__(self, session: TabSession) -> None:
         self._session = session
 
-    def run(self, message: Message) -> Any:
+    def run(self, kind: str, fields: dict[str, Any]) -> Any:
         """Do what a message asks for; return the fields of the answer or a coroutine that returns them.
 
         Raises:
-            ValueError: it is not possible; one line that says why.
+            ValueError: it is not possible, or there is no such message, or it has wrong fields.
         """
-        action: Callable[[Message], Any] = getattr(self, f"_{message.type}")
-        return action(message)
+        if kind not in KINDS:
+            raise ActionError(f"expected one of the messages {', '.join(KINDS)}, found {kind[:60]!r}")
+        return getattr(self, f"_{kind}")(**fields)
 
-    def _node(self, message: Any) -> Node:
-        """Return the node of a message, or the one shown.
+    def _node(self, number: int | None) -> Node:
+        """Return the node with a number; None: the one shown.
 
         Raises:
-            ValueError: the game has no such node, or another game has taken the place of that of the message.
+            ValueError: the game has no such node.
         """
         table = self._session.table
-        if isinstance(message, Comment) and message.tree not in (None, table.tree.key):
-            raise ActionError("comment: expected the game on the board, found one that was left")
-        return table.shown if message.node is None else table.tree.node(message.node)
+        return table.shown if number is None else table.tree.node(number)
 
     def _spec(self, name: str | None) -> GameSpec:
         games = self._session.server.games
@@ -85,54 +80,69 @@ class Actions:
 
     # --- games --------------------------------------------------------------------------------------
 
-    async def _new(self, message: New) -> Answer:
+    @validated
+    async def _new(
+        self,
+        *,
+        black: Name,
+        white: Name,
+        game: Name | None = None,
+        control: Name = "",
+        fen: Text | None = None,
+        opening: Text | None = None,
+        node: NodeId | None = None,
+        name: Annotated[str, Field(max_length=60)] = "",
+    ) -> Answer:
         session, server = self._session, self._session.server
-        spec = self._spec(message.game)
-        given = [name for name in ("fen", "opening", "node") if getattr(message, name) is not None]
+        spec = self._spec(game)
+        places = {"fen": fen, "opening": opening, "node": node}
+        given = [key for key, value in places.items() if value is not None]
         if len(given) > 1:
             raise ActionError(f"{given[0]} and {given[1]} both say where the game begins; give one")
         await server.warm(spec)
-        players = dict(zip(SIDES, (message.black, message.white), strict=True))
+        players = dict(zip(SIDES, (black, white), strict=True))
         if any(player != HUMAN for player in players.values()):
             await server.players_ready.wait()
-        name = " ".join(message.name.split()) or HUMAN
+        name = " ".join(name.split()) or HUMAN
         seats = {side: server.players.seat(player, spec) for side, player in players.items()}
         seats = {side: Seat(seat.spec, name) if seat.human else seat for side, seat in seats.items()}
-        control = message.control.strip()
+        control = control.strip()
         if control:
             TimeControl.read(control)  # before anything is replaced
-        tree, start = await asyncio.to_thread(self._start, message, spec)
+        tree, start = await asyncio.to_thread(self._start, spec, fen, opening, node)
         session.replace()
         session.table.begin(tree, seats, control, start)
         session.replaced()
         return {}
 
-    def _start(self, message: New, spec: GameSpec) -> tuple[Tree, Node]:
+    def _start(
+        self, spec: GameSpec, fen: str | None, opening: str | None, node: int | None
+    ) -> tuple[Tree, Node]:
         """Return the tree of a new game, and where in it the game begins."""
         table = self._session.table
-        if message.node is not None:
+        if node is not None:
             if spec != table.spec:
                 raise ActionError(f"expected the game of this position, {table.spec.name}, found {spec.name}")
-            tree, start = table.tree, table.tree.node(message.node)
-        elif message.opening is not None:
+            tree, start = table.tree, table.tree.node(node)
+        elif opening is not None:
             tree = Tree(spec)
             start = tree.root
-            for move in game_of(opening_moves(message.opening, spec, random.Random())[1], spec).moves:
+            for move in game_of(opening_moves(opening, spec, random.Random())[1], spec).moves:
                 start = tree.add(start, move)
         else:
-            fen = message.fen
             tree = Tree(spec, None if fen is None else spec.read_position(fen))
             start = tree.root
         if tree.outcome(start) is not None:
             raise ActionError("the game is over in this position; begin in another one")
         return tree, start
 
-    def _rematch(self, message: Rematch) -> Answer:
+    @validated
+    def _rematch(self, *, swap: bool = False) -> Answer:
         session, table = self._session, self._session.table
         if table.mode != PLAY:
             raise ActionError("expected a game, found an analysis; begin a new game")
         seats = table.seats
-        if message.swap:
+        if swap:
             seats = {"black": seats["white"], "white": seats["black"]}
         tree = Tree(table.spec, table.tree.root.position)
         start = tree.root
@@ -143,58 +153,66 @@ class Actions:
         session.replaced()
         return {}
 
-    def _play(self, message: Play) -> Answer:
+    @validated
+    def _play(self, *, move: Name, node: NodeId | None = None) -> Answer:
         table = self._session.table
         if table.mode == PLAY:
             table.expect_person()
-        node = table.current if table.mode == PLAY else self._node(message)
-        move = table.spec.read_move(node.position, message.move)
+        at = table.current if table.mode == PLAY else self._node(node)
+        played = table.spec.read_move(at.position, move)
         if table.mode == PLAY:
             try:
-                node = table.play(move)
+                after = table.play(played)
             except ActionError:
                 self._session.refresh()  # the time may be up
                 raise
         else:
-            node = table.vary(node, move)
-        return self._changed(node=node.id)
+            after = table.vary(at, played)
+        return self._changed(node=after.id)
 
-    def _go(self, message: Message) -> Answer:
-        self._session.table.shown = self._node(message)
+    @validated
+    def _go(self, *, node: NodeId) -> Answer:
+        self._session.table.shown = self._node(node)
         return self._changed()
 
-    def _undo(self, message: Message) -> Answer:
+    @validated
+    def _undo(self) -> Answer:
         self._session.table.undo()
         return self._changed()
 
-    def _redo(self, message: Message) -> Answer:
+    @validated
+    def _redo(self) -> Answer:
         self._session.table.redo()
         return self._changed()
 
-    def _resign(self, message: Message) -> Answer:
+    @validated
+    def _resign(self) -> Answer:
         self._session.table.resign()
         return self._changed()
 
-    async def _draw(self, message: Message) -> Answer:
+    @validated
+    async def _draw(self) -> Answer:
         session, table = self._session, self._session.table
         if not table.going_on or not table.seats[table.side].human:
             raise ActionError("a draw is offered when it is your turn in a game")
         node = table.current
         if not all(seat.human for seat in table.seats.values()):
-            value = await questions.value(session, node)
+            value = (await questions.judge(session, node)).value
             if table.current is not node or not table.going_on:
                 raise ActionError("the game has gone on; offer the draw again")
-            if value < 0:  # for the side to move, which is not the player's
+            if value is not None and value < 0:  # for the side to move, which is not the player's
                 return {"accepted": False, "text": "the draw is declined"}
         table.agree_draw()
         return self._changed(accepted=True, text="agreed")
 
-    def _analysis(self, message: Message) -> Answer:
+    @validated
+    def _analysis(self) -> Answer:
         self._session.save()
         self._session.table.interrupt()
         return self._changed()
 
-    def _resume(self, message: Message) -> Answer:
+    @validated
+    def _resume(self) -> Answer:
         if self._session.table.resumable:
             self._session.save()
         self._session.table.resume()
@@ -202,28 +220,44 @@ class Actions:
 
     # --- positions ----------------------------------------------------------------------------------
 
-    def _position(self, message: Place, spec: GameSpec) -> Any:
-        """Return the position that a message describes, or the first one of the game."""
-        if message.fen is not None and message.pieces is not None:
+    def _position(self, spec: GameSpec, fen: str | None, pieces: dict[str, Any] | None, turn: str) -> Any:
+        """Return the position of a FEN, or of pieces and the side to move, or the first one of the game."""
+        if fen is not None and pieces is not None:
             raise ActionError("fen and pieces both say what the position is; give one")
-        if message.fen is not None:
-            return spec.read_position(message.fen)
-        if message.pieces is not None:
-            pieces = {int(square): piece for square, piece in message.pieces.items()}
-            return spec.set_up(pieces, black=message.turn == "black")
+        if fen is not None:
+            return spec.read_position(fen)
+        if pieces is not None:
+            placed = {int(square): piece for square, piece in pieces.items()}
+            return spec.set_up(placed, black=turn == "black")
         return spec.position()
 
-    async def _setup(self, message: Place) -> Answer:
-        session, spec = self._session, self._spec(message.game)
+    @validated
+    async def _setup(
+        self,
+        *,
+        game: Name | None = None,
+        fen: Text | None = None,
+        pieces: Pieces | None = None,
+        turn: Turn = "black",
+    ) -> Answer:
+        session, spec = self._session, self._spec(game)
         await session.server.warm(spec)
-        tree = Tree(spec, self._position(message, spec))
+        tree = Tree(spec, self._position(spec, fen, pieces, turn))
         self._look_at(tree, [("Event", "ckai board, analysis")], "*")
         return {}
 
-    async def _check(self, message: Place) -> Answer:
-        spec = self._spec(message.game)
+    @validated
+    async def _check(
+        self,
+        *,
+        game: Name | None = None,
+        fen: Text | None = None,
+        pieces: Pieces | None = None,
+        turn: Turn = "black",
+    ) -> Answer:
+        spec = self._spec(game)
         await self._session.server.warm(spec)
-        position = self._position(message, spec)
+        position = self._position(spec, fen, pieces, turn)
         return {
             "fen": spec.position_text(position),
             "pieces": spec.pieces(position),
@@ -239,64 +273,92 @@ class Actions:
 
     # --- comments and variations --------------------------------------------------------------------
 
-    def _comment(self, message: Comment) -> Answer:
-        self._session.table.annotate(self._node(message), comment=message.text)
+    @validated
+    def _comment(
+        self, *, node: NodeId, text: Annotated[str, Field(max_length=20_000)], tree: Name | None = None
+    ) -> Answer:
+        table = self._session.table
+        if tree not in (None, table.tree.key):
+            raise ActionError("comment: expected the game on the board, found one that was left")
+        table.annotate(self._node(node), comment=text)
         return self._changed()
 
-    def _nag(self, message: Nag) -> Answer:
-        self._session.table.annotate(self._node(message), nag=message.nag)
+    @validated
+    def _nag(self, *, node: NodeId, nag: Annotated[int, Field(ge=0, le=255)]) -> Answer:
+        self._session.table.annotate(self._node(node), nag=nag)
         return self._changed()
 
-    def _promote(self, message: Message) -> Answer:
-        self._session.table.promote(self._node(message))
+    @validated
+    def _promote(self, *, node: NodeId) -> Answer:
+        self._session.table.promote(self._node(node))
         return self._changed()
 
-    def _remove(self, message: Message) -> Answer:
-        self._session.table.remove(self._node(message))
+    @validated
+    def _remove(self, *, node: NodeId) -> Answer:
+        self._session.table.remove(self._node(node))
         return self._changed()
 
     # --- searches -----------------------------------------------------------------------------------
 
-    def _analyse(self, message: Analyse) -> Answer:
+    @validated
+    def _analyse(
+        self, *, on: bool, lines: Annotated[int, Field(ge=1, le=10)] | None = None, player: Name | None = None
+    ) -> Answer:
         session = self._session
-        if message.player is not None:
-            session.server.players.network(message.player, session.table.spec)
-            session.analyst = message.player
-        session.lines = message.lines or session.lines
-        session.analysing = message.on
+        if player is not None:
+            session.server.players.network(player, session.table.spec)
+            session.analyst = player
+        session.lines = lines or session.lines
+        session.analysing = on
         return self._changed()
 
-    def _stop(self, message: Message) -> Answer:
+    @validated
+    def _stop(self) -> Answer:
         self._session.stop()
         return self._changed()
 
-    def _curve(self, message: Curve) -> Answer:
-        nodes = questions.main_line(self._session)
-        self._session.server.create_task(questions.curve(self._session, nodes, message.visits))
+    @validated
+    def _curve(self, *, visits: Annotated[int, Field(ge=1, le=100_000)] = questions.CURVE_VISITS) -> Answer:
+        nodes = self._session.table.tree.root.end().path()
+        self._session.server.create_task(questions.curve(self._session, nodes, visits))
         return {"nodes": len(nodes)}
 
-    def _endcurve(self, message: Message) -> Answer:
+    @validated
+    def _endcurve(self) -> Answer:
         self._session.cancel(Priority.CURVE)
         return {}
 
-    async def _hint(self, message: Message) -> Answer:
+    @validated
+    async def _hint(self) -> Answer:
         return await questions.hint(self._session, self._session.table.shown)
 
-    async def _look(self, message: Look) -> Answer:
-        return await questions.look(self._session, self._node(message), message.player, message.visits)
+    @validated
+    async def _look(
+        self,
+        *,
+        node: NodeId | None = None,
+        player: Name | None = None,
+        visits: Annotated[int, Field(ge=1, le=20_000)] = questions.LOOK_VISITS,
+    ) -> Answer:
+        return await questions.look(self._session, self._node(node), player, visits)
 
-    async def _experts(self, message: Message) -> Answer:
-        return await questions.experts(self._session, self._node(message))
+    @validated
+    async def _experts(self, *, node: NodeId | None = None) -> Answer:
+        return await questions.experts(self._session, self._node(node))
 
-    async def _explain(self, message: Message) -> Answer:
-        return await questions.explain(self._session, self._node(message))
+    @validated
+    async def _explain(self, *, node: NodeId | None = None) -> Answer:
+        return await questions.explain(self._session, self._node(node))
 
     # --- files --------------------------------------------------------------------------------------
 
-    async def _load(self, message: Load) -> Answer:
+    @validated
+    async def _load(
+        self, *, text: Annotated[str, Field(max_length=MAX_LOADED_CHARACTERS)], name: Name
+    ) -> Answer:
         session = self._session
-        name = " ".join(message.name.split()) or "games.pdn"
-        session.library = await asyncio.to_thread(Library, message.text, name)
+        name = " ".join(name.split()) or "games.pdn"
+        session.library = await asyncio.to_thread(Library, text, name)
         return {"name": name, "count": len(session.library), "problems": session.library.problems}
 
     def _loaded(self) -> Library:
@@ -304,20 +366,30 @@ class Actions:
             raise ActionError("expected a list of games, found none; load a file first")
         return self._session.library
 
-    async def _list(self, message: List) -> Answer:
-        library, offset = self._loaded(), message.offset
+    @validated
+    async def _list(
+        self,
+        *,
+        query: Name = "",
+        result: Name = "",
+        sort: Name = "index",
+        offset: Number = 0,
+        limit: Annotated[int, Field(ge=1, le=200)] = 50,
+    ) -> Answer:
+        library = self._loaded()
         total, rows = await asyncio.to_thread(
             library.find,
-            query=message.query,
-            result=message.result,
-            sort=message.sort,
+            query=query,
+            result=result,
+            sort=sort,
             offset=offset,
-            limit=message.limit,
+            limit=limit,
         )
-        return {"total": total, "count": len(library), "offset": offset, "rows": plain_rows(rows)}
+        return {"total": total, "count": len(library), "offset": offset, "rows": rows}
 
-    async def _open(self, message: Open) -> Answer:
-        library, index = self._loaded(), message.index
+    @validated
+    async def _open(self, *, index: Number) -> Answer:
+        library = self._loaded()
         tree, headers, result, problem = await asyncio.to_thread(
             lambda: opened(library.game(index))  # parsed in full only now
         )
@@ -326,40 +398,48 @@ class Actions:
         self._session.refresh()
         return {}
 
-    async def _save(self, message: Message) -> Answer:
+    @validated
+    async def _save(self) -> Answer:
         return {"path": await self._session.save(always=True)}
 
-    def _pdn(self, message: Message) -> Answer:
+    @validated
+    def _pdn(self) -> Answer:
         table = self._session.table
         suffix = "pdn" if annotates(table.spec) else f"{table.spec.name}.txt"
         return {"text": table.pdn(), "name": f"{ANALYSIS if table.mode == ANALYSIS else 'game'}.{suffix}"}
 
     # --- runs ---------------------------------------------------------------------------------------
 
-    async def _runs(self, message: Message) -> Answer:
+    @validated
+    async def _runs(self) -> Answer:
         return {"runs": await asyncio.to_thread(list_runs, self._session.server.folder)}
 
-    def _follow(self, message: Follow) -> Answer:
+    @validated
+    def _follow(self, *, run: Text) -> Answer:
         session = self._session
         session.unfollow()
-        session.follower = session.server.create_task(
-            follow(session.server.folder, message.run, session.push)
-        )
+        session.follower = session.server.create_task(follow(session.server.folder, run, session.push))
         return {}
 
-    def _unfollow(self, message: Message) -> Answer:
+    @validated
+    def _unfollow(self) -> Answer:
         self._session.unfollow()
         return {}
 
-    async def _rungame(self, message: RunGame) -> Answer:
+    @validated
+    async def _rungame(self, *, run: Text, generation: Number, index: Number) -> Answer:
         server = self._session.server
-        generation, index = message.generation, message.index
         tree, headers, result = await asyncio.to_thread(
-            run_game, server.folder, message.run, generation, index, server.games
+            run_game, server.folder, run, generation, index, server.games
         )
         await server.warm(tree.spec)
         self._look_at(tree, headers, result)
         return {}
 
-    def _ping(self, message: Message) -> Answer:
+    @validated
+    def _ping(self) -> Answer:
         return {}
+
+
+KINDS = tuple(name[1:] for name, member in vars(Actions).items() if hasattr(member, "raw_function"))
+"""The types of the messages."""

@@ -9,9 +9,8 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from ckai.cli.playing.record import error_text
 from ckai.cli.web.actions import Actions
-from ckai.cli.web.messages import Hello, Message, MessageError, read_message
+from ckai.cli.web.messages import Message, MessageError, read_message, refusal
 from ckai.cli.web.server import Server
 from ckai.cli.web.state import CONTROLS, game_of
 from ckai.cli.web.tab_session import TabSession, session_of
@@ -96,9 +95,9 @@ class Connection:
         try:
             async with asyncio.timeout(HELLO_SECONDS):
                 message = read_message(await self._text())
-            if not isinstance(message, Hello):
-                raise MessageError(f"expected hello first, found {message.type}", message.id)
-            session, fresh = session_of(self._server, message.table)
+            if message.type != "hello":
+                raise MessageError(f"expected hello first, found {message.type[:60]}")
+            session, fresh = session_of(self._server, message.fields.get("table"))
         except (MessageError, ActionError) as error:
             self._code = REFUSED
             self._refuse(message, error)
@@ -136,9 +135,9 @@ class Connection:
                 message = read_message(await self._text())
                 if session.link is not self:
                     return
-                if isinstance(message, Hello):
-                    raise MessageError("expected hello only once", message.id)
-                answer = actions.run(message)
+                if message.type == "hello":
+                    raise MessageError("expected hello only once")
+                answer = actions.run(message.type, message.fields)
                 if asyncio.iscoroutine(answer):
                     self._answer_later(message, answer)
                 else:
@@ -167,7 +166,7 @@ class Connection:
         """Answer when a coroutine has its result; other messages are answered meanwhile."""
         if len(self._questions) >= MAX_QUESTIONS:
             answer.close()
-            raise MessageError(f"expected at most {MAX_QUESTIONS} questions at once, found more", message.id)
+            raise MessageError(f"expected at most {MAX_QUESTIONS} questions at once, found more")
 
         async def work() -> None:
             try:
@@ -186,6 +185,5 @@ class Connection:
         """Answer with an error; one that nobody foresaw is logged, too."""
         if not isinstance(error, EXPECTED_ERRORS):
             _LOG.error("%s failed", message, exc_info=error)
-        number = error.id if isinstance(error, MessageError) else None if message is None else message.id
-        text = " ".join(error_text(error).split()) or type(error).__name__
-        self.send({"type": "error", "id": number, "text": text})
+        number = None if message is None else message.id
+        self.send({"type": "error", "id": number, "text": refusal(error)})

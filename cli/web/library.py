@@ -1,8 +1,7 @@
 """A text of many games: its list with search and filters, and one game at a time as a tree."""
 
 import io
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +22,10 @@ MAX_GAMES = 50_000
 """Most games of a list."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """A game in the list."""
-
-    index: int
-    black: str
-    white: str
-    result: str
-    event: str
-    date: str
-    plies: int
-    problem: str
-    """Why it can be read only in part or not at all; empty if it can."""
+Row: TypeAlias = dict[str, Any]
+"""A game in the list: index, black, white, result, event, date, plies; and problem, why it can be read only
+in part or not at all, empty if it can."""
+SORTED_BY = ("index", "black", "white", "result", "event", "date", "plies")
 
 
 class Library:
@@ -70,7 +60,7 @@ class Library:
     @property
     def problems(self) -> int:
         """Number of games that can be read only in part or not at all."""
-        return sum(bool(row.problem) for row in self.rows)
+        return sum(bool(row["problem"]) for row in self.rows)
 
     def game(self, index: int) -> PdnGame:
         """Return a game, as far as it can be read.
@@ -90,16 +80,16 @@ class Library:
         index = len(self.rows)
         # What is wrong with a game only the full reader can say.
         problem = "" if played["problem"] == FINE else str(self.game(index).problem)[:MAX_VALUE]
-        return Row(
-            index=index,
-            black=tag(BLACK),
-            white=tag(WHITE),
-            result=RESULT_TEXT[int(played["result"])] or "*",
-            event=tag(EVENT),
-            date=tag(DATE),
-            plies=int(played["plies"]),
-            problem=problem,
-        )
+        return {
+            "index": index,
+            "black": tag(BLACK),
+            "white": tag(WHITE),
+            "result": RESULT_TEXT[int(played["result"])] or "*",
+            "event": tag(EVENT),
+            "date": tag(DATE),
+            "plies": int(played["plies"]),
+            "problem": problem,
+        }
 
     def find(self, *, query: str, result: str, sort: str, offset: int, limit: int) -> tuple[int, list[Row]]:
         """Return how many games fit, and a page of them.
@@ -107,29 +97,26 @@ class Library:
         Args:
             query: words that must all occur in the players, the event or the date, in any case.
             result: a PDN result; empty: any.
-            sort: a field of `Row`, with a `-` before it for the reverse.
+            sort: one of `SORTED_BY`, with a `-` before it for the reverse.
             offset, limit: the page.
 
         Raises:
             ValueError: there is no such field to sort by.
         """
         key = sort.removeprefix("-")
-        names = [field.name for field in fields(Row) if field.name != "problem"]
-        if key not in names:
-            raise ValueError(f"expected to sort by {', '.join(names)}, found {key!r}")
+        if key not in SORTED_BY:
+            raise ValueError(f"expected to sort by {', '.join(SORTED_BY)}, found {key!r}")
         words = query.casefold().split()
-        fitting = [
-            row
-            for row in self.rows
-            if (not result or row.result == result)
-            and all(word in f"{row.black}\n{row.white}\n{row.event}\n{row.date}".casefold() for word in words)
-        ]
+
+        def fits(row: Row) -> bool:
+            text = "\n".join(row[name] for name in ("black", "white", "event", "date")).casefold()
+            return (not result or row["result"] == result) and all(word in text for word in words)
 
         def order(row: Row) -> Any:
-            value = getattr(row, key)
+            value = row[key]
             return value.casefold() if isinstance(value, str) else value
 
-        fitting.sort(key=order, reverse=sort.startswith("-"))
+        fitting = sorted(filter(fits, self.rows), key=order, reverse=sort.startswith("-"))
         return len(fitting), fitting[offset : offset + limit]
 
 
@@ -143,11 +130,6 @@ def _replayed(chunk: Chunk, starts: NDArray[Any]) -> NDArray[Any]:
         while done < len(games):
             done, _ = replay_chunk(chunk.read, chunk.segments, starts, games, columns, done, 0)
     return games
-
-
-def plain_rows(rows: list[Row]) -> list[dict[str, Any]]:
-    """Return rows as the page gets them."""
-    return [asdict(row) for row in rows]
 
 
 def opened(game: PdnGame) -> tuple[Tree, list[tuple[str, str]], str, str]:

@@ -1,7 +1,6 @@
 """Single questions to a search: a hint, the values of a game, what a move was worth, what experts played."""
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 from ckai.cli.playing.explain import Explainer
@@ -20,58 +19,33 @@ CURVE_VISITS = 100
 LOOK_VISITS = 800
 
 
-def _searcher(session: TabSession) -> Callable[..., Any]:
-    """Return what searches the current position of a game, for a job."""
-    server, spec, name = session.server, session.table.spec, session.analyst
-
-    def search(
-        job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
-    ) -> Any:
-        _, analyst = server.load_analyst(name, spec)
-        return analyst.search(game, sims=visits, seconds=seconds, multipv=lines, stop=job.stop)
-
-    return search
-
-
 def _require_moves(node: Node) -> None:
     if not node.position.legal_moves():
         raise ActionError("the game is over here")
 
 
-async def value(session: TabSession, node: Node) -> float:
-    """Return the value of a node for the side to move, [-1, 1].
+async def judge(session: TabSession, node: Node) -> Any:
+    """Return the result of a short search at a node.
 
     Raises:
         ActionError: the game is over there.
     """
     _require_moves(node)
-    search, game = _searcher(session), session.table.tree.game(node)
-    result = await session.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
-    return float(result.value)
+    search, game = session.searcher(), session.table.tree.game(node)
+    return await session.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
 
 
 async def hint(session: TabSession, node: Node) -> dict[str, Any]:
-    """Return a good move at a node, see `ckai.cli.web.tree.step_of`, Black's expected points, and a text.
-
-    Raises:
-        ActionError: the game is over there.
-    """
-    _require_moves(node)
-    spec, search, game = session.table.spec, _searcher(session), session.table.tree.game(node)
-    result = await session.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
+    """Return a good move at a node, see `ckai.cli.web.tree.step_of`, Black's expected points, and a text."""
+    spec, result = session.table.spec, await judge(session, node)
     text = Reply(result.move, result).evaluation(spec.side_names)
     points = points_of(float(result.value), black=node.position.black)
     return step_of(spec, node.position, result.move) | {"black": points, "text": text}
 
 
-def main_line(session: TabSession) -> list[Node]:
-    """Return the nodes of the main line of a session's game."""
-    return session.table.tree.root.end().path()
-
-
-async def curve(session: TabSession, nodes: list[Node], visits: int | None) -> None:
+async def curve(session: TabSession, nodes: list[Node], visits: int) -> None:
     """Search nodes one after the other and tell the tab their values while they come."""
-    tree, search = session.table.tree, _searcher(session)
+    tree, search = session.table.tree, session.searcher()
     left = list(nodes)
 
     def work(job: Job) -> None:
@@ -79,7 +53,7 @@ async def curve(session: TabSession, nodes: list[Node], visits: int | None) -> N
             node = left[0]
             outcome = tree.outcome(node)
             if outcome is None:
-                result = search(job, tree.game(node), visits=visits or CURVE_VISITS)
+                result = search(job, tree.game(node), visits=visits)
                 if job.interrupted:
                     return
                 points = points_of(float(result.value), black=node.position.black)
@@ -102,7 +76,7 @@ async def curve(session: TabSession, nodes: list[Node], visits: int | None) -> N
         session.push({"type": "values", "points": [], "left": 0})
 
 
-async def look(session: TabSession, node: Node, player: str | None, visits: int | None) -> dict[str, Any]:
+async def look(session: TabSession, node: Node, player: str | None, visits: int) -> dict[str, Any]:
     """Return what a network sees at a node, and how a search grows from it, see
     `ckai.cli.web.inside.look_inside`.
 
@@ -117,7 +91,7 @@ async def look(session: TabSession, node: Node, player: str | None, visits: int 
         from ckai.cli.web.inside import look_inside
 
         source, analyst = server.load_analyst(name, spec)
-        seen = look_inside(spec, game, source, analyst, visits or LOOK_VISITS, job)
+        seen = look_inside(spec, game, source, analyst, visits, job)
         return {"player": source, **seen}
 
     return {"node": node.id, "game": spec.name, **await session.ask(work)}
@@ -148,7 +122,7 @@ async def explain(session: TabSession, node: Node) -> dict[str, Any]:
     Raises:
         ActionError: there was no move.
     """
-    table, search = session.table, _searcher(session)
+    table, search = session.table, session.searcher()
     spec, data = table.spec, session.server.experts
     if node.parent is None:
         raise ActionError("expected a move to explain, found the first position")

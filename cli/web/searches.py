@@ -34,12 +34,18 @@ class Job:
         work: searches with `stop` and looks at `interrupted` between its steps. If it returns while
             `interrupted`, it is called again later, unless the job was cancelled.
         preemptible: whether a job of a higher priority, or a newer analysis, interrupts it.
+        on_end: what its end leads to, in the event loop of the server.
     """
 
     def __init__(
-        self, priority: Priority, work: Callable[["Job"], None], *, preemptible: bool = False
+        self,
+        priority: Priority,
+        work: Callable[["Job"], None],
+        *,
+        preemptible: bool = False,
+        on_end: Callable[[], None] = lambda: None,
     ) -> None:
-        self.priority, self.preemptible = priority, preemptible
+        self.priority, self.preemptible, self.on_end = priority, preemptible, on_end
         self._work = work
         self.stop = Stop()
         """Ends the search in progress, or the next one; a new one for each run."""

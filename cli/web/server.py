@@ -35,7 +35,6 @@ class Server:
         players_ready: set once the players are known.
         status: what is going on, in words; empty if nothing is.
         searches: the one search that runs, and those that wait.
-        on_end: what the end of a job leads to, in the loop.
     """
 
     def __init__(
@@ -48,16 +47,14 @@ class Server:
     ) -> None:
         self.players, self.games, self.experts, self.folder = players, games, experts, folder
         self.sessions: dict[str, Any] = {}
-        self.on_end: dict[Job, Callable[[], None]] = {}
         self.players_ready = asyncio.Event()
         self.status = "looking for networks ..."
-        self.searches = SearchScheduler(lambda job: self.call_soon_threadsafe(self._ended, job))
+        self.searches = SearchScheduler(lambda job: self.call_soon_threadsafe(job.on_end))
         self._loading = False
         self._loop = asyncio.get_running_loop()
         self._writer = ThreadPoolExecutor(1, "ckai-board-files")
         self._warm = {name: asyncio.Event() for name in games}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._pending_status: dict[object, tuple[asyncio.TimerHandle, str]] = {}
 
     # --- beginning and ending -----------------------------------------------------------------------
 
@@ -149,21 +146,10 @@ class Server:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def submit(self, job: Job, on_end: Callable[[], None]) -> None:
-        """Search once the players are loaded: before, a search would do without a network.
-
-        Args:
-            job: the search.
-            on_end: what its end leads to, in the loop.
-        """
+    def submit(self, job: Job) -> None:
+        """Search once the players are loaded: before, a search would do without a network."""
         self.load()
-        self.on_end[job] = on_end
         self.searches.submit(job)
-
-    def _ended(self, job: Job) -> None:
-        ended = self.on_end.pop(job, None)
-        if ended is not None:
-            ended()
 
     # --- the rules of the games ---------------------------------------------------------------------
 
@@ -197,18 +183,14 @@ class Server:
     @contextmanager
     def status_if_slow(self, text: str) -> Iterator[None]:
         """In a thread: tell people what takes so long, if it does."""
-        token = object()
-        self.call_soon_threadsafe(self._show_if_slow, token, text)
+        timer = threading.Timer(SLOW_SECONDS, lambda: self.call_soon_threadsafe(self.broadcast_status, text))
+        timer.start()
         try:
             yield
         finally:
-            self.call_soon_threadsafe(self._end_notice, token)
+            timer.cancel()
+            self.call_soon_threadsafe(self._end_status, text)
 
-    def _show_if_slow(self, token: object, text: str) -> None:
-        self._pending_status[token] = self.call_later(SLOW_SECONDS, lambda: self.broadcast_status(text)), text
-
-    def _end_notice(self, token: object) -> None:
-        timer, text = self._pending_status.pop(token)
-        timer.cancel()
+    def _end_status(self, text: str) -> None:
         if self.status == text:
             self.broadcast_status("")

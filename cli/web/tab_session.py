@@ -19,6 +19,7 @@ from ckai.rl.players.player import ResignsError
 
 if TYPE_CHECKING:
     from ckai.cli.web.library import Library
+    from ckai.rl.engine import SearchResult
 
 MAX_TABLES = 32
 """Most tables at once; the one that has been without a tab for longest makes room."""
@@ -204,9 +205,14 @@ class TabSession:
             self.server.searches.cancel(self._analysis[1])
             self._analysis = None
         if wanted is not None and self._analysis is None:
-            job = Job(Priority.ANALYSIS, self._analysis_work(), preemptible=True)
+            job = Job(
+                Priority.ANALYSIS,
+                self._analysis_work(),
+                preemptible=True,
+                on_end=lambda: self._analysis_ended(job, node),
+            )
             self._analysis = wanted, job
-            self.server.submit(job, lambda: self._analysis_ended(job, node))
+            self.server.submit(job)
 
     def _analysis_work(self) -> Callable[[Job], None]:
         """Return what analyses the node shown."""
@@ -259,6 +265,18 @@ class TabSession:
 
     # --- single questions ---------------------------------------------------------------------------
 
+    def searcher(self) -> "Callable[..., SearchResult]":
+        """Return what searches the current position of a game with the tab's network, for a job."""
+        server, spec, name = self.server, self.table.spec, self.analyst
+
+        def search(
+            job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
+        ) -> "SearchResult":
+            _, engine = server.load_analyst(name, spec)
+            return engine.search(game, sims=visits, seconds=seconds, multipv=lines, stop=job.stop)
+
+        return search
+
     async def ask(
         self, work: Callable[[Job], Any], priority: Priority = Priority.QUESTION, *, preemptible: bool = False
     ) -> Any:
@@ -274,9 +292,13 @@ class TabSession:
         def run(job: Job) -> None:
             answer[:] = [work(job)]
 
-        job = Job(priority, run, preemptible=preemptible)
+        def end() -> None:
+            if not ended.done():
+                ended.set_result(None)
+
+        job = Job(priority, run, preemptible=preemptible, on_end=end)
         self._others.add(job)
-        self.server.submit(job, lambda: None if ended.done() else ended.set_result(None))
+        self.server.submit(job)
         try:
             await ended
         finally:

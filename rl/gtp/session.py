@@ -3,14 +3,16 @@
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
 
+from ckai.rl.engine.base import AnyEngine
+from ckai.rl.engine.limit import Limit
 from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.go import SPEC, GoMove, GoPosition, GoSpec
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, read_move
-from ckai.rl.players.player import RESIGN, Player, Side
+from ckai.rl.games.grid import GridGame
+from ckai.rl.players.player import ResignsError
 
 PROTOCOL_VERSION = 2
 SIDES = {"b": True, "black": True, "w": False, "white": False}
@@ -28,31 +30,25 @@ class GtpSession:
     """
 
     def __init__(
-        self, load: Callable[[GoSpec], Player], write: Callable[[str], None], version: str, seed: int = 0
+        self, load: Callable[[GoSpec], AnyEngine], write: Callable[[str], None], version: str
     ) -> None:
         """Begin a conversation.
 
         Args:
-            load: loads the player for a game with a komi; its errors are answered.
+            load: loads the engine for a game with a komi; its errors are answered.
             write: sends a line.
             version: the version that the program says it has.
-            seed: seed of the player's random choices.
         """
-        self._load, self._write, self._version, self._seed = load, write, version, seed
+        self._load, self._write, self._version = load, write, version
         self.spec: GoSpec = SPEC
         self._stack: list[tuple[GoPosition, GoMove | None]] = [(self.spec.position(), None)]
         """The positions of the game, each with the move that led to it; None: a move out of turn begins."""
-        self._player: Player | None = None
-        self._side: Side | None = None
-        self._shown: int | None = None
-        """Positions of the stack that the side was shown; None: it must be shown the game again."""
+        self._engine: AnyEngine | None = None
         self._control: TimeControl | None = None
         self._period: TimeControl | None = None
         """The periods that follow the main time of `_control`."""
         self._clocks: dict[bool, Clock] = {}
         """By whether it is Black's."""
-        self._clock: Clock | None = None
-        """The clock that the side was given."""
 
     @property
     def position(self) -> GoPosition:
@@ -80,10 +76,10 @@ class GtpSession:
         return command != "quit"
 
     def close(self) -> None:
-        """Release the player."""
-        side, self._side = self._side, None
-        if side is not None:
-            side.close()
+        """Release the engine."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
 
     # --- the commands -------------------------------------------------------------------------------
 
@@ -112,7 +108,6 @@ class GtpSession:
 
     def _clear_board(self) -> str:
         self._stack = [(self.spec.position(), None)]
-        self._shown = None
         self._reset_clocks()
         return ""
 
@@ -124,7 +119,7 @@ class GtpSession:
         if spec.rules != self.spec.rules:
             self.spec = spec
             self._stack = [(replace(position, rules=spec.rules), move) for position, move in self._stack]
-            self._forget_player()
+            self.close()
         return ""
 
     def _play(self, colour: str, vertex: str) -> str:
@@ -150,7 +145,6 @@ class GtpSession:
         """Take a position of `_turned` for the current one."""
         if here is not self.position:
             self._stack.append((here, None))
-            self._shown = None
 
     def _genmove(self, colour: str) -> str:
         black = SIDES.get(colour.lower())
@@ -162,21 +156,30 @@ class GtpSession:
         self._go_on_from(here)
         if black in self._clocks and self._clocks[black].left <= 0:
             self._begin_period(black)
-        clock = self._clocks.get(black)
-        side = self._follow(clock)
+        clock, limit = self._clocks.get(black), None
         if clock is not None:
+            limit = Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
             clock.start()
         try:
-            action = side.actions([0])[0]
+            self._engine = self._engine or self._load(self.spec)
+            move = self._engine.search(self._game(), limit).move
+        except ResignsError:
+            return "resign"
         finally:
             if clock is not None:
                 clock.stop()
                 clock.press()
-        if action == RESIGN:
-            return "resign"
-        move = GoMove(action)
         self._make(black, move)
         return str(move)
+
+    def _game(self) -> GridGame:
+        """Return the game since the last move out of turn."""
+        first = max(n for n, (_, move) in enumerate(self._stack) if move is None)
+        game = self.spec.game(self._stack[first][0])
+        for _, move in self._stack[first + 1 :]:
+            assert move is not None
+            game.push(move)
+        return game
 
     def _undo(self) -> str:
         if len(self._stack) == 1:
@@ -184,7 +187,6 @@ class GtpSession:
         self._stack.pop()
         if len(self._stack) > 1 and self._stack[-1][1] is None:
             self._stack.pop()
-        self._shown = None
         return ""
 
     def _final_score(self) -> str:
@@ -208,7 +210,6 @@ class GtpSession:
             elif period:
                 self._control = TimeControl(float(period), moves=moves)
         self._reset_clocks()
-        self._forget_player()
         return ""
 
     def _time_left(self, colour: str, seconds: str, stones: str) -> str:
@@ -229,35 +230,10 @@ class GtpSession:
         if self._period is not None and clock is not None and clock.control != self._period:
             self._clocks[black] = Clock(self._period)
 
-    # --- the player ---------------------------------------------------------------------------------
-
     def _reset_clocks(self) -> None:
         self._clocks = {}
         if self._control is not None:
             self._clocks = {black: Clock(self._control) for black in (True, False)}
-        self._shown = None
-
-    def _forget_player(self) -> None:
-        self.close()
-        self._player, self._shown = None, None
-
-    def _follow(self, clock: Clock | None) -> Side:
-        """Show the player what it does not know of the game."""
-        if self._side is None:
-            player: Any = self._load(self.spec)
-            if self._control is not None and "control" in {field.name for field in fields(player)}:
-                player = replace(player, control=self._control)
-            self._player, self._side, self._shown = player, player.sit(1), None
-        if self._shown is None or clock is not self._clock:
-            self._clock = clock
-            first = max(n for n, (_, move) in enumerate(self._stack) if move is None)
-            self._side.start(0, self._stack[first][0], self._seed, clock)
-            self._shown = first + 1
-        for _, move in self._stack[self._shown :]:
-            assert move is not None, "a move out of turn is shown again"
-            self._side.play(0, move.action)
-        self._shown = len(self._stack)
-        return self._side
 
 
 COMMANDS: dict[str, tuple[Callable[..., str], int]] = {

@@ -16,9 +16,16 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Game, Move, Position
 from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.players.forms import HUB_SILENCE_SECONDS
-from ckai.rl.players.hub_text import find_move, hub_move, hub_position, read_line, write_line
+from ckai.rl.players.hub_text import find_move, hub_move, hub_position, quoted, read_line, write_line
 from ckai.rl.players.player import MoveSide, Side
-from ckai.rl.players.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError, check_silence
+from ckai.rl.players.program import (
+    MAX_ERROR_TEXT,
+    SPARE_SECONDS,
+    START_SECONDS,
+    Program,
+    ProgramError,
+    check_silence,
+)
 
 INIT_SECONDS = 120.0
 """Time limit for a program to get ready then: it may have to load or compile much."""
@@ -69,7 +76,7 @@ class HubProgram(Program):
         until = time.monotonic() + INIT_SECONDS
         while (message := self._next(until, "ready"))[0] != "ready":
             if message[0] == "error":
-                raise HubError(f"{self.command}: {message[1].get('message', 'an error without a message')}")
+                raise self._told(message[1])
 
     def think(
         self, position: Position, moves: list[Move], level: str, *, seconds: float | None, silence: float
@@ -104,11 +111,15 @@ class HubProgram(Program):
                     legal = " ".join(map(hub_move, current.legal_moves()))
                     raise HubError(
                         f"{self.command}: expected one of {legal} in {current.fen}, "
-                        f"found {arguments.get('move', 'no move')!r}"
+                        f"found {quoted(arguments.get('move', 'no move'))}"
                     )
                 return chosen
             if command == "error":
-                raise HubError(f"{self.command}: {arguments.get('message', 'an error without a message')}")
+                raise self._told(arguments)
+
+    def _told(self, arguments: dict[str, str]) -> HubError:
+        message = arguments.get("message", "an error without a message")
+        return HubError(f"{self.command}: {message[:MAX_ERROR_TEXT]}")
 
     def _next(self, until: float, wanted: str) -> tuple[str, dict[str, str]]:
         try:

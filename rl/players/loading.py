@@ -168,7 +168,7 @@ def load_engine(
     return engine
 
 
-def check_spec(text: str) -> None:
+def check_spec(text: str, game: GameSpec = DEFAULT_GAME) -> None:
     """Raise the error that `load_engine` would raise for a spec, without loading a network that is there.
 
     Raises:
@@ -177,7 +177,7 @@ def check_spec(text: str) -> None:
     spec = PlayerSpec.read(text)
     _refuse_clock(spec)
     if checkpoint_of(spec) is None:
-        load_player(text)
+        load_player(text, game=game)
 
 
 def _refuse_clock(spec: PlayerSpec) -> None:

@@ -16,6 +16,8 @@ SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds after which a program times out."""
 END_SECONDS = 1.0
 """Longest wait for the last words and the status of a program that has closed its output."""
+MAX_LINE, MAX_LINES = 1 << 20, 10_000
+"""Most characters of a line, and most lines that wait to be read."""
 MAX_ERROR_TEXT = 300
 """Most characters of a standard-error line quoted in a message."""
 
@@ -73,7 +75,7 @@ class Program:
                 f"{command}: expected a program, found none that can be started "
                 f"({getattr(error, 'strerror', None) or error}); check the command"
             ) from error
-        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._lines: queue.Queue[str | None] = queue.Queue(MAX_LINES)
         self._last_error = ""
         """The last line on its standard error."""
         self._errors = JoinableThread(target=self._read_errors, daemon=True)
@@ -82,13 +84,23 @@ class Program:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put(None)
+        while line := self._process.stdout.readline(MAX_LINE):
+            self._put(line)
+        self._put(None)
+
+    def _put(self, line: str | None) -> None:
+        """Keep a line until it is read, in place of the oldest one if nobody reads them."""
+        while True:
+            try:
+                self._lines.put_nowait(line)
+                return
+            except queue.Full:
+                with suppress(queue.Empty):
+                    self._lines.get_nowait()
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
+        while line := self._process.stderr.readline(MAX_LINE):
             self._last_error = line.strip()[:MAX_ERROR_TEXT] or self._last_error
 
     def _end(self) -> str:
@@ -124,7 +136,9 @@ class Program:
             ProgramError: the program has ended, or sends no line in time.
         """
         try:
-            seconds = min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)
+            seconds = min(until - time.monotonic(), threading.TIMEOUT_MAX)
+            if seconds < 0:  # however many lines it sends
+                raise queue.Empty
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
             raise self.error(f"{self.command}: expected {wanted!r}, found no answer in time") from None

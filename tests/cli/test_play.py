@@ -162,7 +162,7 @@ def test_the_panel_is_of_the_move_played(tmp_path):
     varied = 0
     for seed in range(8):
         script, shown = table("go\nquit\n", tmp_path, side="both", engine=Varied(), show=True)
-        script.opponent = Opponent(Varied, "x", vary=8, seed=seed)
+        script.opponent = Opponent(Varied, "ckai", vary=8, seed=seed)
         script.play()
         (move,) = script.session.game.moves
         number = Position.start().legal_moves().index(move)

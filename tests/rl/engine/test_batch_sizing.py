@@ -12,9 +12,8 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.batch_sizing import SIZES, BatchSizer
-from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
+from ckai.rl.search.searcher import Searcher
 
 
 class Clocked(UniformEvaluator):
@@ -101,29 +100,6 @@ DRAWN_BY = Position.from_fen("B:WK31,K23,K14:BK1,K28", halfmove_clock=20)
 """28-32 repeats a position for the third time; all other moves seem to lose."""
 DRAWING = DRAWN_BY.find_move("28-32")
 REPEATED = [replace(DRAWN_BY.push(DRAWING), halfmove_clock=clock) for clock in (5, 9)]
-
-
-def test_a_search_looks_at_the_clock_also_where_no_descent_ends_at_a_leaf(monkeypatch):
-    """Nearly all descents end at the proven draw: millions of them would fill one batch."""
-    step, grown = Searcher.step, []
-
-    def watched(searcher, visits):
-        before = int(searcher.root(0)["visits"])
-        leaves = step(searcher, visits)
-        grown.append(int(searcher.root(0)["visits"]) - before)
-        return leaves
-
-    monkeypatch.setattr(Searcher, "step", watched)
-    with Engine(DrawingSide()) as engine:
-        for limit in (Limit(seconds=0.05), Limit(depth=5, seconds=0.05)):
-            engine.search(DRAWN_BY, limit, history=REPEATED)
-            engine.forget()
-    side = SearchPlayer(DrawingSide(), 0, seconds=0.05).sit(1)
-    side.start(0, DRAWN_BY, 0)
-    key = pack(replace(REPEATED[0], halfmove_clock=0))
-    side.searcher.set_root(0, pack(DRAWN_BY), np.array([key, key], np.int64))
-    side.actions([0])
-    assert max(grown) <= MAX_STEP_SIMULATIONS + 3 * 256  # and the leaves that were in flight
 
 
 def test_results_under_a_limit_of_visits_do_not_depend_on_what_was_before():

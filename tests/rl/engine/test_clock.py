@@ -20,9 +20,7 @@ from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn
 from ckai.rl.matches.serialization import from_plain, to_plain
-from ckai.rl.players import search as players
 from ckai.rl.players.loading import PlayerSpec, PlayerSpecError, load_player
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.players.simple import RandomPlayer
 from ckai.rl.search.arrays import EDGE
 from ckai.rl.search.batch_sizing import SIZES, BatchSizer
@@ -313,21 +311,6 @@ def test_whole_games_by_clock(spec):
     result = play_match(load_player(spec), RandomPlayer(), draw_openings(1, 0), threads=1, time_margin=60)
     assert len(result.games) == 2
     assert result.time_losses == (0, 0)
-
-
-def test_the_time_of_a_move_comes_from_the_clock(monkeypatch):
-    evaluator = Leaning()
-    side = SearchPlayer(evaluator, 100, control=TimeControl(3600)).sit(1)
-    side.searcher.batch_sizer = BatchSizer(1.0)
-    monkeypatch.setattr(players, "time", evaluator)
-    mine = Clock(TimeControl(3600), now=evaluator.perf_counter)
-    side.start(0, START, 0, mine)
-    mine.start()
-    evaluator.now += 600.0  # as if other moves had taken them
-    begun = evaluator.now
-    side.actions([0])
-    target = move_time(3000).optimum
-    assert 0.5 * target < evaluator.now - begun < 0.95 * target
 
 
 class Late:

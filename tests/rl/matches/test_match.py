@@ -168,16 +168,14 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
     ("name", "own"),
     [("go", SearchConstants(c_init=1.0, c_base=19652.0)), ("connect4", SearchConstants())],
 )
-@pytest.mark.parametrize("seconds", [None, 0.1])
-def test_searches_have_the_constants_of_the_game(name, own, seconds, monkeypatch):
+def test_searches_have_the_constants_of_the_game(name, own, monkeypatch):
     spec, asked = get_game(name), []
     monkeypatch.setattr(players, "make_searcher", lambda *args, **settings: asked.append(settings) or Mock())
-    monkeypatch.setattr(players, "measured_batch_sizer", lambda *args: None)
     evaluator, given = UniformEvaluator(spec.num_actions), SearchConstants(c_init=3.0)
     for player in (
-        SearchPlayer(evaluator, 10, seconds=seconds, spec=spec),
-        SearchPlayer(evaluator, 10, given, seconds=seconds, spec=spec),
-        SearchPlayer(RolloutEvaluator(game=spec.rules), 10, seconds=seconds, spec=spec),
+        SearchPlayer(evaluator, 10, spec=spec),
+        SearchPlayer(evaluator, 10, given, spec=spec),
+        SearchPlayer(RolloutEvaluator(game=spec.rules), 10, spec=spec),
     ):
         player.searcher(1)
     assert [each["constants"] for each in asked] == [own, given, None]
@@ -203,62 +201,6 @@ class Ticking(UniformEvaluator):
         logits[:, 1::4] = 5.0
         self.now += 1.0
         return logits, values
-
-
-def hop_times(side, clock):
-    """Play a whole move on board 0; the time of each hop."""
-    times, game = [], Game(JUMPS)
-    hops = []
-    while game.position.move_of(hops) is None:
-        begun = clock.now
-        hops += side.actions([0])
-        side.play(0, hops[-1])
-        times.append(clock.now - begun)
-    return times, game.position.move_of(hops)
-
-
-JUMPS = Position.from_fen("B:W6,7,15,16,29,31,32:B1,2,4")
-"""2x11x18 and 2x11x20 among others: a choice at both hops."""
-
-
-def test_a_limit_of_seconds_is_for_all_hops_of_a_move(monkeypatch):
-    clock = Ticking()
-    monkeypatch.setattr(players, "time", clock)
-    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
-    side.start(0, JUMPS, 0)
-    times, move = hop_times(side, clock)
-    assert len(times) == 2, move
-    assert times[0] == pytest.approx(20, abs=2)
-    assert times[1] <= 1
-    # The next move has the whole time again.
-    side.play(0, Game(JUMPS).position.push(move).legal_moves()[0].actions[0])
-    begun = clock.now
-    side.actions([0])
-    assert clock.now - begun == pytest.approx(20, abs=2)
-
-
-def test_a_hop_without_a_choice_leaves_its_time_to_the_next(monkeypatch):
-    clock = Ticking()
-    monkeypatch.setattr(players, "time", clock)
-    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
-    start = Position.from_fen("B:W7,15,16,29,31,32:B2,4")
-    side.start(0, start, 0)
-    (first,) = side.actions([0])
-    side.play(0, first)
-    begun = clock.now
-    side.actions([0])
-    assert clock.now - begun == pytest.approx(20, abs=3)
-
-
-def test_the_clock_of_a_move_starts_after_compiling(monkeypatch):
-    clock = Ticking()
-    monkeypatch.setattr(players, "time", clock)
-    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
-    side.start(0, JUMPS, 0)
-    assert clock.now > 0  # the evaluator was called: it is ready, and its latency is known
-    begun = clock.now
-    side.actions([0])
-    assert clock.now - begun == pytest.approx(20, abs=3)
 
 
 # --- Hub ----------------------------------------------------------------------------------------------

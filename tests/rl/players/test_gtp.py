@@ -11,8 +11,9 @@ from ckai.rl.gtp.session import COMMANDS, GtpSession
 from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.pdn import match_pdn
 from ckai.rl.matches.serialization import from_plain, to_plain
+from ckai.rl.players.engines import PlayerEngine
 from ckai.rl.players.gtp import GtpError, GtpPlayer, GtpProgram
-from ckai.rl.players.loading import load_player
+from ckai.rl.players.loading import load_engine
 from ckai.rl.players.player import RESIGN, MoveSide
 from ckai.rl.players.simple import RandomPlayer
 
@@ -46,7 +47,7 @@ class First:
         return FirstSide(boards, self)
 
 
-def conversation(*lines, load=lambda spec: RandomPlayer(spec)):
+def conversation(*lines, load=lambda spec: PlayerEngine(RandomPlayer(spec), spec)):
     """The answers to some lines."""
     answers = []
     session = GtpSession(load, answers.append, "1.0")
@@ -85,7 +86,7 @@ def conversation(*lines, load=lambda spec: RandomPlayer(spec)):
     ],
 )
 def test_answers(lines, answer):
-    assert conversation(*lines.split(";"), load=lambda spec: First())[-1] == answer
+    assert conversation(*lines.split(";"), load=lambda spec: PlayerEngine(First(), spec))[-1] == answer
 
 
 def test_the_list_of_commands_is_whole():
@@ -103,7 +104,7 @@ def test_moves_are_generated_taken_back_and_made_out_of_turn():
     player = First()
     answers = conversation(
         "genmove b", "undo", "play b A1", "play b B1", "genmove w", "undo", "genmove b", "clear_board",
-        "genmove w", load=lambda spec: player,
+        "genmove w", load=lambda spec: PlayerEngine(player, spec),
     )  # fmt: skip
     assert answers == ["= A1", "=", "=", "=", "= C1", "=", "= C1", "=", "= A1"]
     texts = [position.text.split("/")[-1] for position, _ in player.seen]
@@ -114,7 +115,7 @@ def test_a_player_with_a_clock_knows_its_time():
     found = []
 
     def load(spec):
-        found.append(load_player("rollout@5", game=spec))
+        found.append(load_engine("rollout@5", game=spec))
         return found[-1]
 
     session = GtpSession(load, lambda line: None, "1")
@@ -129,7 +130,7 @@ def test_a_player_with_a_clock_knows_its_time():
 
 @pytest.mark.slow
 def test_periods_follow_the_main_time():
-    session = GtpSession(lambda spec: load_player("rollout@5", game=spec), lambda line: None, "1")
+    session = GtpSession(lambda spec: load_engine("rollout@5", game=spec), lambda line: None, "1")
     session.handle("time_settings 60 10 3")
     assert session._clocks[True].control == session._clocks[False].control == TimeControl(60)
     session.handle("time_left b 9 2")
@@ -199,7 +200,7 @@ def test_scores_agree_with_gnu_go():
     """Games played out by GNU Go against itself, without dead stones left: estimates of both agree."""
     program = GtpProgram(f"{GNUGO} --mode gtp --chinese-rules --level 0 --capture-all-dead --never-resign")
     answers = []
-    session = GtpSession(lambda spec: RandomPlayer(spec), answers.append, "1")
+    session = GtpSession(lambda spec: PlayerEngine(RandomPlayer(spec), spec), answers.append, "1")
     for command in ("clear_board", "komi 7"):
         program.ask(command)
         session.handle(command)
