@@ -11,8 +11,7 @@ from board_tab import serving, tab
 from ckai.cli.playing.opponent import Opponent
 from ckai.cli.playing.session import SIDES
 from ckai.cli.web.pdn_tree import pdn_of, tree_of
-from ckai.cli.web.seats import Seat
-from ckai.cli.web.table import Table
+from ckai.cli.web.table import Seat, Table
 from ckai.cli.web.tree import Tree, steps_of
 from ckai.game import Position
 from ckai.pdn import read_games, write_game
