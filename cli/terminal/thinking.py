@@ -3,29 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from concurrent.futures import Future, wait
+from typing import TypeVar
 
 T = TypeVar("T")
 
 TWICE_SECONDS = 1.0
 """Time within which a second Ctrl-C leaves the game."""
 POLL_SECONDS = 0.05
-
-
-class _Work(threading.Thread, Generic[T]):
-    def __init__(self, work: Callable[[], T]) -> None:
-        super().__init__(name="ckai-play", daemon=True)
-        self.work, self.done = work, threading.Event()
-        self.results: list[T] = []
-        self.error: BaseException | None = None
-
-    def run(self) -> None:
-        try:
-            self.results.append(self.work())
-        except BaseException as error:
-            self.error = error
-        finally:
-            self.done.set()
 
 
 def wait_for(work: Callable[[], T], stop: Callable[[], None]) -> T:
@@ -39,25 +24,30 @@ def wait_for(work: Callable[[], T], stop: Callable[[], None]) -> T:
         KeyboardInterrupt: a second Ctrl-C within `TWICE_SECONDS`; the search was stopped.
         Exception: whatever `work` raised.
     """
-    thread = _Work(work)
-    begun = False
-    pressed: float | None = None
-    while not thread.done.is_set():
+    done: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    thread = threading.Thread(target=run, name="ckai-play", daemon=True)
+    begun, pressed = False, None
+    while not done.done():
         try:
             if not begun:
                 begun = True
                 thread.start()
-            thread.done.wait(POLL_SECONDS)
+            wait([done], POLL_SECONDS)
             if pressed is not None:
                 stop()
         except KeyboardInterrupt:
             now = time.monotonic()
             stop()
             if pressed is not None and now - pressed <= TWICE_SECONDS:
-                thread.done.wait(TWICE_SECONDS)
+                wait([done], TWICE_SECONDS)
                 raise
             pressed = now
     thread.join()
-    if thread.error is not None:
-        raise thread.error
-    return thread.results[0]
+    return done.result()

@@ -6,22 +6,32 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, validate_call
 
+from ckai.cli.playing.explain import Explainer
+from ckai.cli.playing.opponent import Reply
 from ckai.cli.playing.session import SIDES, side_of
 from ckai.cli.playing.start import HUMAN, game_of, opening_moves
-from ckai.cli.web import questions
 from ckai.cli.web.library import Library, opened
 from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.runs import follow, list_runs, run_game
-from ckai.cli.web.searches import Priority
+from ckai.cli.web.searches import Job, Priority
+from ckai.cli.web.state import points_of
 from ckai.cli.web.tab_session import TabSession
 from ckai.cli.web.table import ANALYSIS, PLAY, ActionError, Seat
-from ckai.cli.web.tree import Node, Tree
+from ckai.cli.web.tree import Node, Tree, step_of
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
 
 Answer = dict[str, Any]
 MAX_LOADED_CHARACTERS = 8 * 1024 * 1024
 """Largest text of a `load`, in characters."""
+
+HINT_SECONDS = 0.7
+"""Time of the search for a hint, and for the answer to a draw."""
+EXPLAIN_VISITS = 400
+CURVE_VISITS = 100
+"""Visits of each position of a curve."""
+LOOK_VISITS = 800
+
 
 validated = validate_call(config=ConfigDict(strict=True))
 """Checks the fields of a message, which are the arguments of its action."""
@@ -192,12 +202,12 @@ class Actions:
 
     @validated
     async def _draw(self) -> Answer:
-        session, table = self._session, self._session.table
+        table = self._session.table
         if not table.going_on or not table.seats[table.side].human:
             raise ActionError("a draw is offered when it is your turn in a game")
         node = table.current
         if not all(seat.human for seat in table.seats.values()):
-            value = (await questions.judge(session, node)).value
+            value = (await self._judge(node)).value
             if table.current is not node or not table.going_on:
                 raise ActionError("the game has gone on; offer the draw again")
             if value is not None and value < 0:  # for the side to move, which is not the player's
@@ -317,11 +327,63 @@ class Actions:
         self._session.stop()
         return self._changed()
 
+    async def _judge(self, node: Node) -> Any:
+        """Return the result of a short search at a node.
+
+        Raises:
+            ActionError: the game is over there.
+        """
+        session = self._session
+        _require_moves(node)
+        search, game = session.searcher(), session.table.tree.game(node)
+        return await session.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
+
     @validated
-    def _curve(self, *, visits: Annotated[int, Field(ge=1, le=100_000)] = questions.CURVE_VISITS) -> Answer:
+    async def _hint(self) -> Answer:
+        session, node = self._session, self._session.table.shown
+        spec, result = session.table.spec, await self._judge(node)
+        text = Reply(result.move, result).evaluation(spec.side_names)
+        points = points_of(float(result.value), black=node.position.black)
+        return step_of(spec, node.position, result.move) | {"black": points, "text": text}
+
+    @validated
+    def _curve(self, *, visits: Annotated[int, Field(ge=1, le=100_000)] = CURVE_VISITS) -> Answer:
         nodes = self._session.table.tree.root.end().path()
-        self._session.server.create_task(questions.curve(self._session, nodes, visits))
+        self._session.server.create_task(self._search_curve(nodes, visits))
         return {"nodes": len(nodes)}
+
+    async def _search_curve(self, nodes: list[Node], visits: int) -> None:
+        """Search nodes one after the other and tell the tab their values while they come."""
+        session = self._session
+        tree, search = session.table.tree, session.searcher()
+        left = list(nodes)
+
+        def work(job: Job) -> None:
+            while left and not job.interrupted:
+                node = left[0]
+                outcome = tree.outcome(node)
+                if outcome is None:
+                    result = search(job, tree.game(node), visits=visits)
+                    if job.interrupted:
+                        return
+                    points = points_of(float(result.value), black=node.position.black)
+                else:
+                    points = {"black": 1.0, "white": 0.0}.get(outcome.winner or "", 0.5)
+                left.pop(0)
+                session.server.call_soon_threadsafe(on_value, node, points, len(left))
+
+        def on_value(node: Node, points: float, rest: int) -> None:
+            node.black = points
+            if session.table.tree is tree:
+                session.push({"type": "values", "points": [{"node": node.id, "black": points}], "left": rest})
+
+        try:
+            await session.ask(work, Priority.CURVE, preemptible=True)
+        except (ActionError, ValueError, OSError, RuntimeError) as error:
+            if str(error) != "stopped":
+                session.push({"type": "status", "text": str(error), "ready": True})
+        if left:
+            session.push({"type": "values", "points": [], "left": 0})
 
     @validated
     def _endcurve(self) -> Answer:
@@ -329,26 +391,68 @@ class Actions:
         return {}
 
     @validated
-    async def _hint(self) -> Answer:
-        return await questions.hint(self._session, self._session.table.shown)
-
-    @validated
     async def _look(
         self,
         *,
         node: NodeId | None = None,
         player: Name | None = None,
-        visits: Annotated[int, Field(ge=1, le=20_000)] = questions.LOOK_VISITS,
+        visits: Annotated[int, Field(ge=1, le=20_000)] = LOOK_VISITS,
     ) -> Answer:
-        return await questions.look(self._session, self._node(node), player, visits)
+        """Return what a network sees at a node, and how a search grows from it, see `look_inside`."""
+        session, place = self._session, self._node(node)
+        _require_moves(place)
+        server, spec, name = session.server, session.table.spec, player or session.analyst
+        game = session.table.tree.game(place)
+
+        def work(job: Job) -> dict[str, Any]:
+            from ckai.cli.web.inside import look_inside
+
+            source, analyst = server.load_analyst(name, spec)
+            seen = look_inside(spec, game, source, analyst, visits, job)
+            return {"player": source, **seen}
+
+        return {"node": place.id, "game": spec.name, **await session.ask(work)}
 
     @validated
     async def _experts(self, *, node: NodeId | None = None) -> Answer:
-        return await questions.experts(self._session, self._node(node))
+        """Return what was played at a node in the data set at hand."""
+        session, place = self._session, self._node(node)
+        data, spec = session.server.experts, session.table.spec
+        moves = place.position.legal_moves()
+        if data is None or not spec.supports_experts or not moves:
+            return {"source": None, "total": 0, "rows": []}
+        found = await asyncio.to_thread(data.played, place.position.board, moves)
+        rows = [
+            {
+                "move": str(each.moves[0]),
+                "moves": [str(move) for move in each.moves],
+                "times": each.times,
+                "score": each.score,
+            }
+            for each in found
+        ]
+        return {"source": data.path.name, "total": sum(each.times for each in found), "rows": rows}
 
     @validated
     async def _explain(self, *, node: NodeId | None = None) -> Answer:
-        return await questions.explain(self._session, self._node(node))
+        """Return lines of text about the move that led to a node."""
+        session, place = self._session, self._node(node)
+        table, search = session.table, session.searcher()
+        spec, data = table.spec, session.server.experts
+        if place.parent is None:
+            raise ActionError("expected a move to explain, found the first position")
+        game, move = table.tree.game(place.parent), place.move
+
+        def work(job: Job) -> list[str]:
+            def replied(game: Any, lines: int) -> Reply:
+                if job.interrupted:
+                    raise ActionError("stopped")
+                result = search(job, game, lines=lines, visits=EXPLAIN_VISITS)
+                return Reply(result.move, result)
+
+            return Explainer(spec, replied, data).explain(game, move)
+
+        return {"lines": await session.ask(work)}
 
     # --- files --------------------------------------------------------------------------------------
 
@@ -439,6 +543,11 @@ class Actions:
     @validated
     def _ping(self) -> Answer:
         return {}
+
+
+def _require_moves(node: Node) -> None:
+    if not node.position.legal_moves():
+        raise ActionError("the game is over here")
 
 
 KINDS = tuple(name[1:] for name, member in vars(Actions).items() if hasattr(member, "raw_function"))

@@ -14,7 +14,15 @@ MAX_ID = 2**53
 
 
 class MessageError(ValueError):
-    """A text is no message; one line that says what was expected and found."""
+    """A text is no message; one line that says what was expected and found.
+
+    Attributes:
+        id: number of the message, None if it has none that can be read.
+    """
+
+    def __init__(self, text: str, number: int | None = None) -> None:
+        super().__init__(text)
+        self.id = number
 
 
 class Message(NamedTuple):

@@ -19,7 +19,6 @@ from ckai.rl.players.player import ResignsError
 
 if TYPE_CHECKING:
     from ckai.cli.web.library import Library
-    from ckai.rl.engine import SearchResult
 
 MAX_TABLES = 32
 """Most tables at once; the one that has been without a tab for longest makes room."""
@@ -265,13 +264,13 @@ class TabSession:
 
     # --- single questions ---------------------------------------------------------------------------
 
-    def searcher(self) -> "Callable[..., SearchResult]":
+    def searcher(self) -> Callable[..., Any]:
         """Return what searches the current position of a game with the tab's network, for a job."""
         server, spec, name = self.server, self.table.spec, self.analyst
 
         def search(
             job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
-        ) -> "SearchResult":
+        ) -> Any:
             _, engine = server.load_analyst(name, spec)
             return engine.search(game, sims=visits, seconds=seconds, multipv=lines, stop=job.stop)
 
