@@ -185,5 +185,5 @@ class Connection:
         """Answer with an error; one that nobody foresaw is logged, too."""
         if not isinstance(error, EXPECTED_ERRORS):
             _LOG.error("%s failed", message, exc_info=error)
-        number = None if message is None else message.id
+        number = getattr(error, "id", None) if message is None else message.id
         self.send({"type": "error", "id": number, "text": refusal(error)})

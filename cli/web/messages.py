@@ -47,12 +47,13 @@ def read_message(text: str) -> Message:
     kind = data.pop("type", None) if isinstance(data, dict) else None
     if not isinstance(kind, str):
         raise MessageError(f"expected a message as JSON, found {text[:60]!r}")
-    if len(text) > MAX_CHARACTERS and kind != "load":
-        raise MessageError(
-            f"{kind[:60]}: expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}"
-        )
     number = data.pop("id", None)
-    return Message(kind, number if type(number) is int and 0 <= number <= MAX_ID else None, data)
+    if not (type(number) is int and 0 <= number <= MAX_ID):
+        number = None
+    if len(text) > MAX_CHARACTERS and kind != "load":
+        found = f"{kind[:60]}: expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}"
+        raise MessageError(found, number)
+    return Message(kind, number, data)
 
 
 def refusal(error: Exception) -> str:
