@@ -46,7 +46,7 @@ class Reply:
     @property
     def varied(self) -> bool:
         """Whether it plays another move than the best."""
-        return self.move != self.result.move
+        return bool(self.move != self.result.move)
 
     def evaluation(self, names: tuple[str, str]) -> str:
         """Return the value of the move for the side that plays it: `value +0.12 for White`, or its proof.

@@ -60,7 +60,7 @@ def look_inside(
     if source not in NO_NETWORK:
         network = load_network(network_file(Path(source)), spec.name)
         seen, before = _seen(spec, position, network)
-    after = float(result.value)
+    after = float(result.value or 0.0)
     return {
         **seen,
         "squares": squares,
@@ -86,7 +86,7 @@ def look_inside(
 
 def _point(result: SearchResult) -> dict[str, Any]:
     moves = {str(move): visits for move, visits in result.visits.items()}
-    return {"visits": result.sims, "value": round(float(result.value), DIGITS), "moves": moves}
+    return {"visits": result.sims, "value": round(float(result.value or 0.0), DIGITS), "moves": moves}
 
 
 def _seen(spec: GameSpec, position: Any, network: Network) -> tuple[dict[str, Any], float]:

@@ -74,8 +74,7 @@ class SecondOpinion:
         if self._alpha_beta is not None:
             return [self._alpha_beta.deeper(root, self._visits).value for root in roots]
         results = self._batch.search(roots, self._visits * MORE)
-        best = [(result.lines[0].value, result.value) for result in results]
-        return [float(root if value is None else value) for value, root in best]
+        return [float(value) for result in results if (value := result.best.value) is not None]
 
 
 def alpha_beta_values(evaluator: Evaluator, tables: Tables | None) -> AlphaBetaValues | None:

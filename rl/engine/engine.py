@@ -70,7 +70,7 @@ class Engine(AnyEngine):
         """Create an engine; compiles what searches need unless the cache has it, with a line that says so.
 
         Args:
-            evaluator: evaluates positions; `close` leaves it open.
+            evaluator: evaluates positions; `close` leaves it open, unless `owns_evaluator` is set.
             seed: seed of the noise at the root, if `constants` have any; None: 0.
             constants: constants of the search; None: those that suit the evaluator.
             nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
@@ -84,7 +84,7 @@ class Engine(AnyEngine):
         """
         super().__init__()
         self.evaluator, self.tables, self.spec = evaluator, tables, spec
-        self._owns_evaluator = False
+        self.owns_evaluator = False
         if constants is None and spec.search_defaults and not isinstance(evaluator, RolloutEvaluator):
             constants = SearchConstants(**spec.search_defaults)
         self._searcher = make_searcher(
@@ -132,7 +132,7 @@ class Engine(AnyEngine):
         tables = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
         loaded = load_evaluator(source, evaluator, threads=THREADS)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
-        engine._owns_evaluator = True
+        engine.owns_evaluator = True
         engine.measure()
         return engine
 
@@ -178,7 +178,7 @@ class Engine(AnyEngine):
     def _release(self) -> None:
         self._searcher.close()
         del self._searcher, self._reader  # the tree may be a hundred megabytes
-        if self._owns_evaluator:
+        if self.owns_evaluator:
             self.evaluator.close()
 
     def _spoiled(self) -> None:

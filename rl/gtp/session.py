@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from ckai.rl.engine.base import AnyEngine
 from ckai.rl.engine.limit import Limit
@@ -11,7 +12,6 @@ from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.go import SPEC, GoMove, GoPosition, GoSpec
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, read_move
-from ckai.rl.games.grid import GridGame
 from ckai.rl.players.player import ResignsError
 
 PROTOCOL_VERSION = 2
@@ -162,7 +162,7 @@ class GtpSession:
             clock.start()
         try:
             self._engine = self._engine or self._load(self.spec)
-            move = self._engine.search(self._game(), limit).move
+            move: Any = self._engine.search(self._game(), limit).move
         except ResignsError:
             return "resign"
         finally:
@@ -172,10 +172,10 @@ class GtpSession:
         self._make(black, move)
         return str(move)
 
-    def _game(self) -> GridGame:
+    def _game(self) -> Any:
         """Return the game since the last move out of turn."""
         first = max(n for n, (_, move) in enumerate(self._stack) if move is None)
-        game = self.spec.game(self._stack[first][0])
+        game: Any = self.spec.game(self._stack[first][0])
         for _, move in self._stack[first + 1 :]:
             assert move is not None
             game.push(move)

@@ -12,7 +12,7 @@ from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path
 from ckai.rl.engine.base import AnyEngine
-from ckai.rl.engine.engine import THREADS
+from ckai.rl.engine.engine import THREADS, Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
@@ -142,15 +142,17 @@ def load_engine(
         PlayerSpecError, CheckpointError: see `load_player`; or its limit is a clock, which comes with each
             move, but for other programs, which are told of it when a game begins.
     """
-    _refuse_clock(PlayerSpec.read(text))
-    cores = threads or available_cores()
-    spec, player = (
-        PlayerSpec.read(text),
-        load_player(text, backend=backend, tables=tables, game=game, threads=THREADS, search_threads=cores),
+    spec, cores = PlayerSpec.read(text), threads or available_cores()
+    _refuse_clock(spec)
+    player = load_player(
+        text, backend=backend, tables=tables, game=game, threads=THREADS, search_threads=cores
     )
     engine: AnyEngine
     if isinstance(player, NetworkAlphaBetaPlayer) or (isinstance(player, SearchPlayer) and not spec.policy):
-        engine = player.engine()
+        engine = player.engine(seed=seed) if isinstance(player, SearchPlayer) else player.engine()
+        if isinstance(engine, Engine):
+            engine.owns_evaluator = True
+            engine.measure()
         if spec.number is None and spec.seconds is None and not spec.who.startswith(LEVEL):
             engine.limit = None
     else:
