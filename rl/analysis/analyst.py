@@ -175,8 +175,8 @@ class Analyst:
         """Search positions, and set their points and the line of their best move."""
         results = self._batch.search([node.root for node in nodes], visits)
         for node, found in zip(nodes, results, strict=True):
-            value = found.lines[0].value
-            points = self._points(found.value if found.proven or value is None else value)
+            value = found.best.value
+            points = self._points(0.0 if value is None else value)
             if node.verdict is not None:
                 points = TABLE_POINTS[node.verdict]
             node.points = points
