@@ -68,11 +68,6 @@ DEFAULT_EVALUATOR = "auto"
 )
 @settings_options(WorkSettings)
 @click.option(
-    "--experts",
-    type=click.Path(path_type=Path),
-    help="Rows to draw the start positions of --expert-share from, for a new run.",
-)
-@click.option(
     "--setting",
     "others",
     multiple=True,
@@ -101,7 +96,6 @@ def command(
     pairs: tuple[str, ...],
     folder: Path | None,
     generations: int | None,
-    experts: Path | None,
     others: tuple[str, ...],
     ray: str | None,
     dry_run: bool,
@@ -134,7 +128,7 @@ def command(
 
     if ray is not None:
         connect(ray, work)
-    first = _first_words(init, game, model, pairs, experts)
+    first = _first_words(init, game, model, pairs)
     if folder is not None and Run.exists(folder):
         run = Run.open(folder)
         begun = load_checkpoint(run.path(0, "network.ckpt")).info.get("init")
@@ -159,7 +153,6 @@ def command(
             folder,
             source,
             config,
-            _expert_positions(experts, config),
             generations=GENERATIONS if generations is None else generations,
             begun=first or f"--init {DEFAULT_INIT}",
         )
@@ -198,11 +191,9 @@ def _refuse_others(ctx: click.Context, taken: set[str]) -> None:
             )
 
 
-def _first_words(
-    init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...], experts: Path | None
-) -> str:
+def _first_words(init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...]) -> str:
     """Return the options that say what a new run begins with, as text; empty if none are given."""
-    named = (("--init", init), ("--game", game), ("--model", model), ("--experts", experts))
+    named = (("--init", init), ("--game", game), ("--model", model))
     words = [word for option, value in named if value is not None for word in (option, str(value))]
     return shlex.join(words + [word for pair in pairs for word in ("--set", pair)])
 
@@ -274,20 +265,6 @@ def _new_config(
     if on_gpu is None:
         on_gpu = (usual_backend(network) if evaluator == AUTO else evaluator).startswith("cuda")
     return config.for_gpu() if on_gpu and IN_FLIGHT not in given else config
-
-
-def _expert_positions(path: Path | None, config: RunConfig) -> list[Any]:
-    """Draw the expert positions of a new run; empty without `--experts`.
-
-    Raises:
-        RunError: `--experts` without `--expert-share`, or the other way round.
-    """
-    from ckai.rl.loop.folder import RunError
-    from ckai.rl.selfplay.starts import draw_expert_positions
-
-    if bool(config.start.expert_share) != (path is not None):
-        raise RunError("expected --experts ROWS and --expert-share together, found one of them")
-    return draw_expert_positions(path, seed=config.seed) if path is not None else []
 
 
 def _describe(

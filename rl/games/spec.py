@@ -113,7 +113,6 @@ class GameSpec(ABC):
         symmetries: of the board in the mover's view, the identity left out.
         bytes_per_square: of an encoded board, see `ckai.models.inputs.encodings.Encoding`.
         supports_tables: whether there are tablebases.
-        supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
         search_defaults: constants of `SearchConstants` for searches with a network, except in self-play.
         solver: class that solves its positions, made without arguments; None: it cannot be solved.
@@ -136,7 +135,6 @@ class GameSpec(ABC):
     symmetries: tuple[Symmetry, ...] = ()
     bytes_per_square: int = 1
     supports_tables: bool = False
-    supports_experts: bool = False
     solver: ClassVar[type[Solver] | None] = None
     layout: Layout | None = None
     column_labels: tuple[str, ...] = ()

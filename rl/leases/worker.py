@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
@@ -50,8 +49,6 @@ class WorkerSetup:
     """Generation and checkpoint of each past network in the pool."""
     start_seed: int
     pool_seed: int
-    experts: tuple[Any, ...]
-    """Positions of expert games to start from."""
 
 
 class LeaseWorker:
@@ -158,7 +155,7 @@ class LeaseWorker:
         compile_selfplay(spec, network)
         generations = [generation for generation, _ in setup.opponents]
         pool = Pool(setup.pool, setup.pool_seed, generations, past)
-        starts = Starts(setup.start, setup.start_seed, setup.experts, spec)
+        starts = Starts(setup.start, setup.start_seed, spec)
         return _Players((lease.generation, lease.network), setup, spec, network, pool, starts)
 
 

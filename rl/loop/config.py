@@ -156,13 +156,8 @@ class RunConfig:
         from ckai.rl.games.registry import get_game
 
         spec = get_game(self.game)
-        if (self.selfplay.tables and not spec.supports_tables) or (
-            self.start.expert_share and not spec.supports_experts
-        ):
-            raise ValueError(
-                f"expected no tablebases (selfplay.tables=0) and no expert positions (start.expert_share=0) "
-                f"for {self.game}"
-            )
+        if self.selfplay.tables and not spec.supports_tables:
+            raise ValueError(f"expected no tablebases (selfplay.tables=0) for {self.game}")
         if self.learn.symmetries and not spec.symmetries:
             raise ValueError(f"expected no symmetries for {self.game}, whose board has none")
 

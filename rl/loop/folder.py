@@ -1,13 +1,12 @@
 """The folder of a run: create, open, lock and read it. `ckai.rl.loop.run` lists its files."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from ckai.datasets.files import LockedError, is_locked, locked, remove_temporaries, write_whole
-from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
 from ckai.rl.games.registry import get_game
@@ -18,8 +17,6 @@ FORMAT = 2
 """Version of the files of a run."""
 CONFIG = "config.json"
 """Name of the file with the format and the settings."""
-EXPERTS = "experts.fen"
-"""Name of the file of expert positions in the folder of generation 0, one FEN per line."""
 TARGET = "target.json"
 """Name of the file with the number of generations that the run was last asked for."""
 LOCK = ".lock"
@@ -49,7 +46,6 @@ class RunFolder:
         folder: Path,
         init: Path | Network,
         config: RunConfig,
-        experts: Sequence[Position] = (),
         *,
         generations: int = 0,
         begun: str = "",
@@ -60,20 +56,15 @@ class RunFolder:
             folder: folder of the run; must not exist or be empty.
             init: network that plays the first generation.
             config: the settings.
-            experts: positions of expert games to start games from, for `config.start.expert_share`.
             generations: number of generations that it is asked for, see `target`; 0: not known yet.
             begun: what it began with, as the info of its first network keeps it; empty: the name of `init`.
 
         Raises:
-            RunError: the folder holds other files, another process creates a run there, expert positions are
-                missing, or the network is for another game.
+            RunError: the folder holds other files, another process creates a run there, or the network is for
+                another game.
             CheckpointError: the checkpoint cannot be read.
         """
         _check_new(folder)  # first, so that a folder of something else gets no files
-        if config.start.expert_share and not experts:
-            raise RunError(
-                f"{folder}: expected positions for {config.start.expert_share:.0%} of the games, found none"
-            )
         metrics, info = {}, {"init": begun or "none"}
         if isinstance(init, Path):
             checkpoint = load_checkpoint(init)
@@ -97,8 +88,6 @@ class RunFolder:
             _check_new(folder)
             remove_temporaries(folder)
             save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
-            if experts:
-                write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
             if generations:
                 run.set_target(generations)
             # Written last: a folder with settings is a run.
@@ -200,22 +189,6 @@ class RunFolder:
     def network(self) -> Path:
         """Checkpoint of the last finished generation; at first the one of generation 0."""
         return self.path(self.generations, "network.ckpt")
-
-    def expert_positions(self) -> list[Position]:
-        """Read the positions of expert games that games start from; empty if none do.
-
-        Raises:
-            RunError: the file is missing or damaged.
-        """
-        if not self.config.start.expert_share:
-            return []
-        path = self.path(0, EXPERTS)
-        try:
-            return [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
-        except (OSError, ValueError) as error:
-            raise RunError(
-                f"{path}: expected positions of expert games, found {error}; restore the file"
-            ) from error
 
     def history(self) -> list[dict[str, Any]]:
         """Read the measurements of each finished generation.

@@ -96,7 +96,6 @@ class RunSelfPlay(RunFolder):
             opponents=tuple((g, self.path(g, "network.ckpt").read_bytes()) for g in self._opponents(n)),
             start_seed=self._start_seed(n),
             pool_seed=self._pool_seed(n),
-            experts=tuple(self.expert_positions()),
         )
 
     # --- playing --------------------------------------------------------------------------------------
@@ -195,7 +194,7 @@ class RunSelfPlay(RunFolder):
                         spec=self.spec,
                         on_game=ledger.add,
                         pool=Pool(config.pool, self._pool_seed(n), self._opponents(n), players[1:]),
-                        starts=Starts(config.start, self._start_seed(n), self.expert_positions(), self.spec),
+                        starts=Starts(config.start, self._start_seed(n), self.spec),
                         progress=progress,
                         stop=stop,
                         name=player_name(self._player(n)),

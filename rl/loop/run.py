@@ -1,7 +1,7 @@
 """A self-play run: generations of self-play, training and a gate match, in a folder that survives a kill.
 
     config.json              the settings; target.json has the number of generations asked for
-    gen_0000/network.ckpt    the first network; experts.fen has positions to start games from
+    gen_0000/network.ckpt    the first network
     gen_0001/shards/         finished games, until all games are finished
     gen_0001/rows.parquet    rows of the generation's games; also games.pdn and rows.headers.parquet
     gen_0001/selfplay.json   what was measured of them

@@ -123,7 +123,7 @@ class SelfPlayConfig:
 
 @settings
 class StartConfig:
-    """Shares of the games by starting position; the other games start at the initial position.
+    """Starting positions of games.
 
     Raises:
         ValueError: a value out of range, named.
@@ -136,19 +136,6 @@ class StartConfig:
         help="Share of games that start from a balanced opening; in games of stones, from any opening",
     )
     opening_plies: int = setting(default=3, ge=0, le=5, option=None, help="Length of these openings in plies")
-    expert_share: float = setting(
-        default=0.0,
-        ge=0,
-        le=1,
-        help="Share of games that start from positions of the rows given with --experts",
-    )
-
-    def __post_init__(self) -> None:
-        if self.opening_share + self.expert_share > 1:
-            raise ValueError(
-                "expected opening_share and expert_share that sum to 1 or less, found "
-                f"{self.opening_share} and {self.expert_share}"
-            )
 
 
 @settings

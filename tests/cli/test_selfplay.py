@@ -98,7 +98,6 @@ def test_a_command_stopped_before_its_first_game_gives_the_hint(ckai, monkeypatc
         ("--set", "channels=4"),
         ("--init", "b.ckpt"),
         ("--game", "connect4"),
-        ("--experts", "rows.parquet"),
         ("--sims", "7"),
         ("--setting", "learn.batch_size=7"),
     ],

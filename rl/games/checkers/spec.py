@@ -43,7 +43,6 @@ class CheckersSpec(GameSpec):
     encoding = None
     plies = 90
     supports_tables = True
-    supports_experts = True
     layout = DRAUGHTS
     move_example = "11-15"
     turnable = True
