@@ -153,6 +153,7 @@ class RunSelfPlay(RunFolder):
             on_event, backend, workers, stop: see `_play`.
         """
         n, config, folder, games = ledger.generation, self.config, ledger.writer.folder, self.config.games
+        saved = 0.0
 
         def publish(**info: Any) -> None:
             on_event(RunEvent(n, "selfplay", games - ledger.missing, games, info))
@@ -180,7 +181,6 @@ class RunSelfPlay(RunFolder):
 
         players = self._players(n, on_event, backend) if workers.plays_here else ()
         before, begun = Spent.read(folder), time.monotonic()
-        saved = begun
         try:
             for line in workers.begin(ledger, self.worker_setup):
                 publish(warning=line)
