@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ckai.cli.match import _Even
 from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import (
@@ -15,7 +16,6 @@ from ckai.cli.shared.output import (
     stderr_console,
     time_text,
 )
-from ckai.cli.strength.arena import EVEN
 from ckai.datasets.machine import available_cores
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
@@ -69,7 +69,7 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
     "--strength",
     "match_games",
     metavar="GAMES",
-    type=EVEN,
+    type=_Even(2),
     help="Also play matches of this many games for the Elo of each backend at each --limit; takes long.",
 )
 @json_option

@@ -31,10 +31,7 @@ GROUPS = {
         "solve": "Solve problems, and check their results.",
     },
     "Strength": {
-        "match": "Play A against B and estimate the Elo difference.",
-        "tournament": "Rate all players in a round robin.",
-        "levels": "List the levels of play, or measure them by matches.",
-        "ladder": "Find how many playouts vanilla MCTS needs to match a player.",
+        "match": "Play players against each other and estimate their strength.",
     },
     "Tools": {
         "warmup": "Compile everything for this machine, once.",
@@ -47,9 +44,6 @@ GROUPS = {
 
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 
-PACKAGES = dict.fromkeys(GROUPS["Strength"], "ckai.cli.strength")
-"""Packages of the commands that are not in `ckai.cli` itself."""
-
 
 class _Lazy(click.Group):
     """A group that imports a command when it runs."""
@@ -60,9 +54,7 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(
-            f"{PACKAGES.get(cmd_name, 'ckai.cli')}.{cmd_name}"
-        ).command
+        command: click.Command = importlib.import_module(f"ckai.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

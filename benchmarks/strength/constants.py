@@ -12,12 +12,12 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from ckai.cli.strength.arena import elo_text
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
 from ckai.models.pretrained import network_path
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
+from ckai.rl.matches.elo import elo_text
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.players.parsing import PlayerSpec

@@ -1,9 +1,6 @@
 """PDN files that commands append games to."""
 
-import errno
 import os
-import re
-from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -44,51 +41,6 @@ def check_games_file(path: Path) -> None:
         raise _unusable(path, error.strerror) from error
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise _unusable(path, "no permission to write")
-
-
-class GamesFile:
-    """A PDN file that finished games are appended to, one at a time; other processes may append, too."""
-
-    def __init__(self, path: Path) -> None:
-        """Check the file, see `check_games_file`; nothing is written yet.
-
-        Raises:
-            GamesFileError: see `check_games_file`.
-        """
-        check_games_file(path)
-        self._path = path
-        held = path.read_bytes() if path.exists() else b""
-        self._gap = b"" if not held or held.endswith(b"\n\n") else b"\n\n"
-
-    def missing(self, games: Iterable[str]) -> list[str]:
-        """Return those of some games, given as PDN with tags, that the file does not have.
-
-        Raises:
-            GamesFileError: it cannot be read.
-        """
-        try:
-            held = self._path.read_text(encoding="utf-8", errors="replace") if self._path.exists() else ""
-        except OSError as error:
-            raise _unusable(self._path, error.strerror) from error
-        there = {text.strip() for text in re.split(r"\n\n(?=\[)", held)}
-        return [game for game in games if game.strip() not in there]
-
-    def add(self, game: str) -> None:
-        """Append a game, given as PDN, whole or not at all.
-
-        Raises:
-            GamesFileError: it cannot be written.
-        """
-        data = self._gap + game.encode()
-        try:
-            with self._path.open("ab", buffering=0) as file:
-                begun, written = file.tell(), file.write(data)
-                if written < len(data):  # a full disk
-                    file.truncate(begun)
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        except OSError as error:
-            raise _unusable(self._path, error.strerror) from error
-        self._gap = b""
 
 
 def _unusable(path: Path, reason: str | None) -> GamesFileError:

@@ -1,8 +1,8 @@
 """Matches on Ray: pairs of games are leased to the nodes of a cluster.
 
 A pair is leased again when its player is lost, and counts once. The result does not depend on where
-a pair was played: each game has a random stream of its own. The pairs of `ckai match` and `ckai tournament`
-are tasks; those of a run's gate match go to its workers, which hold the cores.
+a pair was played: each game has a random stream of its own. The pairs of `ckai match` are tasks; those of
+a run's gate match go to its workers, which hold the cores.
 """
 
 import tempfile
@@ -22,8 +22,7 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.lease import hash_of
 from ckai.rl.matches.match import MatchGame, MatchResult, game_order, play_match
-from ckai.rl.matches.serialization import from_plain, to_plain
-from ckai.rl.players.forms import HUB_SILENCE_SECONDS
+from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.players.loading import checkpoint_of, load_player
 from ckai.rl.players.parsing import ALPHA_BETA, PlayerSpec
 from ckai.rl.players.player import Player
@@ -46,18 +45,16 @@ class SpecSource:
     """The spec, see `ckai.rl.players.forms`."""
     checkpoint: bytes | None
     """The network of the spec; None if it names none."""
-    hub_timeout: float = HUB_SILENCE_SECONDS
-    """See `load_player`."""
 
     @classmethod
-    def of(cls, text: str, hub_timeout: float = HUB_SILENCE_SECONDS) -> "SpecSource":
+    def of(cls, text: str) -> "SpecSource":
         """Read the checkpoint of a spec.
 
         Raises:
             PlayerSpecError: it is not a spec.
         """
         path = checkpoint_of(PlayerSpec.read(text))
-        return cls(text, None if path is None else path.read_bytes(), hub_timeout)
+        return cls(text, None if path is None else path.read_bytes())
 
     def load(self, game: GameSpec, tables: Tables | None, backend: str, threads: int) -> Player:
         """Load the player.
@@ -81,7 +78,6 @@ class SpecSource:
                 tables=tables,
                 game=game,
                 threads=threads,
-                hub_timeout=self.hub_timeout,
             )
 
 
@@ -192,7 +188,6 @@ def play_match_on_ray(
     spec: GameSpec,
     tables: Tables | None,
     backend: str,
-    hub_timeout: float = HUB_SILENCE_SECONDS,
     done: Sequence[MatchGame] = (),
     on_game: Callable[[MatchGame], None] | None = None,
     stop: threading.Event | None = None,
@@ -207,7 +202,6 @@ def play_match_on_ray(
         spec: the game.
         tables: tablebases; nodes use their own of as many pieces.
         backend: evaluator backend, see `load_evaluator`; each node tries it for itself.
-        hub_timeout: see `load_player`.
         done: finished games of this match, not played again.
         on_game: called with every finished game.
         stop: set it to end early; unfinished pairs are dropped.
@@ -223,7 +217,7 @@ def play_match_on_ray(
     """
     ray = import_ray()
     pieces = 0 if tables is None else tables.pieces
-    sources = (SpecSource.of(a, hub_timeout), SpecSource.of(b, hub_timeout))
+    sources = (SpecSource.of(a), SpecSource.of(b))
     setup = ray.put(MatchSetup(spec.name, sources, tuple(openings), pieces, backend, settings))
     task = ray.remote(play_pairs).options(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")
     leased = _Leased(openings, spec, PAIRS, done, on_game or (lambda game: None))
@@ -279,8 +273,8 @@ class _Leased:
         self._result.games.sort(key=game_order)
         return self._result
 
-    def _add(self, games: list[dict[str, Any]]) -> None:
-        for game in from_plain(games, self._openings, self._spec):
+    def _add(self, games: str) -> None:
+        for game in parse_match_games(games, self._openings, self._spec):
             if (game.pair, game.a_black) not in self._played:
                 self._played.add((game.pair, game.a_black))
                 self._result.games.append(game)
@@ -295,7 +289,7 @@ class _Leased:
         self._waiting.append(pairs)
 
 
-def play_pairs(setup: list[Any], pairs: tuple[int, ...], threads: int = 1) -> list[dict[str, Any]]:
+def play_pairs(setup: list[Any], pairs: tuple[int, ...], threads: int = 1) -> str:
     """Play pairs of a match on a node.
 
     Args:
@@ -304,14 +298,14 @@ def play_pairs(setup: list[Any], pairs: tuple[int, ...], threads: int = 1) -> li
         threads: threads that play.
 
     Returns:
-        The games, see `to_plain`.
+        The games as PDN.
     """
     match: MatchSetup = import_ray().get(setup[0])
     a, b = (_player(source, match.game, match.tables, match.backend, threads) for source in match.sources)
     played = play_match(
         a, b, match.openings, spec=get_game(match.game), pairs=pairs, threads=threads, **match.settings
     )
-    return to_plain(played.games)
+    return match_pdn(played, "A", "B", get_game(match.game))
 
 
 @lru_cache(maxsize=4)

@@ -15,15 +15,16 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import read_measured
-from ckai.rl.loop.saved_games import SavedGames
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn
+from ckai.rl.matches.pdn import append_game, match_game_pdn, match_pdn, read_match_games
 from ckai.rl.matches.sprt import Sprt
 from ckai.rl.players.search import SearchPlayer
 
-GATE_PARTS = ("match.part.json", "match.spent.json")
+GATE_PARTS = ("match.part.pdn", "match.spent.json")
 """Names of the files of an interrupted match: its finished games, and the seconds that they took."""
+SPENT_SECONDS = 5.0
+"""Least time between two writes of the seconds."""
 
 
 class PlayMatch(Protocol):
@@ -94,28 +95,29 @@ def play_gate_match(
 
     openings = draw_openings(gate.games // 2, seed, spec)
 
-    def warn(line: str) -> None:
-        on_event(RunEvent(generation, "gate", 0, 1, {"warning": line}))
-
-    saved = SavedGames.read(path.with_name(GATE_PARTS[0]), openings, spec, warn)
-    saved.on_write = lambda: write_whole(spent, json.dumps({"seconds": seconds()}) + "\n")
+    part = path.with_name(GATE_PARTS[0])
+    games = read_match_games(part, openings, spec)
+    written = begun
     test = Sprt(gate.elo0, gate.elo1) if gate.rule == "sprt" else None
     stop = threading.Event()
 
     def check_decided() -> None:
-        if test is not None and test.test(MatchResult(saved.games).leading_scores).verdict is not None:
+        if test is not None and test.test(MatchResult(games).leading_scores).verdict is not None:
             stop.set()
 
     check_decided()  # an interrupted match may have been decided
 
     def on_game(game: MatchGame) -> None:
-        saved.add(game)
-        on_event(RunEvent(generation, "gate", len(saved.games), gate.games))
+        nonlocal written
+        append_game(part, match_game_pdn(game, *names, spec))
+        games.append(game)
+        on_event(RunEvent(generation, "gate", len(games), gate.games))
         check_decided()
-        if stop.is_set():
-            saved.write()
+        if stop.is_set() or time.monotonic() - written > SPENT_SECONDS:
+            write_whole(spent, json.dumps({"seconds": seconds()}) + "\n")
+            written = time.monotonic()
 
-    done = list(saved.games)
+    done = list(games)
     result = play(openings, spec=spec, max_plies=max_plies, done=done, on_game=on_game, stop=stop)
     pairs = result.pairs
     accepted, sprt = True, {}

@@ -1,6 +1,5 @@
 """The progress of a run of self-play, read from its files while another process works on it."""
 
-import json
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -37,7 +36,7 @@ def progress_of(run: RunFolder) -> Progress:
         return Progress(f"{begun}: training", newest)
     played = 0
     with suppress(OSError, ValueError):
-        played = len(json.loads(run.path(n, "match.part.json").read_text(encoding="utf-8")))
+        played = run.path(n, "match.part.pdn").read_text(encoding="utf-8").count("[Round ")
     return Progress(f"{begun}: gate match, {played:,} of {run.config.gate.games:,} games saved", newest)
 
 

@@ -49,6 +49,11 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
     return min(max(0.0, low), share), max(min(1.0, high), share)
 
 
+def elo_text(elo: float, low: float, high: float) -> str:
+    """Return an Elo difference with its interval, for a table."""
+    return f"{elo:+.0f} ({low:+.0f} to {high:+.0f})"
+
+
 @dataclass(frozen=True)
 class PairStatistics:
     """The score of A against B, estimated from pairs of games.

@@ -1,10 +1,23 @@
-"""Games of matches as PDN text."""
+"""Games of matches as PDN text, from which an interrupted match continues."""
 
+import errno
+import os
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from ckai.game import Outcome
+from ckai.rl.games.clock import ClockReason
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.match import MatchGame, MatchReason, MatchResult
 
 TIME_FORFEIT = "time forfeit"
 """Termination tag of a game lost on time, as in the PGN standard."""
+_REASONS: dict[str, StrEnum] = {TIME_FORFEIT: ClockReason.TIME, **{str(each): each for each in MatchReason}}
+_TAG = re.compile(r'^\[(\w+) "(.*)"\]$', flags=re.MULTILINE)
+_NUMBER = re.compile(r"\d+\.|\.\.\.")
 
 
 def match_pdn(result: MatchResult, a: str, b: str, spec: GameSpec) -> str:
@@ -12,12 +25,95 @@ def match_pdn(result: MatchResult, a: str, b: str, spec: GameSpec) -> str:
     return "".join(match_game_pdn(game, a, b, spec) for game in result.games)
 
 
-def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec) -> str:
-    """Return a game of a match as PDN."""
+def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec, match: str = "") -> str:
+    """Return a game of a match as PDN.
+
+    Args:
+        game: the game.
+        a, b: names of the players.
+        spec: the rules.
+        match: what identifies the match, for `read_match_games`.
+    """
     black, white = (a, b) if game.a_black else (b, a)
-    headers = {"Event": f"{a} against {b}", "Round": str(game.pair + 1), "Black": black, "White": white}
+    number = f"{game.pair + 1}.{1 if game.a_black else 2}"
+    headers = {"Event": f"{a} against {b}", "Round": number, "Black": black, "White": white}
+    if match:
+        headers["Match"] = match
     if game.lost_on_time:
         headers["Termination"] = TIME_FORFEIT
     if game.outcome and isinstance(game.outcome.reason, MatchReason):
         headers["Termination"] = str(game.outcome.reason)
     return spec.to_pdn(game.game, headers, game.outcome.result if game.outcome else "*")
+
+
+def append_game(path: Path, text: str) -> None:
+    """Append a game to a file, whole or not at all.
+
+    Args:
+        path: the file; created if missing.
+        text: the game as PDN.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+", buffering=0) as file:
+        begun = file.seek(0, os.SEEK_END)
+        file.seek(max(0, begun - 2))
+        apart = not begun or file.read() == b"\n\n"
+        data = text.encode() if apart else b"\n\n" + text.encode()
+        if file.write(data) < len(data):  # a full disk
+            file.truncate(begun)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def read_match_games(path: Path, openings: Sequence[Any], spec: GameSpec, match: str = "") -> list[MatchGame]:
+    """Read the games of a match from a file, which may have games of other matches.
+
+    Args:
+        path: the file; there may be none yet.
+        openings: openings of the match; games from later ones are left out.
+        spec: the rules.
+        match: see `match_game_pdn`.
+
+    Raises:
+        ValueError: a game of the match is damaged.
+    """
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    try:
+        return parse_match_games(text, openings, spec, match)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def parse_match_games(text: str, openings: Sequence[Any], spec: GameSpec, match: str = "") -> list[MatchGame]:
+    """Parse the games of a match, each once, without one that is cut off; see `read_match_games`."""
+    games: dict[tuple[int, bool], MatchGame] = {}
+    for block in re.split(r"\n\n(?=\[)", text):
+        tags, words = dict(_TAG.findall(block)), block.partition("\n\n")[2].split()
+        if tags.get("Match", "") != match or words[-1:] != [tags.get("Result")]:
+            continue
+        try:
+            number, half = tags["Round"].split(".")
+            pair, a_black = int(number) - 1, half == "1"
+            if pair < len(openings):
+                game = spec.game(openings[pair])
+                for word in words[:-1]:
+                    if not _NUMBER.fullmatch(word):
+                        game.push(word)
+                games[pair, a_black] = MatchGame(pair, a_black, game, _outcome(game, tags))
+        except (ValueError, KeyError) as error:
+            raise ValueError(
+                f"expected the games of this match, found a damaged one, of round {tags.get('Round')} "
+                f"({error}); remove it"
+            ) from error
+    return list(games.values())
+
+
+def _outcome(game: Any, tags: dict[str, str]) -> Outcome | None:
+    """Return how a game ended; what the rules do not say is in its tags."""
+    if "Termination" not in tags:
+        outcome: Outcome | None = game.outcome()
+        return outcome
+    outcomes = [Outcome(winner, _REASONS[tags["Termination"]]) for winner in ("black", "white", None)]
+    return {outcome.result: outcome for outcome in outcomes}[tags["Result"]]

@@ -13,14 +13,13 @@ in the weights, half won and half lost, dealt to its matches. The coverage is ne
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.rl.matches.elo import MAX_ELO, PairStatistics
+from ckai.rl.matches.elo import MAX_ELO
 
-T = TypeVar("T")
 Floats = NDArray[np.float64]
 PairScores = Mapping[tuple[int, int], Sequence[float]]
 """For players i < j the score of i in each pair of games, [0, 1]."""
@@ -164,12 +163,6 @@ def _logistic(x: Floats) -> Floats:
     return result
 
 
-def thinned(items: Sequence[T], every: int) -> list[T]:
-    """Return every `every`-th item, and the last."""
-    chosen = list(items[::every])
-    return chosen if (len(items) - 1) % every == 0 else [*chosen, items[-1]]
-
-
 def cross_table(players: int, pairs: PairScores) -> Floats:
     """Return `[players, players]` scores of the row player, [0, 1], NaN where two did not meet."""
     table = np.full((players, players), np.nan)
@@ -178,13 +171,3 @@ def cross_table(players: int, pairs: PairScores) -> Floats:
             table[i, j] = float(np.mean(scores))
             table[j, i] = 1 - table[i, j]
     return table
-
-
-def plain(pairs: PairStatistics) -> dict[str, Any]:
-    """Convert statistics to plain numbers: `pairs`, `score`, `elo`, `interval`."""
-    return {
-        "pairs": pairs.pairs,
-        "score": pairs.score,
-        "elo": pairs.elo,
-        "interval": list(pairs.interval),
-    }

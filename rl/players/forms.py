@@ -16,7 +16,7 @@ PLAYER_FORMS = {
     "best.ckpt@policy": "the policy's best move, without search",
     "ckai@0.5s": "the network installed with ckai, the best one where time is short",
     "small@400": "a larger one installed with it, the best one at equal visits",
-    "level:3": "a level of play, from 1 for beginners; `ckai levels` lists them",
+    "level:3": "a level of play, from 1 for beginners; 16 is full strength",
     "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",
     f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
     "alphabeta:swift.ckpt@50ms": "alpha-beta search with an integer network; or @8 plies, @60s+0.6s",

@@ -8,7 +8,7 @@ ahead. The probability of a move is proportional to
 the policy nearest to that of people, by KL divergence, among those that are as strong; so a level plays moves
 that people play, and errs where people find it hard to see what is wrong (Jacob, Wu, Farina, Lerer, Hu,
 Bakhtin, Andreas and Brown, "Modeling Strong and Human-Like Gameplay with KL-Regularized Search", 2022).
-Strength is calibrated by matches of each level with the next: `ckai levels`.
+Strength is calibrated by matches of each level with the next.
 """
 
 import math

@@ -26,7 +26,6 @@ from ckai.rl.players.forms import (
     DEFAULT_SECONDS,
     DEFAULT_VISITS,
     FULL_STRENGTH_SECONDS,
-    HUB_SILENCE_SECONDS,
 )
 from ckai.rl.players.hub import HubPlayer
 from ckai.rl.players.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelPlayer
@@ -48,7 +47,6 @@ def load_player(
     game: GameSpec = DEFAULT_GAME,
     threads: int = 1,
     search_threads: int = 1,
-    hub_timeout: float = HUB_SILENCE_SECONDS,
 ) -> Player:
     """Load the player of a spec.
 
@@ -59,7 +57,6 @@ def load_player(
         game: the game.
         threads: threads that call the network.
         search_threads: threads of an alpha-beta search with a network, within a time.
-        hub_timeout: seconds of silence after which a Hub program without a time limit times out.
 
     Raises:
         PlayerSpecError: an unknown player, a limit it does not support, or a game it cannot play.
@@ -88,12 +85,11 @@ def load_player(
             spec.who.removeprefix(HUB),
             spec.seconds or DEFAULT_SECONDS,
             spec.number,
-            hub_timeout,
             control=spec.control,
         )
     if spec.who.startswith(GTP):
         _require_limit(spec, "seconds or a clock", number=False, policy=False)
-        return _gtp_player(spec, game, hub_timeout)
+        return _gtp_player(spec, game)
     if spec.who.startswith(ALPHA_BETA):
         return _alpha_beta_player(spec, game, tables, search_threads)
     if spec.who in (ROLLOUT, UNIFORM):
@@ -231,14 +227,12 @@ def _alpha_beta_player(spec: PlayerSpec, game: GameSpec, tables: Tables | None, 
     )
 
 
-def _gtp_player(spec: PlayerSpec, game: GameSpec, timeout: float) -> Player:
+def _gtp_player(spec: PlayerSpec, game: GameSpec) -> Player:
     """Return a program that speaks GTP. Its game is imported only here."""
     from ckai.rl.players.gtp import GtpPlayer
 
     _require_game(GtpPlayer.GAME, game, spec.text)
-    return GtpPlayer(
-        spec.who.removeprefix(GTP), spec.seconds, timeout, control=spec.control, spec=cast(Any, game)
-    )
+    return GtpPlayer(spec.who.removeprefix(GTP), spec.seconds, control=spec.control, spec=cast(Any, game))
 
 
 def _level_player(spec: PlayerSpec, tables: Tables | None, threads: int) -> Player:

@@ -116,7 +116,7 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("analyze", "games.pdn", "--engine", "pretrained.ckpt", "--visits", "20"),
         ("analyze", "games.pdn", "--engine", "rollout", "--visits", "20", "-o", "b.pdn"),
         ("match", "pretrained.ckpt@0.01s", "rollout@20", "--games", "2"),
-        ("tournament", "pretrained.ckpt@8", "random", "alphabeta@2", "rollout@20", "--games", "2"),
+        ("match", "pretrained.ckpt@8", "random", "alphabeta@2", "rollout@20", "--games", "2"),
         ("tables", "build", "--pieces", "3", "--folder", "tables"),
         ("tables", "probe", "B:WK32:BK1,K5"),
         ("tables", "rows", "--pieces", "3", "--positions", "50", "-o", "ends.parquet"),

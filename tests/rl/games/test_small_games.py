@@ -28,7 +28,7 @@ from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.serialization import from_plain, to_plain
+from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.players.loading import PlayerSpecError, game_of, load_player
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
@@ -314,7 +314,7 @@ def test_matches_of_stones_are_fair_and_can_be_saved():
         first = game.game.positions[0]
         value = solve(first) if first.black == game.a_black else -solve(first)
         assert 2 * game.score - 1 >= value
-    again = from_plain(json.loads(json.dumps(to_plain(result.games))), openings, game_spec)
+    again = parse_match_games(match_pdn(result, "a", "b", game_spec), openings, game_spec)
     assert [g.score for g in again] == [g.score for g in result.games]
 
 
@@ -334,18 +334,18 @@ def test_the_game_of_players_is_that_of_their_network(tmp_path):
     assert set(game_names()) == {"checkers", "connect4", "go", "tictactoe"} == set(GAMES)
 
 
-def test_the_commands_play_small_games(tmp_path, ckai):
-    run, pdn, plot = tmp_path / "run", tmp_path / "games.pdn", tmp_path / "ladder.png"
+def test_the_commands_play_small_games(tmp_path, ckai, monkeypatch):
+    run, pdn = tmp_path / "run", tmp_path / "games.pdn"
     settings = "--model mlp --set hidden=16 --generations 1 --games 8 --sims 8 --gate-games 2 --groups 1"
     begin = ["selfplay", "--game", "tictactoe", "--init", "none", "--run", run, *settings.split()]
     _, out, _ = ckai(*begin, "--evaluator", "torch", "--json")
     assert json.loads(out)["generations"] == 1
-    match = ["match", f"{run}@policy", "perfect", "--games", "8", "--openings", "start", "--pdn", pdn]
+    match = ["match", f"{run}@policy", "perfect", "--games", "8", "--openings", "start", "-o", pdn]
     _, out, _ = ckai(*match, "--json")
     assert json.loads(out)["games"] == 8
     assert len(re.findall(r"^1\. \d \d", pdn.read_text(), re.M)) == 8
-    ladder = ["ladder", f"{run}@8", "--first", "5", "--last", "10", "--games", "4", "-o", plot]
-    _, out, _ = ckai(*ladder, "--json")
+    monkeypatch.setattr("ckai.cli.match.LADDER", [5, 10])
+    _, out, _ = ckai("match", f"{run}@8", "--ladder", "--games", "4", "-o", pdn, "--json")
     assert set(json.loads(out)["players"][0]["rungs"]) == {"5", "10"}
     code, _, err = ckai("selfplay", "--init", run / "best.ckpt", "--game", "connect4")
     assert code == 1

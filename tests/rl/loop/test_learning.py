@@ -291,7 +291,7 @@ def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
     first = result(good, bad)
     assert first["accepted"]
     assert first["games"] < 400
-    assert (tmp_path / "match.part.json").exists()
+    assert (tmp_path / "match.part.pdn").exists()
     spent = json.loads((tmp_path / "match.spent.json").read_text())["seconds"]
     assert 0 < spent <= first["seconds"]
     again = result(SearchPlayer(None, 10), SearchPlayer(None, 10))  # which cannot play

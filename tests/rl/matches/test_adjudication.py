@@ -6,12 +6,10 @@ import pytest
 
 from ckai.datasets.tables import Tables
 from ckai.game import Position
-from ckai.pdn import read_games
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn
-from ckai.rl.matches.serialization import from_plain, to_plain
+from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.players.simple import RandomPlayer
 
 
@@ -46,29 +44,22 @@ def test_a_drawn_position_is_a_draw():
     assert len(one.game.moves) == 1, "the position that a game begins in is not adjudicated"
 
 
-def test_it_is_kept_and_written(result):
-    openings = draw_openings(40, 0)
-    again = from_plain(json.loads(json.dumps(to_plain(result.games))), openings)
+def test_it_is_written_and_read(result):
+    text = match_pdn(result, "a", "b", DEFAULT_GAME)
+    assert text.count('[Termination "adjudicated by endgame tables"]') == result.adjudicated
+    again = parse_match_games(text, draw_openings(40, 0), DEFAULT_GAME)
     assert [(game.outcome, game.adjudicated) for game in again] == [
         (game.outcome, game.adjudicated) for game in result.games
     ]
-    text = match_pdn(result, "a", "b", DEFAULT_GAME)
-    assert text.count('[Termination "adjudicated by endgame tables"]') == result.adjudicated
-    with pytest.raises(ValueError, match="expected adjudicated black or white or draw, found 'nobody'"):
-        from_plain([{**to_plain(result.games)[0], "adjudicated": "nobody"}], openings)
 
 
 def test_the_command(tmp_path, ckai):
-    arguments = ("match", "random", "random", "--games", 20, "--save", tmp_path / "match.json")
-    status, out, _ = ckai(*arguments, "--adjudicate", 3, "--pdn", tmp_path / "games.pdn", "--json")
+    arguments = ("match", "random", "random", "--games", 20, "-o", tmp_path / "games.pdn")
+    status, out, _ = ckai(*arguments, "--adjudicate", 3, "--json")
     count = json.loads(out)["adjudicated"]
     assert (status, count > 0) == (0, True)
-    ends = [dict(game.headers).get("Termination") for game in read_games(tmp_path / "games.pdn")]
-    assert ends.count("adjudicated by endgame tables") == count
     status, out, _ = ckai(*arguments, "--adjudicate", 3)
     assert (status, f"{count} games adjudicated by tablebases" in out) == (0, True)
-    status, _, err = ckai(*arguments)
-    assert (status, "with adjudicate None, found one with 3" in err) == (1, True)
     status, _, err = ckai("match", "random", "random", "--game", "connect4", "--adjudicate", 3)
     assert (status, "expected a game with tablebases, found connect4" in err) == (2, True)
     status, _, err = ckai("match", "random", "random", "--game", "connect4", "--tables", 3)

@@ -14,8 +14,8 @@ import pytest
 from hub_program import written
 from rich.console import Console
 
-from ckai.cli.strength.match import result_table
-from ckai.cli.strength.tournament import expand
+from ckai.cli import match as module
+from ckai.cli.match import result_table
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import PRETRAINED
@@ -27,7 +27,6 @@ from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.match import IllegalActionError, MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.serialization import from_plain, to_plain
 from ckai.rl.players import hub
 from ckai.rl.players import program as programs
 from ckai.rl.players import search as players
@@ -400,7 +399,6 @@ def test_texts_that_are_not_player_specs(name, message):
 def test_a_long_command_is_no_file():
     command = "hub:program " + "--option=value " * 500
     assert game_of([command]) is None
-    assert expand((command, "random"), 1, 100) == [command, "random"]
     assert isinstance(load_player(command), HubPlayer)
 
 
@@ -417,7 +415,7 @@ def test_the_table_fits_on_a_screen_and_keeps_its_figures():
     long = "hub:/usr/games/a-program --with many --options of --all kinds --and more@0.5s"
     games = [MatchGame(0, black, Game(Position.from_fen("W:W32:B1")), None) for black in (True, False)]
     console = Console(width=80, file=io.StringIO())
-    console.print(result_table(MatchResult(games), long, "random"))
+    console.print(result_table(MatchResult(games), (long, "random")))
     lines = console.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
     figures = [line for line in lines if "50.0%" in line]
@@ -426,51 +424,43 @@ def test_the_table_fits_on_a_screen_and_keeps_its_figures():
 
 
 def test_games_are_not_appended_to_a_network(tmp_path, ckai):
-    network = tmp_path / "net.ckpt"
+    network = tmp_path / "net.pdn"
     network.write_bytes(b"PK\0\1weights")
-    status, _, err = ckai("match", "random", "random", "--games", 2, "--pdn", network)
+    status, _, err = ckai("match", "random", "random", "--games", 2, "-o", network)
     assert (status, network.read_bytes()) == (1, b"PK\0\1weights")
     assert "expected PDN text to append the game to" in err
     open_end = tmp_path / "open.pdn"
     open_end.write_text('[Event "mine"]\n\n1. 11-15 *')
-    assert ckai("match", "random", "random", "--games", 2, "--pdn", open_end)[0] == 0
+    assert ckai("match", "random", "random", "--games", 2, "-o", open_end)[0] == 0
     assert [len(game.moves) > 1 for game in read_games(open_end)] == [False, True, True]
-    status, _, err = ckai("match", "random", "random", "--pdn", open_end / "x")
+    status, _, err = ckai("match", "random", "random", "-o", open_end / "x.pdn")
     assert (status, "[Errno" in err) == (1, False)
 
 
-def test_damaged_games_of_an_interrupted_match():
-    openings = draw_openings(2, 0)
-    games = play_match(RandomPlayer(), RandomPlayer(), openings).games
-    data = to_plain(games)
-    assert to_plain(from_plain(data, openings)) == data
-    with pytest.raises(ValueError, match="every game once"):
-        from_plain([*data, data[0]], openings)
-    with pytest.raises(IndexError, match="a pair of 2, found -1"):
-        from_plain([{**data[0], "pair": -1}], openings)
-
-
-def test_the_command(tmp_path, ckai):
+def test_the_command(tmp_path, ckai, monkeypatch):
     def run(*arguments):
         return ckai("match", *arguments)
 
     path = tmp_path / "new" / "games.pdn"
-    status, out, _ = run("alphabeta@2", "random", "--games", 8, "--pdn", path, "--json")
+    status, out, _ = run("alphabeta@2", "random", "--games", 8, "-o", path, "--json")
     result = json.loads(out)
     assert status == 0
     assert result["games"] == 8 == result["wins"] + result["draws"] + result["losses"]
     assert result["interval"][0] < result["elo"]
     games = list(read_games(path))
     assert len(games) == 8
-    status, out, _ = run("alphabeta@2", "random", "--games", 4, "--pdn", path)
+    status, out, _ = run("alphabeta@2", "random", "--games", 4)
     assert status == 0
     assert "alphabeta@2" in out
-    assert len(list(read_games(path))) == 12
-    status, out, _ = run("alphabeta@3", "random", "--games", 400, "--in-flight", 8, "--sprt", 0, 60)
+    monkeypatch.setattr(module, "IN_FLIGHT", 8)
+    status, out, _ = run("alphabeta@3", "random", "--games", 400, "--sprt", 0, 60)
     assert "alphabeta@3 is better" in out
     assert int(out.split(" games, ")[0].split()[-1]) < 400
     assert run("random", "random", "--games", 3)[0] == 2
     assert run("random", "random", "--sprt", 10, 5)[0] == 2
+    assert run("random", "alphabeta@2", "alphabeta@1", "--sprt", 0, 5)[0] == 2
+    assert run("random")[0] == 2
+    assert run("random", "random", "-o", tmp_path / "games.png")[0] == 2
     assert run("random", "nobody")[0] == 1
 
 

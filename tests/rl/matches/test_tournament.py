@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from ckai.cli.strength.arena import Arena
-from ckai.cli.strength.tournament import _print_tables
+from ckai.cli import match as module
+from ckai.cli.match import Arena, print_tables
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
 from ckai.rl.matches.ladder import ladder_rating, ladder_text
@@ -143,52 +143,44 @@ def test_a_ladder_that_is_too_short():
 
 
 @pytest.mark.draws
-def test_the_tournament_command(ckai, tmp_path):
-    plot = tmp_path / "t.png"
+def test_a_round_robin(ckai, tmp_path):
+    games = tmp_path / "t.pdn"
     names = ("random", "alphabeta@1", "rollout@20")
-    status, out, _ = ckai("tournament", *names, "--games", 4, "-o", plot, "--json")
+    status, out, _ = ckai("match", *names, "--games", 4, "-o", games, "--json")
     result = json.loads(out)
     assert status == 0
     assert [player["name"] for player in result["players"]] == list(names)
     assert sum(player["points"] for player in result["players"]) == 3 * 4
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    assert len(list(read_games(tmp_path / "t.pdn"))) == 12
-    before = plot.with_suffix(".pdn").read_bytes()
-    status, _, err = ckai("tournament", *names, "--games", 2, "-o", plot)
-    assert status == 1
-    assert "t.png exists: give --force to replace it, or another -o" in err
-    assert plot.with_suffix(".pdn").read_bytes() == before
-    status, out, _ = ckai("tournament", *names, "--games", 2, "-o", plot, "--force")
+    assert games.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert len(list(read_games(games))) == 12
+    status, out, _ = ckai("match", *names, "--games", 4)
     assert status == 0
     assert "score of the row" in out
-    other = tmp_path / "u.png"
-    assert ckai("tournament", "random", "-o", other)[0] == 2
-    assert ckai("tournament", "random", "nobody", "-o", other)[0] == 1
-    # Its plot would replace its games.
-    assert "ends in .png" in ckai("tournament", *names, "-o", tmp_path / "games.pdn")[2]
+    assert ckai("match", "random", "nobody", "alphabeta@1")[0] == 1
 
 
-def test_an_interrupted_tournament_keeps_its_games(ckai, tmp_path, monkeypatch):
+def test_an_interrupted_round_robin_keeps_its_games(ckai, tmp_path, monkeypatch):
     played = []
 
-    def play(arena, a, b, positions, number):
-        if number:
+    def play(arena, *arguments):
+        if played:
             raise KeyboardInterrupt
-        played.append(real(arena, a, b, positions, number))
-        return played[-1]
+        played.append(arguments)
+        real(arena, *arguments)
 
     real = Arena.play
     monkeypatch.setattr(Arena, "play", play)
-    plot = tmp_path / "t.png"
-    assert ckai("tournament", "random", "alphabeta@1", "alphabeta@2", "--games", 4, "-o", plot)[0] == 130
-    assert len(list(read_games(tmp_path / "t.pdn"))) == len(played[0].games) == 4
+    games = tmp_path / "t.pdn"
+    status, out, _ = ckai("match", "random", "alphabeta@1", "alphabeta@2", "--games", 4, "-o", games)
+    assert (status, len(list(read_games(games)))) == (130, 4)
+    assert "score of the row" in out
 
 
 def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"runs/a-run-with-quite-a-long-name-for-a-run/gen_{n:04}/network.ckpt@100" for n in range(26)]
     pairs = {(i, j): [1.0, 1.0] for i in range(26) for j in range(i + 1, 26)}
-    _print_tables(names, ratings(26, pairs, resamples=20), cross_table(26, pairs))
+    print_tables(names, ratings(26, pairs, resamples=20), cross_table(26, pairs))
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "\u2026" not in out
@@ -197,24 +189,21 @@ def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
 
 
 @pytest.mark.draws
-def test_the_ladder_command(ckai, tmp_path):
-    plot = tmp_path / "l.png"
-    arguments = ("ladder", "alphabeta@2", "--last", 40, "--games", 4, "-o", plot)
+def test_a_ladder(ckai, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LADDER", [10, 20, 40])
+    games = tmp_path / "l.pdn"
+    arguments = ("match", "alphabeta@2", "--ladder", "--games", 4, "-o", games)
     status, out, _ = ckai(*arguments, "--json")
     result = json.loads(out)["players"][0]
     assert status == 0
     assert list(result["rungs"]) == ["10", "20", "40"]
-    assert plot.read_bytes().startswith(b"\x89PNG")
-    assert "l.png exists" in ckai(*arguments)[2]
-    arguments = (*arguments, "--force")
-    status, out, _ = ckai(*arguments)
+    assert games.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    status, out, err = ckai(*arguments)
     assert "as good as vanilla MCTS with" in out
-    one = ckai("ladder", "random", "--games", 2, "--first", 1, "--last", 1, "-o", plot, "--force")
-    assert "random against 1 playout: " in one[2]
-    assert "with 1 or fewer playouts per move" in one[1]
-    status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json", "--force")
+    assert "4 games of alphabeta@2 against rollout@40; continuing" in err
+    monkeypatch.setattr(module, "LADDER", [10 * 2**n for n in range(12)])
+    status, out, _ = ckai("match", "random", "--ladder", "--games", 4, "--json")
     assert len(json.loads(out)["players"][0]["rungs"]) < 12  # stops after a lost rung
-    assert ckai("ladder", "random", "--first", 50, "--last", 20)[0] == 2
 
 
 @pytest.mark.parametrize("rungs", [[10 * 2**n for n in range(12)], [1], [10, 20]])

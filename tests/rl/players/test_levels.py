@@ -1,12 +1,11 @@
 """Levels of play."""
 
-import json
 import math
+import re
+from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from ckai.cli.strength import levels
 from ckai.game import Game, Position
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
@@ -127,23 +126,14 @@ def test_a_level_has_a_limit_of_its_own():
         load_player(f"level:{FULL_LEVEL - 1}@1s")
 
 
-def test_the_command_lists_and_measures():
-    listed = CliRunner().invoke(levels.command, ["--json"])
-    assert [level["level"] for level in json.loads(listed.output)["levels"]] == list(range(1, FULL_LEVEL + 1))
-    words = ["--games", "2", "--only", "1", "--against", "random", "--max-plies", "20", "--json"]
-    (match,) = json.loads(CliRunner().invoke(levels.command, words).stdout)["matches"]
-    assert (match["level"], match["against"], match["games"]) == (1, "random", 2)
-
-
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["--games", "2", "--only", "99"], f"expected levels from 1 to {FULL_LEVEL}, found 99"),
-        (["--only", "1"], "--against and --only need --games"),
-        (["--games", "2", "--only", "1"], "level 1 has no level below it"),
-    ],
-)
-def test_wrong_options(words, why):
-    result = CliRunner().invoke(levels.command, words)
-    assert result.exit_code == 2
-    assert why in result.output
+def test_the_page_lists_the_levels():
+    page = (Path(__file__).parents[3] / "docs" / "levels.md").read_text()
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| \d", line)]
+    assert [int(row[0]) for row in rows] == list(range(1, FULL_LEVEL + 1))
+    for row, level in zip(rows, LEVELS, strict=False):
+        shown = [
+            f"{level.temperature:g}",
+            *([str(level.depth), f"{level.regret:g}"] if level.depth else "--"),
+        ]
+        assert row[1:4] == shown
+    assert [row[4] for row in rows[len(LEVELS) : -1]] == [f"{nodes:,}" for nodes in QUICK_NODES]

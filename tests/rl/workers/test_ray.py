@@ -26,7 +26,7 @@ from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.serialization import to_plain
+from ckai.rl.matches.pdn import match_pdn
 from ckai.rl.players.loading import load_player
 from ckai.rl.selfplay.config import SelfPlayConfig
 
@@ -215,11 +215,11 @@ def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
     players = [load_player(text, backend="torch") for text in (a, b)]
     alone = play_match(*players, openings, max_plies=200, seed=3, adjudicate=3)
     assert alone.adjudicated
-    assert to_plain(found[0].games) == to_plain(alone.games)
+    assert match_pdn(found[0], "a", "b", DEFAULT_GAME) == match_pdn(alone, "a", "b", DEFAULT_GAME)
     assert len(games) == 24
     games.clear()
     again = play_match_on_ray(a, b, openings, done=alone.games[:17], on_game=games.append, **where)
-    assert to_plain(again.games) == to_plain(alone.games)
+    assert match_pdn(again, "a", "b", DEFAULT_GAME) == match_pdn(alone, "a", "b", DEFAULT_GAME)
     assert len(games) == 7
 
 

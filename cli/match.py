@@ -1,0 +1,517 @@
+"""`ckai match`: play players against each other and estimate their strength."""
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckai.cli.shared.cluster import ray_option
+from ckai.cli.shared.networks import GAMES, evaluator_option
+from ckai.cli.shared.output import (
+    ProgressLines,
+    count_text,
+    json_option,
+    print_json,
+    progress_bar,
+    report_compilation,
+    stderr_console,
+)
+from ckai.cli.shared.tables import check_tables, ensure_tables, open_tables, tables_option
+from ckai.rl.players.forms import DEFAULT_VISITS, forms_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ckai.rl.matches.match import MatchResult
+    from ckai.rl.matches.sprt import Sprt
+
+LADDER = [10 * 2**n for n in range(12)]
+"""Playouts per move of vanilla MCTS on the rungs of `--ladder`."""
+LOST = 0.05
+"""Score on a rung below which the higher ones are not played."""
+IN_FLIGHT = 512
+"""Most games at once."""
+
+_HELP = f"""Play players against each other and estimate their strength.
+
+Two players: the Elo difference. More: ratings from a round robin. Each opening is played with both colours.
+
+\b
+A player is WHO or WHO@LIMIT:
+{forms_text()}
+
+Without @LIMIT a tree search has {DEFAULT_VISITS} visits per move. Limits of visits and playouts apply to
+each hop of a multi-jump capture, time limits to the whole move. A player whose clock runs out loses the game.
+"""
+
+
+class _Even(click.IntRange):
+    """An even number, at least 2."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = super().convert(value, param, ctx)
+        if number % 2:
+            self.fail(f"expected an even number, as openings are played with both colours, found {number}")
+        return number
+
+
+@click.command("match", help=_HELP)
+@click.argument("players", nargs=-1, required=True, metavar="PLAYER...")
+@click.option(
+    "--games",
+    type=_Even(2),
+    help="Games of each two players, an even number.  [default: 200 for two players, else 40]",
+)
+@click.option("--game", type=click.Choice(GAMES), help="Game to play.  [default: the networks' game]")
+@click.option(
+    "--openings",
+    "start",
+    type=click.Choice(["balanced", "random", "start"]),
+    default="balanced",
+    show_default=True,
+    help="Start after three plies that lose no man by force, after four random plies, or from the start.",
+)
+@click.option(
+    "--sprt",
+    nargs=2,
+    type=float,
+    metavar="ELO0 ELO1",
+    help="Stop when a sequential test (SPRT) accepts one of these Elo differences.",
+)
+@click.option(
+    "--ladder",
+    is_flag=True,
+    help="Find for each player how many playouts vanilla MCTS needs to match it, from 10 to 20,480.",
+)
+@click.option(
+    "--max-plies",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    help="Plies after which a game counts as a draw.",
+)
+@click.option(
+    "--adjudicate",
+    type=click.IntRange(2, 6),
+    metavar="N",
+    help="End games with the result of the N-piece tablebases, building them if missing.",
+)
+@tables_option
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Seed of the openings and players.",
+)
+@evaluator_option()
+@ray_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE.pdn",
+    help="PDN file to append each game to when it ends: the same command continues from the games in it. "
+    "Ratings and ladders are plotted in FILE.png.",
+)
+@json_option
+def command(
+    players: tuple[str, ...],
+    games: int | None,
+    sprt: tuple[float, float] | None,
+    ladder: bool,
+    output: Path | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Play a match, a round robin or ladders, see `_HELP`."""
+    from ckai.rl.matches.sprt import Sprt
+
+    names = players if len(players) == 2 else tuple(dict.fromkeys(players))
+    if len(names) < 2 and not ladder:
+        raise click.UsageError(f"expected two players or more, found only {names[0]}")
+    if sprt and (ladder or len(names) > 2):
+        raise click.UsageError("expected --sprt with two players and without --ladder; omit it")
+    if output is not None and output.suffix != ".pdn":
+        raise click.BadParameter(f"expected a name that ends in .pdn, found {output}", param_hint="-o")
+    try:
+        test = Sprt(*sprt) if sprt else None
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--sprt") from error
+    games = games or (200 if len(names) == 2 and not ladder else 40)
+    arena = Arena(names, games=games, output=output, **settings)
+    plot = output and output.with_suffix(".png")
+    if ladder:
+        _play_ladder(arena, names, plot, as_json)
+    elif len(names) == 2:
+        _play_pair(arena, names, test, as_json)
+    else:
+        _play_round_robin(arena, names, plot, as_json)
+
+
+class Arena:
+    """Loads players of one game and plays matches between them."""
+
+    def __init__(
+        self,
+        names: Sequence[str],
+        *,
+        games: int,
+        game: str | None,
+        start: str,
+        max_plies: int,
+        adjudicate: int | None,
+        tables: str,
+        seed: int,
+        evaluator: str,
+        ray: str | None,
+        output: Path | None,
+    ) -> None:
+        """Choose the game, draw the openings and open the tablebases.
+
+        Args:
+            names: player specs, see `ckai.rl.players.loading`.
+            games: games of a match.
+            game, start, max_plies, adjudicate, tables, seed, evaluator, ray, output: the options; `start` is
+                `--openings`.
+
+        Raises:
+            CheckpointError: a file is not a checkpoint.
+            TableError: a tablebase is damaged.
+            RayError: there is no such cluster.
+            GamesFileError: games cannot be appended to the output.
+            click.BadParameter: tablebases of a game that has none.
+        """
+        from ckai.cli.shared.games_file import check_games_file
+        from ckai.datasets.machine import available_cores
+        from ckai.rl.games.registry import DEFAULT_GAME, get_game
+        from ckai.rl.matches.openings import draw_openings, random_openings
+        from ckai.rl.players.loading import game_of, load_player
+
+        report_compilation()
+        self.games, self.output, self.ray = games, output, ray
+        if output is not None:
+            check_games_file(output)
+        self.spec = get_game(game or game_of(names) or DEFAULT_GAME.name)
+        check_tables(tables, self.spec)
+        self.tables = open_tables(tables) if self.spec.supports_tables else None
+        if adjudicate is not None:
+            if not self.spec.supports_tables:
+                raise click.BadParameter(
+                    f"expected a game with tablebases, found {self.spec.name}", param_hint="--adjudicate"
+                )
+            ensure_tables(adjudicate)
+        self.evaluator, self.threads = evaluator, available_cores()
+        self.settings = {"max_plies": max_plies, "adjudicate": adjudicate or 0, "seed": seed}
+        if start == "balanced":
+            self.openings = draw_openings(games // 2, seed, self.spec)
+        elif start == "random":
+            self.openings = random_openings(games // 2, 4, seed, self.spec)
+        else:
+            self.openings = [self.spec.position()] * (games // 2)
+        self._identity = (self.spec.name, start, tables, evaluator, sorted(self.settings.items()))
+        self.player: Callable[[str], Any] = cache(
+            lambda name: load_player(
+                name,
+                backend=evaluator,
+                tables=self.tables,
+                game=self.spec,
+                threads=self.threads,
+            )
+        )
+        """Loads the player of a spec, once."""
+        if ray is not None:
+            from ckai.rl.leases.cluster import connect
+            from ckai.rl.leases.config import WorkersConfig
+
+            connect(ray, WorkersConfig())
+        else:
+            for name in names:
+                self.player(name)
+
+    def match(self, a: str, b: str) -> str:
+        """Return what identifies a match: a hash of all that decides its games, networks by their files."""
+        from ckai.rl.leases.lease import hash_of
+        from ckai.rl.players.loading import checkpoints_of
+        from ckai.rl.players.parsing import PlayerSpec
+
+        paths = [path for name in (a, b) for path in checkpoints_of(PlayerSpec.read(name))]
+        networks = [hash_of(path.read_bytes()) for path in paths]
+        pieces = self.tables.pieces if self.tables is not None else 0
+        return hash_of(repr((a, b, networks, pieces, self._identity)).encode())[:12]
+
+    def play(
+        self,
+        a: str,
+        b: str,
+        result: "MatchResult",
+        on_game: Callable[[], None] = lambda: None,
+        stop: threading.Event | None = None,
+    ) -> None:
+        """Play what the output does not have of a match.
+
+        Args:
+            a, b: specs of the players.
+            result: gets the games; those of an interrupted match at once.
+            on_game: called once at the beginning and after every game.
+            stop: set it to end early.
+        """
+        from ckai.rl.matches.match import play_match
+        from ckai.rl.matches.pdn import append_game, match_game_pdn, read_match_games
+
+        match = self.match(a, b)
+        if self.output is not None:
+            result.games += read_match_games(self.output, self.openings, self.spec, match)
+        if done := list(result.games):
+            have = count_text(len(done), "game")
+            click.echo(f"{self.output}: {have} of {a} against {b}; continuing", err=True)
+        on_game()
+
+        def add(game: Any) -> None:
+            if self.output is not None:
+                append_game(self.output, match_game_pdn(game, a, b, self.spec, match))
+            result.games.append(game)
+            on_game()
+
+        settings: dict[str, Any] = {**self.settings, "spec": self.spec, "in_flight": IN_FLIGHT}
+        settings |= {"done": done, "on_game": add, "stop": stop}
+        if self.ray is not None:
+            from ckai.rl.leases.matches import play_match_on_ray
+
+            settings |= {"tables": self.tables, "backend": self.evaluator}
+            play_match_on_ray(a, b, self.openings, **settings)
+        else:
+            players = (self.player(a), self.player(b))
+            play_match(*players, self.openings, threads=self.threads, **settings)
+
+
+# --- two players ------------------------------------------------------------------------------------------
+
+
+def _play_pair(arena: Arena, names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
+    from ckai.rl.matches.match import MatchResult
+
+    result, stop = MatchResult(), threading.Event()
+    try:
+        with _LiveTable(result, names, arena.games, test) as screen:
+
+            def on_game() -> None:
+                if test is not None and test.test(result.leading_scores).verdict is not None:
+                    stop.set()
+                screen.update()
+
+            arena.play(*names, result, on_game, stop)
+    finally:  # also after Ctrl-C, or a program that died after hours
+        if result.games:
+            _print_pair(result, names, test, as_json)
+
+
+class _LiveTable:
+    """The result table during the match, on standard error."""
+
+    def __init__(self, result: "MatchResult", names: Sequence[str], games: int, test: "Sprt | None") -> None:
+        from rich.live import Live
+
+        self.result, self.names, self.games, self.test = result, names, games, test
+        console = stderr_console()
+        self._live = Live(console=console, transient=True, refresh_per_second=4)
+        self._shown, self._lines = console.is_terminal, ProgressLines(console)
+
+    def __enter__(self) -> "_LiveTable":
+        if self._shown:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._shown:
+            self._live.stop()
+
+    def update(self) -> None:
+        """Show the games so far."""
+        from rich.console import Group
+
+        result, played = self.result, len(self.result.games)
+        line = f"{played} of {self.games} games"
+        if self.test is not None:
+            line += f", log-likelihood ratio {self.test.test(result.leading_scores).ratio:+.2f}"
+        if self._shown:
+            self._live.update(Group(result_table(result, self.names), line))
+        score = f"+{result.wins} ={result.draws} -{result.losses}"
+        self._lines.update(played, self.games, f"{line}, {score}")
+
+
+def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
+    """Make a table of the match so far; `better` is the probability that the row is the better player."""
+    from ckai.rl.matches.elo import elo_text
+    from ckai.rl.matches.plots import short
+
+    table = _table("", "won", "drawn", "lost", "score", "Elo, 95 %", "better")
+    pairs, counts = result.pairs, [str(n) for n in (result.wins, result.draws, result.losses)]
+    low, high = pairs.interval
+    elo = elo_text(pairs.elo, low, high)
+    table.add_row(short(names[0]), *counts, f"{result.score:.1%}", elo, f"{pairs.superiority:.1%}")
+    elo = elo_text(-pairs.elo, -high, -low)
+    table.add_row(
+        short(names[1]), *counts[::-1], f"{1 - result.score:.1%}", elo, f"{1 - pairs.superiority:.1%}"
+    )
+    return table
+
+
+def _table(*titles: str) -> "Table":
+    """Return a table without lines; on a narrow screen the names in its first column are folded."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for n, title in enumerate(titles):
+        table.add_column(title, justify="right" if n else "left", no_wrap=n > 0, overflow="fold")
+    return table
+
+
+def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
+    pairs = result.pairs
+    sprt = test and test.test(result.leading_scores)
+    if as_json:
+        summary = {"a": names[0], "b": names[1], **result.summary()}
+        summary |= {"elo": pairs.elo, "interval": list(pairs.interval), "pairs": pairs.pairs}
+        summary |= {"superiority": pairs.superiority, "time_losses": list(result.time_losses)}
+        summary |= {"adjudicated": result.adjudicated, "repeated_pairs": result.repeated_pairs}
+        if test and sprt:
+            summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
+            summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
+        print_json(summary)
+        return
+    from rich.console import Console
+
+    Console(highlight=False).print(result_table(result, names))
+    click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
+    if repeated := result.repeated_pairs:
+        are = "is" if repeated == 1 else "are"
+        click.echo(
+            f"{count_text(repeated, 'pair')} {are} the same as another, move for move: the true interval is "
+            "wider; give other --openings"
+        )
+    if result.adjudicated:
+        click.echo(f"{count_text(result.adjudicated, 'game')} adjudicated by tablebases")
+    for name, lost in zip(names, result.time_losses, strict=True):
+        if lost:
+            click.echo(f"{name} lost {count_text(lost, 'game')} on time")
+    if test and sprt:
+        verdict = {True: f"{names[0]} is better", False: f"{names[0]} is not better", None: "undecided"}
+        click.echo(
+            f"SPRT {test.elo0:g} against {test.elo1:g} Elo: {verdict[sprt.verdict]} "
+            f"(log-likelihood ratio {sprt.ratio:+.2f}, {count_text(sprt.pairs.pairs, 'pair')})"
+        )
+
+
+# --- more players -----------------------------------------------------------------------------------------
+
+
+def _play_round_robin(arena: Arena, names: Sequence[str], plot: Path | None, as_json: bool) -> None:
+    from ckai.rl.matches.match import MatchResult
+
+    matches = {pair: MatchResult() for pair in combinations(range(len(names)), 2)}
+    try:
+        with progress_bar("playing", "games") as progress:
+            for (i, j), result in matches.items():
+
+                def on_game() -> None:
+                    played = sum(len(each.games) for each in matches.values())
+                    progress(played, arena.games * len(matches))
+
+                arena.play(names[i], names[j], result, on_game)
+    finally:
+        if any(result.games for result in matches.values()):
+            _print_ratings(
+                names, {pair: result.pair_scores for pair, result in matches.items()}, plot, as_json
+            )
+
+
+def _print_ratings(
+    names: Sequence[str], pairs: dict[tuple[int, int], list[float]], plot: Path | None, as_json: bool
+) -> None:
+    from ckai.rl.matches.plots import plot_tournament
+    from ckai.rl.matches.ratings import cross_table, ratings
+
+    rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
+    if plot is not None:
+        plot_tournament(plot, names, rated, table)
+    if as_json:
+        listed = [
+            {"name": name, "elo": r.elo, "interval": [r.low, r.high], "points": r.points, "games": r.games}
+            for name, r in zip(names, rated, strict=True)
+        ]
+        scores = [[None if s != s else round(s, 4) for s in row] for row in table.tolist()]
+        print_json({"players": listed, "scores": scores, "plot": plot and str(plot)})
+        return
+    print_tables(names, rated, table)
+    if plot is not None:
+        click.echo(str(plot))
+
+
+def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None:
+    """Print ratings and the cross table, best first."""
+    from rich.console import Console
+
+    from ckai.rl.matches.plots import short
+
+    shown = _table("player", "Elo", "95 %", "points", "games")
+    order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
+    for place, n in enumerate(order, 1):
+        r = rated[n]
+        interval = f"{r.low:+.0f} to {r.high:+.0f}"
+        shown.add_row(f"{place}. {short(names[n])}", f"{r.elo:+.0f}", interval, f"{r.points:g}", str(r.games))
+    console = Console(highlight=False)
+    console.print(shown)
+    # A column is 5 wide with the space around it, and the screen may not have room for all.
+    fit = max(1, (console.width - 4) // 5)
+    for first in range(0, len(order), fit):
+        columns = order[first : first + fit]
+        console.print("score of the row, %", style="italic")
+        cross = _table("", *map(str, range(first + 1, first + len(columns) + 1)))
+        for place, n in enumerate(order, 1):
+            cells = ["" if table[n, m] != table[n, m] else f"{100 * table[n, m]:.0f}" for m in columns]
+            cross.add_row(f"{place:>2}", *cells)
+        console.print(cross)
+
+
+# --- ladders ----------------------------------------------------------------------------------------------
+
+
+def _play_ladder(arena: Arena, names: Sequence[str], plot: Path | None, as_json: bool) -> None:
+    from ckai.rl.matches.ladder import ladder_rating, ladder_text
+    from ckai.rl.matches.match import MatchResult
+    from ckai.rl.matches.plots import plot_ladder
+
+    console = stderr_console()
+    climbed: dict[str, dict[int, Any]] = {name: {} for name in names}
+    for name, scores in climbed.items():
+        for playouts in LADDER:
+            result = MatchResult()
+            arena.play(name, f"rollout@{playouts}", result)
+            scores[playouts] = result.pairs
+            console.print(f"{name} against {playouts:,} playouts: {result.score:.1%}")
+            if result.score < LOST:
+                break
+    found = {name: ladder_rating(scores) for name, scores in climbed.items()}
+    if plot is not None:
+        plot_ladder(plot, climbed, found)
+    if as_json:
+        listed = [
+            {"name": name, "playouts": found[name], "rungs": {n: _plain(s) for n, s in scores.items()}}
+            for name, scores in climbed.items()
+        ]
+        print_json({"players": listed, "plot": plot and str(plot)})
+        return
+    for name, level in found.items():
+        click.echo(f"{name}: as good as vanilla MCTS with {ladder_text(level, LADDER)} playouts per move")
+    if plot is not None:
+        click.echo(str(plot))
+
+
+def _plain(pairs: Any) -> dict[str, Any]:
+    interval = list(pairs.interval)
+    return {"pairs": pairs.pairs, "score": pairs.score, "elo": pairs.elo, "interval": interval}

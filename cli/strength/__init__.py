@@ -1,1 +1,0 @@
-"""The commands that play matches: how strong players are, and which settings make them strong."""
