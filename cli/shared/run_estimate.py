@@ -26,7 +26,7 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
         network_bytes: size of a checkpoint.
     """
     from ckai.rl.games.registry import get_game
-    from ckai.rl.selfplay.setup import memory
+    from ckai.rl.selfplay.group import memory
 
     play, spec = config.selfplay, get_game(config.game)
     plies = (config.games + config.gate.games) * spec.plies
@@ -77,7 +77,7 @@ def print_dry_run(
     from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.models.layers.network import Network
     from ckai.rl.games.registry import get_game
-    from ckai.rl.selfplay.setup import memory
+    from ckai.rl.selfplay.group import memory
 
     network = source if isinstance(source, Network) else load_network(source, game=None)
     play, loaded = config.selfplay, make_evaluator(network, evaluator)

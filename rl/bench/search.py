@@ -21,7 +21,7 @@ from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import running
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.progress import SelfPlayCounts
+from ckai.rl.selfplay.group import SelfPlayCounts
 from ckai.rl.selfplay.warmup import compile_selfplay
 from ckai.rl.selfplay.workers import play_games
 

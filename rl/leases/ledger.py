@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ckai.rl.leases.lease import Lease, unpack_shard
+from ckai.rl.selfplay.group import SelfPlayCounts
 from ckai.rl.selfplay.numbers import Numbers
-from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import FinishedGame
 from ckai.rl.selfplay.shards import ShardError, ShardWriter
 

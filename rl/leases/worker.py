@@ -15,9 +15,9 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.leases.lease import Lease, ShardInfo, hash_of, pack_shard
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig, StartConfig
+from ckai.rl.selfplay.group import SelfPlayCounts
 from ckai.rl.selfplay.numbers import Numbers
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import FinishedGame
 from ckai.rl.selfplay.starts import Starts
 from ckai.rl.selfplay.warmup import compile_selfplay

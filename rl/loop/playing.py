@@ -26,8 +26,8 @@ from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import RunError, RunFolder, read_measured
 from ckai.rl.loop.report import describe, endings, first_scores
 from ckai.rl.search.threads import repeated
+from ckai.rl.selfplay.group import SelfPlayCounts
 from ckai.rl.selfplay.pool import Pool, draw_opponents, player_name, trained_in
-from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import headers_of_rows
 from ckai.rl.selfplay.shards import ShardWriter, Spent, merge, read_shards, write_table
 from ckai.rl.selfplay.starts import Starts

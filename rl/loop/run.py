@@ -52,7 +52,7 @@ from ckai.rl.loop.report import best_generation
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.selection import PUCT
 from ckai.rl.search.threads import running
-from ckai.rl.selfplay.setup import search_constants
+from ckai.rl.selfplay.group import search_constants
 
 
 class Run(RunSelfPlay):

@@ -135,7 +135,7 @@ class TreeBatch(NamedTuple):
     boards: Array
     """[B, POSITION_BYTES] int8, each leaf as the network sees it, in the view of its side to move."""
     scratch: Array
-    """[C, 2] int32, working memory of `ckai.rl.search.subtree.keep_subtree`."""
+    """[C, 2] int32, working memory of `ckai.rl.search.mcts.keep_subtree`."""
 
 
 Shapes = dict[str, tuple[tuple[int, ...], Any]]

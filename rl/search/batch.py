@@ -20,12 +20,12 @@ from ckai.rl.search.mcts import (
     best_root_edge,
     ends_descent,
     get_tree,
+    keep_subtree,
     logits_to_priors,
     reset,
     select_edge,
 )
 from ckai.rl.search.prefetch import prefetch, prefetch_edges
-from ckai.rl.search.subtree import keep_subtree
 
 BLOCK = 32
 """Trees that are gone through in step: enough to hide the latency of memory, few enough for the first

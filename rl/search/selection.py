@@ -30,6 +30,8 @@ PUCT, GUMBEL = 0, 1
 """Rules at the root."""
 ALPHAZERO_C_BASE = 19652.0
 """c_base of AlphaZero: c(s) hardly grows in searches of some thousand visits."""
+TARGET_UNIT = 65536
+"""An improved policy is stored as counts that sum to about this."""
 
 
 class SearchConstants(NamedTuple):
@@ -294,3 +296,25 @@ def prepare_root(tree, constants):
             edge = tree.edges[first + i]
             edge.noise = noise[i] / total
             edge.prior = (1.0 - constants.noise_epsilon) * edge.prior + constants.noise_epsilon * edge.noise
+
+
+@inner
+def policy_target(tree, constants, out):
+    """Compute the policy target of the root as counts.
+
+    Under PUCT the visit counts; under GUMBEL the improved policy, as counts that sum to about TARGET_UNIT.
+
+    Args:
+        tree: the tree.
+        constants: the `SearchConstants`.
+        out: int64, one entry per root edge; filled with counts of 0 or more.
+    """
+    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
+    if constants.root_rule == GUMBEL:
+        policy = np.empty(count)
+        improved_policy(tree, constants, policy)
+        for i in range(count):
+            out[i] = np.int64(round(policy[i] * TARGET_UNIT))
+        return
+    for i in range(count):
+        out[i] = tree.edges[first + i].visits

@@ -1,6 +1,6 @@
 """Settings of self-play: starting positions, search, play and opponents.
 
-Imports neither NumPy nor Numba, so that `ckai --help` is fast; `ckai.rl.selfplay.setup` converts them for the
+Imports neither NumPy nor Numba, so that `ckai --help` is fast; `ckai.rl.selfplay.group` converts them for the
 search.
 """
 

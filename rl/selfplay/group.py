@@ -1,41 +1,111 @@
-"""`Group`: the games that one thread of self-play plays, with their trees and their batch of leaves."""
+"""`Group`: the games that one thread of self-play plays, with their trees and their batch of leaves.
+
+Also what the settings of self-play are in the search: constants, rules of play, memory.
+"""
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ckai.datasets.tables import Tables
-from ckai.models.inference.evaluator import Boards, Evaluator, Floats
-from ckai.rl.evaluators.calling import evaluate_into
+from ckai.game.jit import compile_for
+from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import as_state
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.arrays import allocate_trees, tree_batch_bytes
+from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
+from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, PUCT, SearchConstants
+from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.recording import FINISHED, IDLE, make_records, start_game
+from ckai.rl.selfplay.recording import (
+    FINISHED,
+    IDLE,
+    NO_EDGE,
+    NOT_FINITE,
+    PlayRules,
+    advance,
+    make_records,
+    start_game,
+)
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game
-from ckai.rl.selfplay.searches import Searches
-
-if TYPE_CHECKING:
-    from ckai.rl.selfplay.config import SelfPlayConfig
-    from ckai.rl.selfplay.numbers import GroupNumbers
-    from ckai.rl.selfplay.progress import SelfPlayCounts
 
 
-class Group(Searches):
+def search_constants(config: SelfPlayConfig) -> SearchConstants:
+    """Return the constants of a full search."""
+    return SearchConstants(
+        c_init=config.c_puct,
+        c_base=ALPHAZERO_C_BASE,
+        noise_alpha=config.noise_alpha,
+        noise_epsilon=config.noise_epsilon,
+        root_rule=GUMBEL if config.root_rule == "gumbel" else PUCT,
+        c_scale=config.gumbel_scale,
+    )
+
+
+def play_rules(config: SelfPlayConfig) -> PlayRules:
+    """Return how moves are chosen and games end."""
+    return PlayRules(
+        visits=config.sims,
+        full_search_prob=config.full_search_prob,
+        fast_visits=min(config.fast_visits, config.sims),
+        temperature=max(config.temperature, 1e-6),
+        temperature_plies=config.temperature_plies,
+        temperature_halflife=config.temperature_halflife,
+        max_plies=config.max_plies,
+        resign=config.resign,
+        resign_disabled_prob=config.resign_disabled_prob,
+    )
+
+
+def search_rules(config: SelfPlayConfig, spec: GameSpec, tables: Tables | None = None) -> Any:
+    """Return the game's rules with the draw limit of the settings and, if given, tablebases."""
+    return spec.make_rules(tables, halfmove_limit=config.halfmove_limit)
+
+
+def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
+    """Return the memory in bytes of the trees and records of a run."""
+    rules = search_rules(config, spec)
+    group_size = config.group_size
+    records = make_records(rules, 1, config.max_plies)
+    trees = tree_batch_bytes(rules, group_size, config.tree_nodes, 1, transpositions=True)
+    return config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))
+
+
+@dataclass
+class SelfPlayCounts:
+    """What self-play has done so far; may be read at any time, from any thread."""
+
+    games: int = 0
+    """Games finished."""
+    rows: int = 0
+    """Rows of these games, one per hop."""
+    evaluations: int = 0
+    """Positions evaluated."""
+    simulations: int = 0
+    """Simulations of all searches, those that ended in a proven position included."""
+
+
+class Group:
     """Games played at the same time by one thread, one per tree, with one batch of leaves."""
 
     def __init__(
         self,
         evaluator: Evaluator,
-        config: "SelfPlayConfig",
+        config: SelfPlayConfig,
         spec: GameSpec,
-        pool: Pool | None,
-        tables: Tables | None,
-        numbers: "list[int] | GroupNumbers",
-        seed: int,
+        trees: int,
+        take: Callable[[], int | None],
         starts: Callable[[int], Any],
+        *,
+        seed: int,
+        tables: Tables | None = None,
+        pool: Pool | None = None,
         name: str = PLAYER_NAME,
     ) -> None:
         """Allocate the trees and start the first games.
@@ -44,30 +114,49 @@ class Group(Searches):
             evaluator: evaluates the leaves.
             config: the settings.
             spec: the game.
-            pool: past networks as opponents; None: none.
-            tables: tablebases; None: none.
-            numbers: numbers of the games to play, in order.
-            seed: of the run.
+            trees: T, most games at the same time.
+            take: returns the number of the next game to play, None if there is none now.
             starts: first position of a game by its number.
+            seed: of the run.
+            tables: tablebases; None: none.
+            pool: past networks as opponents; None: none.
             name: name of the network in PDN.
         """
-        self.name = name
+        self.evaluator, self.spec, self.name = evaluator, spec, name
         self.pool = pool if pool is not None and pool.generations else None
-        self.seed, self.starts = seed, starts
-        trees = min(config.group_size, len(numbers))
-        super().__init__(evaluator, config, spec, tables, trees, inline=self.pool is None)
+        self.take, self.seed, self.starts = take, seed, starts
+        self.inline: InlineNetwork | None = None
+        """The integer network that the kernels evaluate."""
+        if isinstance(evaluator, IntegerEvaluator) and self.pool is None:
+            self.inline = inline_network(evaluator, spec.rules)
+        self.game = search_rules(config, spec, tables)
+        self.constants, self.rules = search_constants(config), play_rules(config)
+        # Under GUMBEL the noise is what draws the action: without it all games would be one.
+        self.fast = self.constants._replace(noise_epsilon=0.0)
+        """Constants of searches that are not full."""
+        self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, 1, transpositions=True)
         self.records = make_records(self.game, trees, config.max_plies)
         self.opponents = np.zeros(trees, np.int64)
         """[T] index in the pool of the opponent in each tree."""
-        self.numbers = numbers
-        self.waiting = iter(numbers)
-        """Numbers of the games not started yet."""
-        for t in range(trees):
+        self.logits = np.zeros((trees, self.game.NUM_ACTIONS), np.float32)
+        self.values = np.zeros(trees, np.float32)
+        self._advance: Any = None
+        self.slots: int = 0
+        """Leaves in the batch."""
+        self.simulations: int = 0
+        """Simulations that `progress` has counted."""
+        self.fill()
+
+    def fill(self) -> None:
+        """Start games in the trees that have none, as long as there are numbers."""
+        for t in np.flatnonzero(self.records.games["status"] == IDLE).tolist():
             self.start(t)
+            if self.records.games[t]["status"] == IDLE:
+                return
 
     def start(self, t: int) -> None:
         """Start the next game in tree `t`."""
-        number = next(self.waiting, None)
+        number = self.take()
         if number is None:
             self.records.games[t]["status"] = IDLE
             return
@@ -80,14 +169,6 @@ class Group(Searches):
             self.records.games[t]["opponent"] = 1 if opponent.moves_first else 2
             self.opponents[t] = opponent.index
 
-    def fill(self) -> None:
-        """Start games in the trees that have none, if there are numbers again; see `Numbers.refills`."""
-        self.waiting = iter(self.numbers)
-        for t in np.flatnonzero(self.records.games["status"] == IDLE).tolist():
-            self.start(t)
-            if self.records.games[t]["status"] == IDLE:
-                return
-
     def with_player_names(self, game: FinishedGame) -> FinishedGame:
         """Return the game with the names of the networks that played it."""
         game = replace(game, black=self.name, white=self.name)
@@ -99,12 +180,17 @@ class Group(Searches):
         name = self.pool.name(opponent)
         return replace(game, black=name) if black else replace(game, white=name)
 
-    def evaluate_boards(self, boards: Boards, logits: Floats, values: Floats) -> None:
-        """See `Searches`; each tree is searched with the network of the side to move at its root."""
-        if self.pool is None:
-            super().evaluate_boards(boards, logits, values)
+    def evaluate(self) -> None:
+        """Evaluate the batch; each tree is searched with the network of the side to move at its root."""
+        n = self.slots
+        boards, logits, values = self.tree_batch.boards[:n], self.logits[:n], self.values[:n]
+        if self.inline is not None:
+            evaluate_slots(self.inline, self.tree_batch, n, self.logits, self.values)
             return
-        trees = self.tree_batch.slots["tree"][: len(boards)]
+        if self.pool is None:
+            evaluate_into(self.evaluator, boards, logits, values)
+            return
+        trees = self.tree_batch.slots["tree"][:n]
         games = self.records.games[trees]
         players = np.where(games["opponent"] == games["side"] + 1, self.opponents[trees], -1)
         for player in np.unique(players).tolist():
@@ -114,7 +200,7 @@ class Group(Searches):
             evaluate_into(evaluator, boards[rows], some_logits, some_values)
             logits[rows], values[rows] = some_logits, some_values
 
-    def step(self, on_game: Callable[[FinishedGame], None], progress: "SelfPlayCounts") -> bool:
+    def step(self, on_game: Callable[[FinishedGame], None], progress: SelfPlayCounts) -> bool:
         """Play and search until the next batch is full, and evaluate it.
 
         Args:
@@ -128,10 +214,32 @@ class Group(Searches):
             ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a
                 tree has a node without an edge to follow.
         """
-
-        def take_finished() -> None:
+        arguments = (
+            self.game,
+            self.tree_batch,
+            self.records,
+            self.constants,
+            self.fast,
+            self.rules,
+            self.slots,
+            self.logits,
+            self.values,
+        )
+        if self._advance is None:
+            self._advance = compile_for(advance, *arguments)
+        slots, finished, simulations = self._advance(*arguments)
+        if slots == NOT_FINITE:
+            raise non_finite_error(self.evaluator)
+        if slots == NO_EDGE:
+            raise no_edge_error(self.evaluator)
+        self.slots = slots
+        if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
                 on_game(self.with_player_names(copy_game(self.records, t, self.spec)))
                 self.start(t)
-
-        return self.search(take_finished, progress)
+        if slots:
+            self.evaluate()
+            progress.evaluations += slots
+        progress.simulations += simulations - self.simulations
+        self.simulations = simulations
+        return bool(slots or finished)

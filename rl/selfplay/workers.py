@@ -18,10 +18,9 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.group import Group
+from ckai.rl.selfplay.group import Group, SelfPlayCounts
 from ckai.rl.selfplay.numbers import FixedNumbers, Numbers
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame
 
 
@@ -77,29 +76,25 @@ def play_games(
 
     def work(number: int) -> None:
         use_one_torch_thread()
-        group_numbers = source.of(number)
-        if not len(group_numbers):
+        trees = min(config.group_size, source.count(number))
+        if not trees:
             return
         group = Group(
             evaluator,
             config,
             spec,
-            pool,
-            tables,
-            group_numbers,
-            seed,
-            starts or _first_position(spec),
-            name,
+            trees,
+            partial(source.take, number),
+            starts or (lambda _: spec.position()),
+            seed=seed,
+            tables=tables,
+            pool=pool,
+            name=name,
         )
         while not stop.is_set():
             if not group.step(finish, progress) and not source.wait(stop):
                 break
-            if source.refills:
-                group.fill()
+            group.fill()
 
     run_all([partial(work, group) for group in range(groups)], stop, name="group")
     return progress
-
-
-def _first_position(spec: GameSpec) -> Callable[[int], Any]:
-    return lambda _: spec.position()

@@ -10,12 +10,12 @@ from slow_search import Twin
 from tree_game import Leaf, draw
 
 from ckai.rl.games.contract import DRAW, LOSS, WIN
-from ckai.rl.search import targets
+from ckai.rl.search import selection
 from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
-policy_target = njit(targets.policy_target)  # called here from Python, where only kernels call it otherwise
+policy_target = njit(selection.policy_target)  # called here from Python, where only kernels call it otherwise
 
 CONSTANTS = SearchConstants(c_init=1.5)
 

@@ -21,8 +21,8 @@ from ckai.rl.games.registry import game_names, get_game, register_game
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.group import memory
 from ckai.rl.selfplay.rows import to_table
-from ckai.rl.selfplay.setup import memory
 from ckai.rl.selfplay.workers import play_games
 
 GAMES = [get_game(name) for name in game_names()]

@@ -1,5 +1,7 @@
 """A tree with numbers that are not finite ends a search with an error: no descent goes on for ever."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -13,8 +15,7 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.group import Group
-from ckai.rl.selfplay.progress import SelfPlayCounts
+from ckai.rl.selfplay.group import Group, SelfPlayCounts
 
 MESSAGE = "expected an edge to follow at every node of the tree, found a node without one"
 
@@ -57,7 +58,9 @@ def test_trees_that_share_its_batch_begin_again_too():
 def test_self_play_ends_with_an_error():
     spec = get_game("checkers")
     config = SelfPlayConfig(sims=20, in_flight=3, groups=1, tables=0)
-    group = Group(UniformEvaluator(), config, spec, None, None, [0, 1, 2], 0, lambda n: Position.start(), {})
+    numbers = iter(range(3))
+    take, start = partial(next, numbers, None), Position.start()
+    group = Group(UniformEvaluator(), config, spec, 3, take, lambda n: start, seed=0)
     counts = SelfPlayCounts()
     for _ in range(8):
         assert group.step(lambda game: None, counts)

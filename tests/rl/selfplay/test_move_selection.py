@@ -8,9 +8,9 @@ from tree_search import deep, edges, search
 
 from ckai.rl.games.contract import LOSS
 from ckai.rl.search.mcts import get_tree
-from ckai.rl.selfplay import move_selection
+from ckai.rl.selfplay import recording
 
-draw_edge = njit(move_selection.draw_edge)
+draw_edge = njit(recording.draw_edge)
 
 
 def shares(found, temperature, draws=20_000):
