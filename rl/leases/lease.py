@@ -86,10 +86,8 @@ class ShardInfo:
     """`hash_of` the network that played."""
     worker: str
     """Name of the process that played."""
-    seconds: float
-    """Time from the start of its first game to the end of the last."""
     evaluations: int
-    """Network evaluations of the worker in that time that no other shard counts."""
+    """Network evaluations of the worker that no other shard counts."""
 
 
 class Shard(NamedTuple):

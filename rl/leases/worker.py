@@ -2,7 +2,6 @@
 
 import tempfile
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -98,10 +97,8 @@ class LeaseWorker:
                     session = self._session = self._begin(lease)
                 played = session.add(lease)
             if played is not None:
-                games, seconds, evaluations = played.result()
-                info = ShardInfo(
-                    lease.name, lease.generation, session.network, self.name, seconds, evaluations
-                )
+                games, evaluations = played.result()
+                info = ShardInfo(lease.name, lease.generation, session.network, self.name, evaluations)
                 return pack_shard(games, info)
             session.ended.wait()  # of another generation
 
@@ -176,8 +173,8 @@ class _Players:
             evaluator.close()
 
 
-_Played = tuple[list[FinishedGame], float, int]
-"""Games of a lease, seconds, evaluations."""
+_Played = tuple[list[FinishedGame], int]
+"""Games of a lease, evaluations."""
 
 
 class _Session(Numbers):
@@ -190,7 +187,7 @@ class _Session(Numbers):
         self._counted = progress.evaluations
         self._lock = threading.Lock()
         self._waiting = deque[int]()
-        self._held: dict[str, tuple[Lease, Future[_Played], list[FinishedGame], float]] = {}
+        self._held: dict[str, tuple[Lease, Future[_Played], list[FinishedGame]]] = {}
 
     def add(self, lease: Lease) -> "Future[_Played] | None":
         """Play a lease with the others; None if this session is of another network, or over."""
@@ -198,7 +195,7 @@ class _Session(Numbers):
             if self.closed or (lease.generation, lease.network) != (self.generation, self.network):
                 return None
             played: Future[_Played] = Future()
-            self._held[lease.name] = (lease, played, [], time.monotonic())
+            self._held[lease.name] = (lease, played, [])
             self._waiting.extend(lease.numbers)
             return played
 
@@ -223,7 +220,7 @@ class _Session(Numbers):
             error = raised
         with self._lock:
             self.closed = True
-            for _, played, _, _ in self._held.values():
+            for _, played, _ in self._held.values():
                 played.set_exception(error)
         self.ended.set()
 
@@ -252,14 +249,14 @@ class _Session(Numbers):
             # Two leases have the same game where the run took one of them back and leased it here again.
             name = next(
                 name
-                for name, (lease, _, games, _) in self._held.items()
+                for name, (lease, _, games) in self._held.items()
                 if game.number in lease.numbers and all(other.number != game.number for other in games)
             )
-            lease, played, games, begun = self._held[name]
+            lease, played, games = self._held[name]
             games.append(game)
             if len(games) < len(lease.numbers):
                 return
             del self._held[name]
         evaluations = self._progress.evaluations - self._counted
         self._counted += evaluations
-        played.set_result((games, time.monotonic() - begun, evaluations))
+        played.set_result((games, evaluations))

@@ -63,7 +63,7 @@ def shard_of(lease, worker="w", network=WHOLE.network):
     games = []
     config = SelfPlayConfig(sims=2, in_flight=8, groups=1, max_plies=12, tables=0)
     play_games(UniformEvaluator(), config, lease.numbers, seed=lease.seed, on_game=games.append)
-    return pack_shard(games, ShardInfo(lease.name, lease.generation, network, worker, 1.5, 100))
+    return pack_shard(games, ShardInfo(lease.name, lease.generation, network, worker, 100))
 
 
 def numbers_in(ledger):
@@ -125,7 +125,7 @@ def test_a_timeout_shorter_than_the_signs_of_life_is_refused():
 def test_a_shard_as_bytes(ledger):
     lease = ledger.lease(3)
     shard = unpack_shard(shard_of(lease), DEFAULT_GAME.schema)
-    assert shard.info == ShardInfo(lease.name, 1, WHOLE.network, "w", 1.5, 100)
+    assert shard.info == ShardInfo(lease.name, 1, WHOLE.network, "w", 100)
     assert shard.numbers == lease.numbers == tuple(range(FIRST + 5, FIRST + 8))
     assert shard.table["game"].unique().to_pylist() == list(lease.numbers)
 
@@ -134,7 +134,7 @@ def test_a_shard_with_a_game_twice_is_refused(tmp_path):
     games = []
     config = SelfPlayConfig(sims=2, in_flight=8, groups=1, max_plies=12, tables=0)
     play_games(UniformEvaluator(), config, (FIRST,), seed=5, on_game=games.append)
-    doubled = pack_shard([*games, *games], ShardInfo("x", 1, WHOLE.network, "w", 1.5, 100))
+    doubled = pack_shard([*games, *games], ShardInfo("x", 1, WHOLE.network, "w", 100))
     with pytest.raises(ShardError, match=f"game {FIRST} twice"):
         unpack_shard(doubled, DEFAULT_GAME.schema)
 
