@@ -39,8 +39,6 @@ class Lease:
 
     name: str
     """Unique, also among the leases of earlier starts of the run."""
-    run: str
-    """Name of the run folder."""
     generation: int
     """Generation of the games."""
     numbers: tuple[int, ...]

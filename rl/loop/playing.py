@@ -125,7 +125,7 @@ class RunSelfPlay(RunFolder):
             network = hash_of(self._network_of(n).read_bytes())
             numbers = self._numbers(n)
             missing = tuple(number for number in numbers if number not in games)
-            lease = Lease("", self.folder.name, n, missing, seed_stream(self.config.seed, n), network)
+            lease = Lease("", n, missing, seed_stream(self.config.seed, n), network)
             writer = ShardWriter(shards, n, network, written=games)
             groups = self.config.selfplay.group_count
             ledger = Ledger(lease, numbers, writer, progress, self.spec.schema, groups=groups)

@@ -44,7 +44,7 @@ TINY = RunConfig(
     learn=LearnConfig(epochs=1, batch_size=64),
     gate=GateConfig(games=0),
 )
-WHOLE = Lease("", "run", 1, tuple(range(FIRST, FIRST + 8)), 5, "a" * 32)
+WHOLE = Lease("", 1, tuple(range(FIRST, FIRST + 8)), 5, "a" * 32)
 
 
 @pytest.fixture
