@@ -429,7 +429,7 @@ def test_a_run_needs_a_checkpoint(tmp_path):
     ids=str,
 )
 def test_wrong_settings_are_refused(wrong):
-    with pytest.raises(ValueError, match="expected|unknown setting"):
+    with pytest.raises(ValueError, match=r"expected|unknown setting"):
         RunConfig.from_dict(wrong)
 
 
