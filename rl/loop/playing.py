@@ -36,7 +36,7 @@ from ckai.rl.selfplay.workers import play_games
 
 EXCHANGE_SECONDS = 0.2
 """Time between two exchanges with workers, and between two reports."""
-SAVE_SECONDS = 2.0
+SAVE_SECONDS = 3.0
 """Most time for which a finished game is not on disk."""
 
 
