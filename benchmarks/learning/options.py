@@ -29,7 +29,6 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
-from ckai.rl.loop.report import search_evaluations
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
@@ -236,7 +235,8 @@ def main(
                 result["mistakes"] = mistakes_in_percent(run.network, spec, sims)
                 done = {"settings": settings, **result}
                 write_whole(saved, json.dumps(done) + "\n")
-            evaluations = sum(map(search_evaluations, run.history()))
+            played = [measured["selfplay"] for measured in run.history()]
+            evaluations = sum(each["evaluations_per_second"] * each["seconds"] for each in played)
             results[name].append(done | {"evaluations": evaluations})
             print(f"{name}, seed {seed}: {results[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
     draw(output / f"{compare}.png", results)

@@ -51,12 +51,6 @@ def seconds_of(measured: dict[str, Any]) -> float:
     return sum(float(measured.get(stage, {}).get("seconds", 0.0)) for stage in stages)
 
 
-def search_evaluations(measured: dict[str, Any]) -> float:
-    """Return the network evaluations in a generation's self-play, without the gate match's."""
-    played = measured["selfplay"]
-    return float(played["evaluations_per_second"]) * float(played["seconds"])
-
-
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
     """Return the Elo of each generation above the first network: the running sum over accepted networks.
 
