@@ -1,9 +1,11 @@
 """A game: the moves played from a first position, and how it ends."""
 
+import importlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
 
 from ckai.game.color import Color
-from ckai.game.formats import TextSource, find_format
 from ckai.game.moves import Move
 from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
 from ckai.game.position import Position
@@ -60,7 +62,7 @@ class Game:
 
     @staticmethod
     def from_pdn(
-        source: TextSource,
+        source: "str | bytes | Path | IO[str] | IO[bytes]",
         number: int = 0,
         *,
         halfmove_limit: int = HALFMOVE_LIMIT,
@@ -85,8 +87,11 @@ class Game:
         >>> game.headers["Event"], game.headers["Result"], game.position.turn == "white"
         ('Club', '1-0', True)
         """
-        limits = {"halfmove_limit": halfmove_limit, "repetition_limit": repetition_limit}
-        game: Game = find_format("pdn").read(source, number, limits)
+        game: Game = (
+            _pdn()
+            .read_one(source, number)
+            .play(halfmove_limit=halfmove_limit, repetition_limit=repetition_limit)
+        )
         return game
 
     def to_pdn(self, headers: Mapping[str, str] | None = None, result: str | None = None) -> str:
@@ -118,7 +123,8 @@ class Game:
         headers = self.headers if headers is None else headers
         if result is None:
             result = headers.get("Result") or self.result()
-        return find_format("pdn").write(self, headers, result)
+        text: str = _pdn().write_game(_pdn().from_game(self, dict(headers), result))
+        return text
 
     # --- moves --------------------------------------------------------------------------------------
 
@@ -226,6 +232,11 @@ class Game:
 
     def _repr_svg_(self) -> str:
         return self.position.svg(last_move=self.moves[-1] if self.moves else ())
+
+
+def _pdn() -> Any:
+    """The package of PDN, imported on first use: it imports this one."""
+    return importlib.import_module("ckai.pdn")
 
 
 _SHOWN = 6

@@ -14,16 +14,15 @@ Club 23-19 ['the Cross'] *
 
 Files may have any size and encoding errors; a game that cannot be read to its end keeps its legal moves and
 says what stopped it (`PdnGame.problem`). `Game.from_pdn` and `Game.to_pdn` of `ckai.game` are the short way
-for one game; importing this package registers the functions behind them.
+for one game.
 
 The package owns the grammar and the resolution of written moves. It imports `ckai.game` and no data sets,
 networks or search.
 """
 
-from ckai.pdn import registration  # noqa: F401  (registers the format)
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation, from_game
-from ckai.pdn.reader import read_games
+from ckai.pdn.reader import read_games, read_one
 from ckai.pdn.writer import write_game, write_games
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "Variation",
     "from_game",
     "read_games",
+    "read_one",
     "write_game",
     "write_games",
 ]

@@ -1,8 +1,10 @@
 """The full reader: games as Python objects, with comments, variations, marks and problems."""
 
+import io
 from collections.abc import Generator
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ckai.game import Move, MoveError, Position
 from ckai.pdn import lexer
@@ -41,6 +43,41 @@ def read_games(source: str | Path | Readable, name: str | None = None) -> Genera
             yield from _read(opened.file, name or opened.name)
         return
     yield from _read(source, name or str(getattr(source, "name", "")))
+
+
+def read_one(source: "str | bytes | Path | IO[str] | IO[bytes]", number: int = 0) -> PdnGame:
+    """Read one whole game, as `Game.from_pdn` does.
+
+    Args:
+        source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
+        number: which game of the source, from 0.
+
+    Raises:
+        PdnError: there is no such game, or it cannot be read to its end.
+        ValueError: `number` < 0.
+
+    >>> from ckai.pdn import read_one
+    >>> len(read_one("1. 11-15 22-18 *").moves)
+    2
+    """
+    if number < 0:
+        raise ValueError(f"expected a game number >= 0, found {number}")
+    name = str(source) if isinstance(source, Path) else str(getattr(source, "name", "text"))
+    data = source if isinstance(source, (str, bytes, Path)) else source.read()
+    if isinstance(data, str):
+        data = data.encode()
+    games = read_games(data if isinstance(data, Path) else io.BytesIO(data), name)
+    count = sum(1 for _ in islice(games, number))
+    game = next(games, None)
+    games.close()
+    if game is None:
+        hint = ": give a file's path as a pathlib.Path" if isinstance(source, str) and count == 0 else ""
+        if not count:
+            raise PdnError(f"expected games, found none{hint}", name)
+        raise PdnError(f"expected a game number from 0 to {count - 1}, found {number}", name)
+    if game.problem is not None:
+        raise game.problem
+    return game
 
 
 def _read(source: Readable, name: str) -> Generator[PdnGame, None, None]:

@@ -122,11 +122,6 @@ def test_rows_say_what_the_games_say(tmp_path):
         position = position.push_action(row["label"])
 
 
-@pytest.mark.parametrize("end", ["2 1-0", "2 (2 15x22) 1-0", "2 {resigns} 1-0"])
-def test_a_number_before_the_result_costs_nothing(tmp_path, end):
-    tally, rows, refused = convert(f"1 11-15 22-18 {end}", tmp_path)
-    assert (tally.games_kept, tally.games_truncated, refused) == (1, 0, [])
-    assert rows["z"].to_pylist() == [1, -1]
 
 
 def test_headers_say_what_the_tags_say(tmp_path):
@@ -168,9 +163,6 @@ def test_a_file_with_nothing_to_use_is_an_error_that_is_explained(tmp_path):
     assert not (tmp_path / "out" / "games.parquet").exists()
 
 
-def test_the_only_game_that_cannot_be_used_is_explained(tmp_path):
-    with pytest.raises(PdnError, match=r"games\.pdn:1: game 1: ply 0: '1-32' is .*; the only game cannot"):
-        convert("1. 1-32 *", tmp_path)
 
 
 def test_a_file_without_games_is_skipped_among_others(tmp_path):
@@ -417,18 +409,8 @@ def test_strict_stops_at_the_first_bad_game(tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_what_stood_there_stays_when_reading_fails(tmp_path):
-    convert("1. 11-15 *", tmp_path)
-    before = (tmp_path / "out" / "games.parquet").read_bytes()
-    with pytest.raises(PdnError):
-        convert("nothing", tmp_path)
-    assert (tmp_path / "out" / "games.parquet").read_bytes() == before
-    assert not list((tmp_path / "out").glob(".*"))
 
 
-def test_utf16_is_refused_by_name(tmp_path):
-    with pytest.raises(PdnError, match=r"games\.pdn: expected UTF-8 or cp1252, found UTF-16"):
-        convert('[Event "a"]\n1. 11-15 *'.encode("utf-16"), tmp_path)
 
 
 def test_a_game_without_moves_is_kept_and_counted(tmp_path):
@@ -455,9 +437,6 @@ def test_a_megabyte_of_one_thing_ends(tmp_path, text):
     assert tally.rows >= 1
 
 
-def test_a_folder_is_no_pdn(tmp_path):
-    with pytest.raises(PdnError, match="found a folder"):
-        parse_files([tmp_path], tmp_path / "rows.parquet")
 
 
 def random_game(rng, plies):

@@ -231,7 +231,7 @@ def without_label(path):
             lambda path: pq.write_table(pa.table({"x": [1]}), path),
             "expected row format version 1, found none",
         ),
-        (without_label, "expected the column ply"),
+        (without_label, "expected column game of type int32, found int64"),
         (
             lambda path: pq.write_table(HEADERS_SCHEMA.empty_table(), path),
             "expected rows, found game headers",

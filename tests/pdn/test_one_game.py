@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from positions import games
 
 from ckai.game import Game, Position
-from ckai.game.formats import find_format
 from ckai.pdn import PdnError, read_games
 
 TEXT = (
@@ -145,8 +144,3 @@ def test_the_rules_import_pdn_only_on_demand():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["0", "True"]
-
-
-def test_a_format_that_nobody_registers():
-    with pytest.raises(LookupError, match=r"expected a package ckai.pgn that registers the format 'pgn'"):
-        find_format("pgn")
