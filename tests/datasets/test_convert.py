@@ -122,8 +122,6 @@ def test_rows_say_what_the_games_say(tmp_path):
         position = position.push_action(row["label"])
 
 
-
-
 def test_headers_say_what_the_tags_say(tmp_path):
     tally, _, _ = convert(ODD, tmp_path)
     headers = pq.read_table(headers_path(tally.output)).to_pylist()
@@ -161,8 +159,6 @@ def test_a_file_with_nothing_to_use_is_an_error_that_is_explained(tmp_path):
         convert('[GameType "25"]\n1. 11-15 *\n1. 1-32 *', tmp_path)
     assert len((tmp_path / "out" / "games.refused.jsonl").read_text().splitlines()) == 2
     assert not (tmp_path / "out" / "games.parquet").exists()
-
-
 
 
 def test_a_file_without_games_is_skipped_among_others(tmp_path):
@@ -409,10 +405,6 @@ def test_strict_stops_at_the_first_bad_game(tmp_path):
     assert not list((tmp_path / "out").iterdir())
 
 
-
-
-
-
 def test_a_game_without_moves_is_kept_and_counted(tmp_path):
     tally, rows, *_ = convert('[Event "a"]\n[Result "1-0"]\n\n[Event "b"]\n1. 11-15 *', tmp_path)
     assert (tally.games_kept, tally.games_without_moves, rows.num_rows) == (2, 1, 1)
@@ -435,8 +427,6 @@ def test_a_megabyte_of_one_thing_ends(tmp_path, text):
     tally, *_ = convert(b"1. 9-13 " + text * (1_000_000 // len(text)), tmp_path)
     assert tally.games_read >= 1
     assert tally.rows >= 1
-
-
 
 
 def random_game(rng, plies):
@@ -595,3 +585,13 @@ ARCHIVE = Path(__file__).parents[3] / "shared" / "data" / "acf-expert.pdn"
 def test_the_archive_is_read_whole(tmp_path):
     tally = parse_files([ARCHIVE], tmp_path / "rows.parquet")
     assert (tally.games_read, tally.games_kept, tally.plies, tally.rows) == (8000, 8000, 392_743, 402_404)
+
+
+def test_what_stood_there_stays_when_no_game_can_be_used(tmp_path):
+    tally, *_ = convert("1. 11-15 *", tmp_path)
+    before = tally.output.read_bytes()
+    for text in ("nothing", "1. 31-15 *"):
+        with pytest.raises(PdnError):
+            convert(text, tmp_path)
+        assert tally.output.read_bytes() == before
+    assert not list((tmp_path / "out").glob(".*"))
