@@ -81,7 +81,7 @@ def command(
             update(min(counts.positions, config.positions), config.positions)
 
         counts = distill(
-            network, output, config, teacher=checkpoint.identity or "", data=files, spec=spec,
+            network, output, config, teacher=checkpoint.digest, data=files, spec=spec,
             threads=threads, force=force, progress=show,
         )  # fmt: skip
     if as_json:

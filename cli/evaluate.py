@@ -145,7 +145,7 @@ def command(
     truth = _against_tables(network, tables) if tables else None
     if truth is not None and not paths:
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
-        _print({**identity, **truth}, f"{digest_text(loaded.digest)}\n{tablebase_text(truth)}", as_json)
+        _print({**identity, **truth}, f"digest: {loaded.digest}\n{tablebase_text(truth)}", as_json)
         return
     paths = paths or (newest_dataset(Path("data")),)
     files = _distinct_files(paths)
@@ -184,7 +184,7 @@ def command(
         side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"
     rates = ", ".join(f"{rate:,.0f} on the {device}" for device, rate in speed.items())
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters; evaluations/s: {rates}")
-    click.echo(digest_text(loaded.digest))
+    click.echo(f"digest: {loaded.digest}")
     for line in _lines(evaluation, f"on {side} of {data_text}", article):
         click.echo(line)
     if truth is not None:
@@ -246,13 +246,6 @@ def _refuse_with_solved(others: Mapping[str, object]) -> None:
             raise click.UsageError(
                 f"expected --solved without {name}, as it has its own positions, found both"
             )
-
-
-def digest_text(digest: str | None) -> str:
-    """Say what the digest of a checkpoint is, or that it has none."""
-    if digest is None:
-        return "digest: none; an earlier version wrote the file, so damage may go undetected"
-    return f"digest: {digest} (verified)"
 
 
 def _against_tables(network: Any, pieces: int) -> dict[str, Any]:

@@ -61,7 +61,9 @@ def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -
     help="Memory for rows; a larger data set is streamed.",
 )
 @click.option(
-    "--fresh", is_flag=True, help="Discard an earlier training with this output, and replace its checkpoint."
+    "--force",
+    is_flag=True,
+    help="Replace an existing checkpoint; discard an interrupted training with other settings.",
 )
 @click.option(
     "--find-lr", is_flag=True, help="Plot a learning rate range test and suggest a rate, without training."
@@ -79,7 +81,7 @@ def command(
     output: Path,
     threads: int | None,
     memory_mb: int,
-    fresh: bool,
+    force: bool,
     find_lr: bool,
     fast_dev_run: bool,
     as_json: bool,
@@ -87,7 +89,7 @@ def command(
     """Train a network on the moves and results of games.
 
     Writes a checkpoint and prints its metrics on held-out games. After an interruption, the same command
-    continues the training. A finished checkpoint is replaced only with --fresh.
+    continues the training. An existing checkpoint is replaced only with --force.
     """
     import torch
 
@@ -95,8 +97,7 @@ def command(
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.registry import parse_settings
-    from ckai.models.training.folder import run_folder
-    from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, trial_run
+    from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, run_folder
 
     if threads:
         torch.set_num_threads(threads)
@@ -133,23 +134,25 @@ def command(
     with TrainingBar() as bar:
         bar.message(f"{model} on {data_text} -> {output if keeps else 'nothing (check only)'}")
         if not keeps:
-            run = trial_run if fast_dev_run else pretrain_nothing_kept
-            result = run(files, config, memory_mb=memory_mb, progress=bar.update, say=bar.message)
+            if fast_dev_run:
+                config = replace(config, train=replace(config.train, epochs=1, overfit=1, patience=0))
+            result = pretrain_nothing_kept(
+                files, config, memory_mb=memory_mb, progress=bar.update, say=bar.message
+            )
         else:
             try:
                 result = pretrain(
                     files,
                     output,
                     config,
-                    fresh=fresh,
+                    force=force,
                     memory_mb=memory_mb,
                     progress=bar.update,
                     say=bar.message,
                 )
             except KeyboardInterrupt:
                 if (run_folder(output) / "last.ckpt").exists():
-                    same = "the same command without --fresh" if fresh else "the same command"
-                    bar.message(f"run {same} again to continue")
+                    bar.message("run the same command again to continue")
                 raise
     if as_json:
         summary: dict[str, Any] = {

@@ -9,16 +9,17 @@ Keys of format 1:
     weights       name -> tensor
     metrics       metrics on held-out rows, see `ckai.models.evaluation.metrics`
     info          origin: data sets, split, training settings, epochs, time
-    training      None, or the state to resume from: optimizer, schedule, random states, counters
+    training      None, or the state to resume from, see `ckai.models.training.trainer`
 
-Files are read with `weights_only=True`, so that an untrusted file cannot run code. Each has a digest of its
-contents (`ckai.models.digest`), so that damage is noticed.
+A file may come from anywhere. It is read with `weights_only=True`, so that it cannot run code; the checksums
+of its parts, which PyTorch passes over, are compared; and what is odd in it is found when it is read.
 """
 
 import copy
 import io
 import logging
 import pickle
+import threading
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -26,23 +27,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import file_digest, first_line, write_whole
-from ckai.models.digest import add_digest, verified_digest
+from ckai.datasets.split import check_share
 from ckai.models.layers.network import Network
 from ckai.models.pretrained import network_path
-from ckai.models.validation import (
-    build_for,
-    check_info,
-    check_metrics,
-    check_training,
-    check_type,
-    fitting_weights,
-)
+from ckai.models.registry import build
 
 FORMAT = 1
+SPARE = 8
+"""Numbers that may be allocated for each weight in a file: some layers are built from others."""
+PER_PARAMETER = 100
+"""Extra numbers counted for each parameter, because many layers of one weight take seconds to build."""
 _LOG = logging.getLogger("ckai")
 _TYPES: dict[str, type] = {
     "architecture": str,
@@ -76,16 +75,13 @@ class Checkpoint:
     """Origin: data sets, split, training settings, epochs, time."""
     training: dict[str, Any] | None = None
     """The state to resume from, see `ckai.models.train`; None if the file has none."""
-    path: Path | None = None
+    path: Path
     """The file it was read from."""
-    digest: str | None = None
-    """SHA-256 of the file's parts, 64 hexadecimal digits; None in a file of an earlier version, which has no
-    digest."""
 
     @property
-    def identity(self) -> str | None:
-        """The digest, or that of the whole file if it has none; None if it was not read from a file."""
-        return self.digest or (file_digest(self.path) if self.path is not None else None)
+    def digest(self) -> str:
+        """SHA-256 of the file, 64 hexadecimal digits."""
+        return file_digest(self.path)
 
     def network(self) -> Network:
         """Build the network with these weights, on the CPU and in evaluation mode.
@@ -94,20 +90,19 @@ class Checkpoint:
             CheckpointError: unknown architecture or settings, another version of the encoding, or weights of
                 another type or shape or that are not finite.
         """
-        where = self.path or "checkpoint"
         try:
-            network = build_for(self.architecture, self.settings, self.weights)
+            network = _build_for(self.architecture, self.settings, self.weights)
             expected = network.encode.VERSION
             if self.encoding != expected:
                 raise ValueError(
                     f"expected encoding {expected} for {self.architecture}, found {_shown(self.encoding)}"
                 )
-            weights = fitting_weights(network, self.weights, self.architecture)
+            _check_weights(network, self.weights)
         except (ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{where}: {_reason(error)}") from error
+            raise CheckpointError(f"{self.path}: {_reason(error)}") from error
         if any(tensor.dtype == torch.float64 for tensor in self.weights.values()):
-            _LOG.warning("%s: weights in float64, rounded to float32", where)
-        network.load_state_dict(weights)
+            _LOG.warning("%s: weights in float64, rounded to float32", self.path)
+        network.load_state_dict(self.weights)
         return network.eval()
 
 
@@ -156,7 +151,6 @@ def save_checkpoint(
     }
     data = io.BytesIO()
     torch.save(content, data)
-    add_digest(data)
     write_whole(Path(path), data.getbuffer())
 
 
@@ -176,7 +170,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         ('resnet', 'planes-1', None)
     """
     path = network_path(path)
-    content, digest = _read(path)
+    content = _read(path)
     if not isinstance(content, dict) or "format" not in content:
         contents = (
             f"keys {_shown(', '.join(map(str, list(content)[:5])))}"
@@ -186,34 +180,20 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         raise CheckpointError(f"{path}: expected a ckai checkpoint, found a torch file with {contents}")
     if not isinstance(content["format"], int) or content["format"] != FORMAT:
         raise CheckpointError(
-            f"{path}: expected checkpoint format {FORMAT}, found {_shown(content['format'])}"
+            f"{path}: expected checkpoint format {FORMAT}, found {_shown(content['format'])}, of another "
+            "version of ckai; train the network again"
         )
     fields: dict[str, Any] = {key: content.get(key) for key in _TYPES}
     training = content.get("training")
     try:
         for key, type_ in _TYPES.items():
-            check_type(key, fields[key], type_)
-        check_metrics("metrics", fields["metrics"])
-        check_info(fields["info"])
+            _check_type(key, fields[key], type_)
         if training is not None:
-            check_type("training", training, dict)
-            check_training(training)
+            _check_type("training", training, dict)
+        _check_info(fields["info"])
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from error
-    return Checkpoint(**fields, training=training, path=path, digest=digest)
-
-
-def _on_cpu(weights: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> dict[str, Tensor]:
-    """Weights on the CPU, those of layers in another type if one is given."""
-    copies = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-    if dtype is None:
-        return copies
-    return {name: tensor.to(dtype) if _of_layer(name, tensor) else tensor for name, tensor in copies.items()}
-
-
-def _of_layer(name: str, tensor: Tensor) -> bool:
-    """Whether these are the weights of a layer, not a bias, a statistic or integers."""
-    return tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias")
+    return Checkpoint(**fields, training=training, path=path)
 
 
 def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Network:
@@ -237,8 +217,21 @@ def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Netw
     return network
 
 
-def _read(path: Path) -> tuple[Any, str | None]:
-    """The contents of a file and its digest, None if it has none."""
+def _on_cpu(weights: Mapping[str, Tensor], dtype: torch.dtype | None) -> dict[str, Tensor]:
+    """Weights on the CPU, those of layers in another type if one is given."""
+    copies = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    if dtype is None:
+        return copies
+    return {name: tensor.to(dtype) if _of_layer(name, tensor) else tensor for name, tensor in copies.items()}
+
+
+def _of_layer(name: str, tensor: Tensor) -> bool:
+    """Whether these are the weights of a layer, not a bias, a statistic or integers."""
+    return tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias")
+
+
+def _read(path: Path) -> Any:
+    """The contents of a file."""
     if not path.exists():
         raise CheckpointError(
             f"{path}: expected a checkpoint or an installed network, found no such file; check the path"
@@ -252,8 +245,8 @@ def _read(path: Path) -> tuple[Any, str | None]:
             f"{path}: expected a ckai checkpoint, found a file that is not one or is cut short"
         )
     try:
-        digest = verified_digest(path)
-        return torch.load(path, map_location="cpu", weights_only=True), digest
+        _check_archive(path)
+        return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = (
             "objects other than plain data and tensors"
@@ -265,6 +258,97 @@ def _read(path: Path) -> tuple[Any, str | None]:
         raise CheckpointError(
             f"{path}: expected a ckai checkpoint, found a file that cannot be read ({_reason(error)})"
         ) from error
+
+
+def _check_archive(path: Path) -> None:
+    """Check the parts of an archive against their checksums.
+
+    Raises:
+        BadZipFile: damaged data, or parts that repeat or unpack to more than the file.
+    """
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(set(names)) < len(names):
+            raise zipfile.BadZipFile("damaged data: two parts have one name")
+        # PyTorch packs nothing; what unpacks to more would fill the memory.
+        if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
+            raise zipfile.BadZipFile("its parts are larger than the file")
+        damaged = archive.testzip()
+        if damaged is not None:
+            raise zipfile.BadZipFile(f"damaged data in {damaged}")
+
+
+def _check_type(name: str, value: Any, type_: type) -> None:
+    """Check that an entry is of a type; float takes integers too; True and False are no numbers."""
+    types = (int, float) if type_ is float else type_
+    if not isinstance(value, types) or isinstance(value, bool):
+        raise ValueError(f"expected {name} to be {type_.__name__}, found {type(value).__name__}")
+
+
+def _check_info(info: Mapping[Any, Any]) -> None:
+    """Check the entries of the origin that are read later: how the data were split."""
+    data = info.get("data", [])
+    _check_type("info.data", data, list)
+    for entry in data:
+        _check_type("each entry of info.data", entry, dict)
+    for split in (info.get("split", {}), *(entry.get("split", {}) for entry in data)):
+        _check_type("info.split", split, dict)
+        _check_type("info.split.seed", split.get("seed", 0), int)
+        _check_type("info.split.heldout", split.get("heldout", 0.0), float)
+        check_share("info.split.heldout", split.get("heldout", 0.0))
+
+
+def _build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[Any, Any]) -> Network:
+    """Build a network for the weights of a file; refuse a far larger one before it is built.
+
+    Raises:
+        ModelError: see `ckai.models.build`.
+        ValueError: the weights are no dense tensors, or far fewer than those of the network.
+        RuntimeError: sizes that PyTorch cannot have.
+    """
+    for name, tensor in weights.items():
+        _check_type(f"{name}", tensor, Tensor)
+        dense = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor.is_nested
+        if not dense or tensor.is_quantized or not tensor.is_contiguous():
+            raise ValueError(f"expected {name} to be a dense tensor on the CPU, found one of another form")
+    found, thread = sum(tensor.numel() for tensor in weights.values()), threading.get_ident()
+    size, most = 0, SPARE * max(found + PER_PARAMETER * len(weights), 10_000)
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        """Called before a parameter gets its first values."""
+        nonlocal size
+        if parameter is None or threading.get_ident() != thread:
+            return
+        size += parameter.numel() + PER_PARAMETER
+        if size > most:
+            raise ValueError(
+                f"expected a network for the {found:,} weights of the file, found a far larger one"
+            )
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        return build(architecture, settings)
+    finally:
+        hook.remove()
+
+
+def _check_weights(network: Network, weights: Mapping[Any, Tensor]) -> None:
+    """Check that weights have the names, shapes and kinds of numbers of a network, and are finite."""
+    expected = network.state_dict()
+    for name in sorted(map(str, expected.keys() ^ weights.keys())):
+        how = "without" if name in expected else "with"
+        raise ValueError(f"expected the weights of {network.architecture}, found weights {how} {name}")
+    for name, like in expected.items():
+        tensor = weights[name]
+        if tensor.shape != like.shape:
+            raise ValueError(f"expected {name} of shape {list(like.shape)}, found {list(tensor.shape)}")
+        if tensor.dtype != like.dtype and not (tensor.is_floating_point() and like.is_floating_point()):
+            raise ValueError(f"expected {name} of type {like.dtype}, found {tensor.dtype}")
+        if not torch.isfinite(tensor.to(like.dtype)).all():
+            raise ValueError(
+                f"expected finite weights, found NaN or infinity in {name}: they are of no use; take an "
+                "earlier checkpoint or train again"
+            )
 
 
 def _reason(error: Exception) -> str:

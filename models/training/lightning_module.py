@@ -1,6 +1,7 @@
 """The losses, and the LightningModule that trains a network."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 import pytorch_lightning as pl
@@ -8,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from ckai.datasets.files import first_line
 from ckai.models.evaluation.metrics import Metrics, unpack_legal
 from ckai.models.inputs.prepared import with_extra
 from ckai.models.layers.heads import value_of
@@ -15,7 +17,6 @@ from ckai.models.layers.network import Network
 from ckai.models.training.averaging import MovingAverage
 from ckai.models.training.config import TargetConfig, TrainConfig
 from ckai.models.training.graphs import GraphedPasses
-from ckai.models.training.resuming import StateError, restore
 
 
 def has_policy_target(batch: dict[str, Tensor]) -> Tensor:
@@ -93,6 +94,37 @@ def planes_of(network: Network, batch: dict[str, Tensor]) -> Tensor:
     return planes
 
 
+class StateError(ValueError):
+    """The saved state of a training does not fit the training that is to continue it."""
+
+
+@contextmanager
+def restoring() -> Iterator[None]:
+    """Turn whatever an odd state makes Python and PyTorch raise in the block into a `StateError`."""
+    try:
+        yield
+    except Exception as error:
+        raise StateError(
+            f"expected the state of this training, found another ({type(error).__name__}: "
+            f"{first_line(error):.200})"
+        ) from error
+
+
+def _restore_moments(optimizer: torch.optim.Optimizer, moments: Mapping[int, Any]) -> None:
+    """Load the state of the parameters into an optimizer that has made no step.
+
+    Raises:
+        ValueError: it is not of these parameters. PyTorch itself does not compare their shapes.
+        Exception: whatever else PyTorch raises.
+    """
+    optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+    for parameter in (each for group in optimizer.param_groups for each in group["params"]):
+        for name, value in optimizer.state[parameter].items():
+            like = () if name == "step" else parameter.shape
+            if value.shape != like or not value.isfinite().all():
+                raise ValueError(f"{name} of {list(value.shape)} for a parameter of {list(parameter.shape)}")
+
+
 class PolicyValueModule(pl.LightningModule):
     """Trains a `Network`. Nothing is logged per step: sums stay on the device and are read once an epoch.
 
@@ -124,7 +156,7 @@ class PolicyValueModule(pl.LightningModule):
         else:
             self.outputs = GraphedPasses(network)
         self.resumed: dict[str, Any] | None = None
-        """States of optimizer and schedule to resume from."""
+        """What to resume from: `step`, and `moments`, the state of the optimizer."""
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
         self.sums: Tensor
         self.heldout = Metrics()
@@ -212,14 +244,17 @@ class PolicyValueModule(pl.LightningModule):
             {"params": others, "weight_decay": 0.0},
         ]
         optimizer = torch.optim.AdamW(groups, lr=config.lr, fused=True)
-        steps = self.epoch_steps * self.config.epochs
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: config.factor(step, steps))
+        done = 0
         if self.resumed:
-            try:
-                restore("training.optimizer", optimizer, self.resumed["optimizer"])
-                restore("training.schedule", schedule, self.resumed["schedule"])
-            except ValueError as error:
-                raise StateError(str(error)) from error
+            with restoring():
+                done = self.resumed["step"]
+                _restore_moments(optimizer, self.resumed["moments"])
+        for group in optimizer.param_groups:
+            group["initial_lr"] = config.lr
+        steps = self.epoch_steps * self.config.epochs
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimizer, lambda step: config.factor(step, steps), last_epoch=done - 1
+        )
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def training_report(self) -> dict[str, float]:

@@ -8,13 +8,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import file_digest, is_locked, save_figure
+from ckai.datasets.files import is_locked, save_figure
 from ckai.models.training.config import PretrainConfig
 
-REPLACES = "replaces"
-"""Name of the file in a run folder with a hash of the checkpoint that an unfinished training replaces."""
-
-
+LAST = "last.ckpt"
+"""Name of the file in a run folder with the state of an unfinished training."""
 LOCK = ".lock"
 """Name of the lock file in a run folder."""
 
@@ -104,7 +102,7 @@ def read_run(folder: Path) -> TrainingRun | None:
         changed=changed,
         epochs=len(history),
         target=epochs,
-        finished=bool(last) and bool(epochs) and _has_result(folder),
+        finished=bool(last) and folder.with_suffix(".ckpt").exists() and not (folder / LAST).exists(),
         running=is_locked(folder / LOCK),
         seconds=last.get("seconds", 0.0),
         history=history,
@@ -118,17 +116,6 @@ def _history(path: Path) -> list[dict[str, Any]]:
             return [_numbers(row) for row in csv.DictReader(file)]
     except FileNotFoundError:
         return []
-
-
-def _has_result(folder: Path) -> bool:
-    """Whether the checkpoint is there and not the one that this training is to replace."""
-    output = folder.with_suffix(".ckpt")
-    if not output.exists():
-        return False
-    try:
-        return (folder / REPLACES).read_text(encoding="utf-8") != file_digest(output)
-    except FileNotFoundError:
-        return True
 
 
 def _numbers(row: dict[str, str]) -> dict[str, Any]:
@@ -146,7 +133,7 @@ def _differences(config: dict[str, Any]) -> dict[str, Any]:
     return {**changed, **_given(config)}
 
 
-_LEFT_OUT = {"model", "settings", "data", "in_memory", "in_buffer", "encoding", "init_digest"}
+_LEFT_OUT = {"model", "settings", "data", "in_memory", "in_buffer", "fingerprints", "encoding", "init_digest"}
 
 
 def _given(config: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ the learning rate on the step: with weights, optimizer and random states restore
 identical to an uninterrupted one.
 """
 
+import copy
 import logging
 import math
 import signal
@@ -27,9 +28,8 @@ from ckai.models.inference.devices import pick_device
 from ckai.models.inputs.prepared import PreparedBatches
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
-from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.lightning_module import PolicyValueModule, restoring
 from ckai.models.training.precision import lightning_precision
-from ckai.models.training.resuming import check_like, check_state
 
 State = dict[str, Any]
 
@@ -82,12 +82,12 @@ def train(
 
     Returns:
         The last state, plain data and tensors. Keys: `epoch`, `batch`, `step` (done so far), `optimizer`,
-        `schedule`, `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch` (0-based),
+        `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch` (0-based),
         `best_weights`, `finished`.
 
     Raises:
         TrainingError: the loss is not finite.
-        ValueError: `state` is not of this training, or the rows are of another game.
+        StateError: `state` is not of this training, or the rows are of another game.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
 
     Examples:
@@ -98,10 +98,6 @@ def train(
         >>> sorted(state["history"][0])[:3], state["finished"]
         (['epoch', 'heldout_forced', 'heldout_illegal_probability'], True)
     """
-    if state:
-        check_state(state)
-        if state["finished"]:
-            return state
     if data.game != network.encode.GAME:
         raise ValueError(f"expected rows of {network.encode.GAME}, the network's game, found {data.game}")
     device = device or pick_device()
@@ -111,6 +107,8 @@ def train(
     module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch)
     module.train()  # a loaded network is in evaluation mode, which Lightning keeps
     keeper = _Keeper(module, data, config, state, save, save_seconds, progress)
+    if state and keeper.finished:
+        return state
     with _quiet():
         trainer = _trainer(
             device,
@@ -210,29 +208,38 @@ class _Keeper(pl.Callback):
         self.last: State = {}
         self._resumed = state
         if state:
-            self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
-            self.history = list(state["history"])
-            self.best_epoch, self.best_weights = state["best_epoch"], state["best_weights"]
-            self.best_loss = state["best_loss"]
-            self.seconds = state["seconds"]
-            module.resumed = {"optimizer": state["optimizer"], "schedule": state["schedule"]}
-            check_like("training.sums", state["sums"], module.sums)
-            if self.best_weights is not None:
-                check_like("training.best_weights", self.best_weights, module.eval_network.state_dict())
-            if module.averaged is not None:
-                check_like("training.averaged", state["averaged"], module.averaged.state_dict())
+            with restoring():
+                self._restore(state)
         data.resume_at(self.epoch, self.batch)
 
+    def _restore(self, state: State) -> None:
+        """Take over a state; all but the random states, which Lightning uses before it trains."""
+        for name in ("epoch", "batch", "step", "best_epoch"):
+            if type(state[name]) is not int:
+                raise TypeError(f"{name} is {state[name]!r:.60}")
+        self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
+        self.best_epoch, self.best_loss = state["best_epoch"], float(state["best_loss"])
+        self.finished, self.seconds = bool(state["finished"]), float(state["seconds"])
+        self.history = [
+            {"epoch": row["epoch"], **{name: row[name] for name in row if math.isfinite(row[name])}}
+            for row in state["history"]
+        ]
+        self.best_weights = state["best_weights"]
+        if self.best_weights is not None:
+            copy.deepcopy(self.module.eval_network).load_state_dict(self.best_weights)
+        self.module.sums.copy_(state["sums"])
+        if self.module.averaged is not None:
+            self.module.averaged.load_state_dict(state["averaged"])
+        self.module.resumed = {"step": self.step, "moments": state["optimizer"]["state"]}
+
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Restore random states and sums."""
+        """Restore the random states."""
         if self._resumed:
-            self.module.sums.copy_(self._resumed["sums"])
-            if self.module.averaged is not None:
-                self.module.averaged.load_state_dict(self._resumed["averaged"])
-            torch.set_rng_state(self._resumed["random"]["torch"])
-            on_gpus = self._resumed["random"]["cuda"]
-            if torch.cuda.is_available() and len(on_gpus) == torch.cuda.device_count():
-                torch.cuda.set_rng_state_all(on_gpus)
+            with restoring():
+                torch.set_rng_state(self._resumed["random"]["torch"])
+                on_gpus = self._resumed["random"]["cuda"]
+                if torch.cuda.is_available() and len(on_gpus) == torch.cuda.device_count():
+                    torch.cuda.set_rng_state_all(on_gpus)
         self._started = self._saved = time.monotonic()
         self._shown, self._shown_batch = self._started, self.batch
         self._show(self._started)
@@ -308,7 +315,6 @@ class _Keeper(pl.Callback):
             "averaged": None if averaged is None else _plain(averaged.state_dict()),
             "sums": self.module.sums.detach().cpu().clone(),
             "optimizer": trainer.optimizers[0].state_dict(),
-            "schedule": trainer.lr_scheduler_configs[0].scheduler.state_dict(),
             "random": {
                 "torch": torch.get_rng_state(),
                 "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],

@@ -10,7 +10,7 @@ from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.evaluation.data_splits import data_entries
 from ckai.models.training.config import OptimizerConfig, TrainConfig
-from ckai.models.training.resuming import StateError
+from ckai.models.training.lightning_module import StateError
 from ckai.models.training.trainer import load_average, train
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import LearnConfig

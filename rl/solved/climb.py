@@ -76,7 +76,7 @@ def measure_run(
         progress(generation, len(history) + 1)
         seconds += seconds_of(history[generation - 1]) if generation else 0.0
         network = run.path(generation, "network.ckpt")
-        digest = load_checkpoint(network).digest or ""
+        digest = load_checkpoint(network).digest
         mine = [known.get((digest, player, name)) for player in players for name in classes]
         if not digest or any(
             row is None or row.positions != len(classes[row.position_class]) for row in mine
