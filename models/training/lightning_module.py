@@ -118,7 +118,10 @@ def _restore_moments(optimizer: torch.optim.Optimizer, moments: Mapping[int, Any
         Exception: whatever else PyTorch raises.
     """
     optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-    for parameter in (each for group in optimizer.param_groups for each in group["params"]):
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    if not moments or not moments.keys() <= set(range(len(parameters))):
+        raise ValueError(f"moments of {len(moments)} parameters, expected {len(parameters)}")
+    for parameter in parameters:
         for name, value in optimizer.state[parameter].items():
             like = () if name == "step" else parameter.shape
             if value.shape != like or not value.isfinite().all():

@@ -167,9 +167,10 @@ def _pretrain(
     if state is None:
         _clear(run)
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
-    else:
-        say(f"resuming {run} at epoch {state.get('epoch', 0) + 1}, step {state.get('step', 0)}")
     try:
+        if state is not None:
+            with restoring():
+                say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
         state = _train(network, data, config, state, run, info, save_seconds, progress, say)
     except StateError as error:
         raise CheckpointError(f"{run / LAST}: {error}; remove it to start again") from error

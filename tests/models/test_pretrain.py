@@ -15,7 +15,7 @@ import torch
 
 from ckai.datasets.files import LockedError
 from ckai.datasets.schema import DatasetError
-from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.networks import shipped
 from ckai.models.registry import build, names
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
@@ -36,6 +36,12 @@ def config(epochs=3, **train):
 def data(tmp_path_factory):
     rows = make_rows.random_games(20, seed=3)
     return make_rows.write(tmp_path_factory.mktemp("rows") / "g.parquet", rows)
+
+
+def history_of(result):
+    """The epochs of a training, as texts."""
+    with (result.run / "metrics.csv").open() as file:
+        return list(csv.DictReader(file))
 
 
 class Killed(BaseException):
@@ -114,24 +120,19 @@ def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, uni
     assert not (tmp_path / "cut.ckpt").exists()
     messages = []
     cut = pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, say=messages.append)
-    assert cut.continued == "continued"
+    assert cut.continued
     assert any(f"step {step - 1}" in text for text in messages)
     assert cut.metrics == whole.metrics
     assert cut.info["steps"] == whole.info["steps"]
-    states = [load_checkpoint(result.run / "last.ckpt") for result in (whole, cut)]
-    for name, tensor in states[0].weights.items():
-        assert torch.equal(tensor, states[1].weights[name]), name
-    moments = [state.training["optimizer"]["state"] for state in states]
-    for key, values in moments[0].items():
-        assert all(torch.equal(values[name], moments[1][key][name]) for name in values)
+    weights = [load_checkpoint(result.output).weights for result in (whole, cut)]
+    for name, tensor in weights[0].items():
+        assert torch.equal(tensor, weights[1][name]), name
     histories = [
-        [{k: v for k, v in row.items() if k != "seconds"} for row in state.training["history"]]
-        for state in states
+        [{k: v for k, v in row.items() if k != "seconds"} for row in history_of(result)]
+        for result in (whole, cut)
     ]
     assert histories[0] == histories[1]
-    for result in (whole, cut):
-        with (result.run / "metrics.csv").open() as file:
-            assert [line["epoch"] for line in csv.DictReader(file)] == ["1", "2"]
+    assert [row["epoch"] for row in histories[1]] == ["1", "2"]
 
 
 def test_every_family_is_tried():
@@ -139,15 +140,12 @@ def test_every_family_is_tried():
 
 
 def test_the_average_of_the_weights_is_kept(tmp_path, data):
-    """The average, kept by hand after every step of one thread, is what the checkpoint holds."""
     result = pretrain([data], tmp_path / "net.ckpt", config(1, ema=0.5, precision="32"))
     plain = pretrain([data], tmp_path / "plain.ckpt", config(1, precision="32"))
     averaged, last = load_checkpoint(result.output).weights, load_checkpoint(plain.output).weights
-    raw = load_checkpoint(result.run / "last.ckpt")
-    assert all(torch.equal(last[name], raw.weights[name]) for name in last)  # training itself is the same
     assert not torch.equal(averaged["dense.weight"], last["dense.weight"])
-    kept = raw.training["averaged"]
-    assert torch.equal(kept["module.dense.weight"], averaged["dense.weight"])
+    trained = [history_of(each)[0]["train_policy_loss"] for each in (result, plain)]
+    assert trained[0] == trained[1]  # training itself is the same
 
 
 @pytest.mark.parametrize("encoding", ["planes", "tactics"])
@@ -158,9 +156,9 @@ def test_what_is_measured_while_training_is_what_the_kept_network_reaches(tmp_pa
         train=TrainConfig(epochs=2, batch_size=64, patience=0, ema=0.9, precision="32"),
     )
     result = pretrain([data], tmp_path / "net.ckpt", setup)
-    best = load_checkpoint(result.run / "last.ckpt").training["history"][result.info["best_epoch"] - 1]
+    best = history_of(result)[result.info["best_epoch"] - 1]
     for name in ("policy_loss", "policy_loss_legal", "value_mse"):
-        assert result.metrics[name] == pytest.approx(best[f"heldout_{name}"], rel=1e-5), name
+        assert result.metrics[name] == pytest.approx(float(best[f"heldout_{name}"]), rel=1e-5), name
 
 
 @pytest.mark.slow
@@ -278,74 +276,39 @@ def test_it_leaves_a_checkpoint_and_a_folder_that_a_person_can_open(tmp_path, da
     assert checkpoint.info["epochs"] == 3
     assert result.metrics["rows"] == checkpoint.info["heldout_rows"]
     names = {path.name for path in result.run.iterdir()}
-    assert {"config.json", "last.ckpt", "metrics.csv", "curves.png", "filters.png"} <= names
+    assert {"config.json", "metrics.csv", "curves.png", "filters.png"} <= names
+    assert "last.ckpt" not in names
     assert (result.run / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((result.run / "config.json").read_text())["train"]["epochs"] == 3
     assert not [name for name in names if name.endswith(".tmp")]
-    history = load_checkpoint(result.run / "last.ckpt").training["history"]
-    assert history[-1]["train_policy_loss"] < history[0]["train_policy_loss"]
-
-
-def test_it_runs_again_only_when_something_is_new(tmp_path, data):
-    output = tmp_path / "net.ckpt"
-    first = pretrain([data], output, config(1))
-    again = pretrain([data], output, config(1))
-    assert (first.continued, again.continued) == ("", "finished before")
-    assert again.metrics == first.metrics
-    longer = pretrain([data], output, config(2), fresh=True)
-    assert longer.continued == ""
-    fresh = pretrain([data], output, config(2), fresh=True)
-    assert fresh.continued == ""
-    assert fresh.info["run"] != longer.info["run"]
-    output.unlink()
-    assert pretrain([data], output, config(2)).metrics == fresh.metrics
+    history = history_of(result)
+    assert float(history[-1]["train_policy_loss"]) < float(history[0]["train_policy_loss"])
 
 
 def contents(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_finished_training_is_replaced_only_when_asked(tmp_path, data, ckai):
+def test_a_checkpoint_is_replaced_only_when_asked(tmp_path, data, ckai):
     output = tmp_path / "net.ckpt"
     small = ["--data", data, "-o", output, "--set", "channels=4", "--set", "hidden=16"]
     assert ckai("pretrain", *small, "--epochs", 1)[0] == 0
     before = contents(tmp_path)
-    status, out, err = ckai("pretrain", *small, "--epochs", 2, "--lr", 0.01)
+    status, out, err = ckai("pretrain", *small, "--epochs", 1)
     assert (status, out) == (1, "")
-    last = err.strip().splitlines()[-1]
-    assert "holds a finished training with other settings (train.epochs: 1, now 2, and 1 more)" in last
-    assert "use -o OTHER to keep it, or --fresh to replace it" in last
+    assert err.splitlines()[-1] == (
+        f"ckai: error: {output} exists: give --force to replace it, or another -o"
+    )
     assert contents(tmp_path) == before
-    assert ckai("pretrain", *small, "--epochs", 1)[0] == 0
-    assert contents(tmp_path) == before
-    assert ckai("pretrain", *small, "--epochs", 2, "--fresh")[0] == 0
+    assert ckai("pretrain", *small, "--epochs", 2, "--force")[0] == 0
     assert load_checkpoint(output).info["epochs"] == 2
+    for name in ("net.run", "net.pt", "net-0.1"):
+        with pytest.raises(TrainingError, match=r"expected a name that ends in \.ckpt"):
+            pretrain([data], tmp_path / name, config(1))
 
 
-def test_a_checkpoint_from_elsewhere_is_replaced_only_when_asked(tmp_path, data):
-    output = tmp_path / "net.ckpt"
-    pretrain([data], tmp_path / "other.ckpt", config(1))
-    other = (tmp_path / "other.ckpt").read_bytes()
-    output.write_bytes(other)
-    with pytest.raises(
-        TrainingError,
-        match=r"net\.ckpt: exists, and .*net\.run does not hold its training; move it or use -o",
-    ):
-        pretrain([data], output, config(1))
-    assert output.read_bytes() == other
-    pretrain([data], output, config(1), fresh=True)
-    assert output.read_bytes() != other
-    output.write_bytes(other)  # beside the run folder of another training with the same settings
-    with pytest.raises(TrainingError, match="does not hold its training"):
-        pretrain([data], output, config(1))
-    assert output.read_bytes() == other
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [4, None])
-def test_a_killed_replacement_goes_on_without_being_asked_again(
-    tmp_path, data, every_step, monkeypatch, step
-):
+@pytest.mark.parametrize("step", [4, pytest.param(None, marks=pytest.mark.slow)])
+def test_a_killed_replacement_is_continued_by_the_same_command(tmp_path, data, every_step, monkeypatch, step):
     """Killed at a step, or after the last one before the checkpoint is written."""
     from ckai.models.training import pretrain as module
 
@@ -364,26 +327,49 @@ def test_a_killed_replacement_goes_on_without_being_asked_again(
             patch.setattr(module, "save_checkpoint", killing)
         progress = killed_after(step) if step else None
         with pytest.raises(Killed):
-            pretrain([data], output, config(2), fresh=True, save_seconds=0, progress=progress)
+            pretrain([data], output, config(2), force=True, save_seconds=0, progress=progress)
     assert output.read_bytes() == before
-    assert not any(run.finished for run in find_runs(tmp_path))
     assert [run.status for run in find_runs(tmp_path)] == ["unfinished"]
-
-    def show(text):
-        seen.append(find_runs(tmp_path)[0].status)
-
     seen = []
-    assert pretrain([data], output, config(2), say=show).continued == "continued"
+    again = pretrain(
+        [data], output, config(2), force=True, say=lambda text: seen.append(find_runs(tmp_path)[0].status)
+    )
+    assert again.continued
     assert set(seen) == {"running"}
     assert [run.status for run in find_runs(tmp_path)] == ["finished"]
-    # Killed between the checkpoint and its last step.
-    (tmp_path / "net.run" / "replaces").write_text("hash of the checkpoint before")
-    assert [run.status for run in find_runs(tmp_path)] == ["finished"]
-    (tmp_path / "net.run" / "replaces").unlink()
     assert load_checkpoint(output).info["epochs"] == 2
-    output.write_bytes(before)  # once it is replaced, the permission is spent
-    with pytest.raises(TrainingError, match="does not hold its training"):
-        pretrain([data], output, config(2))
+
+
+ODD_STATES = {
+    "history": [None, 3, [3], [{}], [{"epoch": "x"}]],
+    "epoch": [None, True, 0.5],
+    "best_weights": [3, {"conv1.weight": torch.zeros(2)}],
+    "averaged": [None, {}],
+    "sums": [None, torch.zeros(2)],
+    "random": [None, {"torch": torch.zeros(2)}],
+    "optimizer": [None, {"state": {0: {"exp_avg": 3}}}, {"state": {99: {}}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "odd"), [(name, odd) for name, several in ODD_STATES.items() for odd in several], ids=str
+)
+def test_a_state_of_something_else_is_one_line(tmp_path, data, every_step, ckai, name, odd):
+    output, setup = tmp_path / "net.ckpt", config(2, ema=0.9)
+    with pytest.raises(Killed):
+        pretrain([data], output, setup, save_seconds=0, progress=killed_after(4))
+    last = tmp_path / "net.run" / "last.ckpt"
+    content = torch.load(last, weights_only=True)
+    content["training"][name] = odd
+    torch.save(content, last)
+    with pytest.raises(CheckpointError, match=r"last\.ckpt: expected the state of this training") as error:
+        pretrain([data], output, setup)
+    assert "\n" not in str(error.value)
+    last.write_bytes(b"damaged")
+    with pytest.raises(CheckpointError, match="--force to discard it"):
+        pretrain([data], output, setup)
+    if name == "history":
+        assert not pretrain([data], output, setup, force=True).continued
 
 
 @pytest.mark.slow
@@ -408,12 +394,12 @@ def test_two_trainings_never_write_one_output(tmp_path, data, every_step):
 
     def second(where):
         if not tried:
-            for fresh in (False, True):
+            for force in (False, True):
                 with pytest.raises(
                     LockedError, match=r"net\.run.\.lock: held by another process; wait for it"
                 ):
-                    pretrain([data], output, config(1), fresh=fresh)
-                tried.append(fresh)
+                    pretrain([data], output, config(1), force=force)
+                tried.append(force)
 
     assert pretrain([data], output, config(1), progress=second).info["epochs"] == 1
     assert tried == [False, True]
@@ -446,9 +432,8 @@ def test_curves_have_the_training_losses_of_held_out_games_beside_them(tmp_path,
             optimizer=OptimizerConfig(lr=1e-12, weight_decay=0),
         ),
     )  # fmt: skip
-    row = load_checkpoint(pretrain([path], tmp_path / "net.ckpt", setup).run / "last.ckpt").training[
-        "history"
-    ][0]
+    (texts,) = history_of(pretrain([path], tmp_path / "net.ckpt", setup))
+    row = {name: float(text) for name, text in texts.items()}
     assert row["heldout_training_policy_loss"] == pytest.approx(row["train_policy_loss"], rel=1e-4)
     assert row["heldout_training_value_loss"] == pytest.approx(row["train_value_loss"], rel=0.05)
     assert row["heldout_policy_loss"] != pytest.approx(row["train_policy_loss"], rel=0.01)
@@ -474,9 +459,9 @@ def test_an_unfinished_training_is_not_mixed_with_other_settings(tmp_path, data,
     with pytest.raises(TrainingError, match=r"unfinished .*train.optimizer.lr: 0.00\d+, now 0.5"):
         pretrain([data], output, config(optimizer=OptimizerConfig(lr=0.5)))
     other = make_rows.write(tmp_path / "o.parquet", make_rows.random_games(12))
-    with pytest.raises(TrainingError, match=r"data: .*g.parquet with \d+ rows, now .*o.parquet with"):
+    with pytest.raises(TrainingError, match=r"with other settings \(other data\); use another -o to keep it"):
         pretrain([other], output, config())
-    assert pretrain([other], output, config(1), fresh=True).continued == ""
+    assert not pretrain([other], output, config(1), force=True).continued
 
 
 def test_it_stops_when_held_out_games_get_no_better(tmp_path, data):
@@ -484,8 +469,8 @@ def test_it_stops_when_held_out_games_get_no_better(tmp_path, data):
     result = pretrain([data], tmp_path / "net.ckpt", setup)
     assert result.info["epochs"] < 40
     assert result.info["epochs"] == result.info["best_epoch"] + 2
-    best = load_checkpoint(result.run / "last.ckpt").training["history"][result.info["best_epoch"] - 1]
-    assert result.metrics["policy_loss"] == pytest.approx(best["heldout_policy_loss"], rel=1e-5)
+    best = history_of(result)[result.info["best_epoch"] - 1]
+    assert result.metrics["policy_loss"] == pytest.approx(float(best["heldout_policy_loss"]), rel=1e-5)
 
 
 def test_streamed_rows_and_self_play_rows_train_too(tmp_path):
@@ -511,9 +496,8 @@ def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
     assert "epoch 1/1: policy loss" in err
     for noise in ("lightning", "Lightning", "num_workers", "GPU available", "Warning"):
         assert noise not in err
-    status, out, err = ckai("pretrain", *small)
+    status, out, err = ckai("pretrain", *small, "--force")
     assert status == 0
-    assert "trained with these settings before" in err
     assert "top-1 accuracy" in out
 
 
@@ -575,25 +559,12 @@ def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data)
         else:
             assert process.returncode == 0, errors.decode()
         time.sleep(0.05)
-    states = [load_checkpoint(tmp_path / f"{name}.run" / "last.ckpt") for name in ("whole", "cut")]
-    for name, tensor in states[0].weights.items():
-        assert torch.equal(tensor, states[1].weights[name]), name
+    weights = [load_checkpoint(tmp_path / f"{name}.ckpt").weights for name in ("whole", "cut")]
+    for name, tensor in weights[0].items():
+        assert torch.equal(tensor, weights[1][name]), name
     assert kills >= 3
-    assert [row["epoch"] for row in states[1].training["history"]] == list(range(1, 61))
-
-
-def test_only_a_checkpoint_is_replaced(tmp_path, data):
-    """With --fresh too, and it is said before the training."""
-    notes = tmp_path / "notes.ckpt"
-    notes.write_text("mine")
-    with pytest.raises(
-        TrainingError, match=r"notes\.ckpt: expected a ckai checkpoint.*only checkpoints are replaced"
-    ):
-        pretrain([data], notes, config(1), fresh=True)
-    assert notes.read_text() == "mine"
-    for name in ("net.run", "net.pt", "net-0.1"):
-        with pytest.raises(TrainingError, match=r"expected a name that ends in \.ckpt"):
-            pretrain([data], tmp_path / name, config(1))
+    with (tmp_path / "cut.run" / "metrics.csv").open() as file:
+        assert [row["epoch"] for row in csv.DictReader(file)] == [str(epoch) for epoch in range(1, 61)]
 
 
 def test_files_of_others_in_the_run_folder_stay(tmp_path, data):
@@ -602,8 +573,8 @@ def test_files_of_others_in_the_run_folder_stay(tmp_path, data):
     for path in mine:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("mine")
-    for fresh in (False, True):
-        pretrain([data], tmp_path / "net.ckpt", config(1), fresh=fresh)
+    for force in (False, True):
+        pretrain([data], tmp_path / "net.ckpt", config(1), force=force)
         assert [path.read_text() for path in mine] == ["mine", "mine"]
 
 

@@ -20,8 +20,7 @@ from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
-from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
-from ckai.models.training.resuming import StateError
+from ckai.models.training.lightning_module import StateError, planes_of, policy_loss, value_loss
 from ckai.models.training.trainer import load_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop import gate as gate_module
