@@ -24,7 +24,6 @@ from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.folder import LeaseClient, LeaseFolder
 from ckai.rl.leases.lease import Lease, ShardInfo, pack_shard, unpack_shard
 from ckai.rl.leases.ledger import Ledger, lease_size
-from ckai.rl.leases.matches import SpecSource
 from ckai.rl.leases.worker import LeaseWorker, WorkerError, _Session
 from ckai.rl.leases.workers import Heartbeat
 from ckai.rl.loop.config import MAX_GAMES, GateConfig, LearnConfig, RunConfig
@@ -481,8 +480,3 @@ def test_join_needs_a_run_and_takes_few_options(tmp_path, ckai):
         status, _, err = ckai("selfplay", "--join", tmp_path, *words)
         assert status == 2
         assert f"expected --join with --evaluator and --groups only, found {words[0]} too" in err
-
-
-def test_the_patience_with_a_program_goes_to_the_nodes():
-    seat = SpecSource.of("hub:prog@8", 5)
-    assert seat.load(DEFAULT_GAME, None, "torch", 1).silence_seconds == 5
