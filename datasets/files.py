@@ -39,10 +39,6 @@ class WriteError(OSError):
         )
 
 
-class ForeignFileError(ValueError):
-    """A file that ckai did not write, or not by this command, where it was to write one; says what to do."""
-
-
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's text, or the name of its class if it has none."""
     return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
@@ -167,12 +163,12 @@ def remove_temporaries(folder: Path, of: str | None = None, skip: str | None = N
 
 def _is_being_written(temporary: Path) -> bool:
     """Whether the process that made a temporary file still runs, and not a later one with its number."""
-    _, pid, _, _ = temporary.name.rsplit(".", 3)
     try:
-        # The clock of the starts of processes may be a second off.
-        return psutil.Process(int(pid)).create_time() < temporary.stat().st_mtime + 2
+        _, pid, _, _ = temporary.name.rsplit(".", 3)
+        begun: float = psutil.Process(int(pid)).create_time()
     except (ValueError, psutil.Error):
         return False
+    return begun < temporary.stat().st_mtime + 2  # the clock of the starts may be a second off
 
 
 @contextmanager

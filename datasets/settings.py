@@ -55,15 +55,15 @@ def setting(
         option: option on the command line; empty: `--` and the name; None: no option.
         bounds: `ge`, `gt`, `le`, `lt`, `multiple_of` of pydantic.
     """
-    given: dict[str, Any] = {"default": default} if default_factory is None else {}
+    given: dict[str, Any] = {**bounds, "default": default}
+    if default_factory is not None:
+        given = {**bounds, "default_factory": default_factory}
     if isinstance(default, tuple):
         given["strict"] = False  # JSON has only lists; the items stay strict
     return pydantic.Field(
         description=help,
         json_schema_extra={"option": option},
-        default_factory=default_factory,
         **given,
-        **bounds,
     )
 
 

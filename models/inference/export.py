@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ckai.datasets.files import ForeignFileError, WriteError, make_parent
+from ckai.datasets.files import WriteError, refuse_to_replace
 from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.evaluator import (
     BackendError,
@@ -74,20 +74,17 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
     Raises:
         BackendError: an optional package is missing, or the network's own outputs are not finite.
         FileExistsError: there is such a file, and `force` is not set.
-        ForeignFileError: `path` has the wrong suffix, see `SUFFIXES`.
         WriteError: the file cannot be written.
         ExportError: the exported network differs by more than `EXACT`.
-        ValueError: any other `to`.
+        ValueError: any other `to`, or `path` has the wrong suffix, see `SUFFIXES`.
     """
     if to not in SUFFIXES:
         raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
     if path.suffix != SUFFIXES[to]:
         found = path.suffix or "no suffix"
-        raise ForeignFileError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
+        raise ValueError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
     for file in (path, path.with_suffix(".bin")) if to == "openvino" else (path,):
-        make_parent(file)
-        if file.exists() and not force:
-            raise FileExistsError(f"{file} exists: give --force to replace it, or another -o")
+        refuse_to_replace(file, force)
     write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
     encode = network.encode
     boards = sample_positions(256, encode)
