@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ckai.models.inference.predict import Predictions, predict
     from ckai.models.inputs.encodings import Encoding
     from ckai.models.inputs.packing import pack_positions, pack_rows
-    from ckai.models.inputs.rows import encode_rows
+    from ckai.models.inputs.registry import encode_rows
     from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
     from ckai.models.registry import ModelError, build, names
     from ckai.models.training.config import (
@@ -77,7 +77,7 @@ else:
             "inference.predict": ["Predictions", "predict"],
             "inputs.packing": ["pack_positions", "pack_rows"],
             "inputs.encodings": ["Encoding"],
-            "inputs.rows": ["encode_rows"],
+            "inputs.registry": ["encode_rows"],
             "layers.network": ["Network", "NetworkSettings", "register", "require_at_least"],
             "registry": ["ModelError", "build", "names"],
             "training.config": [

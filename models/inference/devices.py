@@ -1,7 +1,8 @@
-"""PyTorch's devices and threads; small batches are faster on one thread."""
+"""PyTorch's devices, precision and threads; small batches are faster on one thread."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -31,3 +32,12 @@ def cpu_has_bf16() -> bool:
 def pick_device() -> torch.device:
     """The GPU if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def lightning_precision(name: str, device: torch.device) -> Any:
+    """The precision of `TrainConfig` in Lightning's words: `32-true`, or `bf16-mixed` with autocast."""
+    if name == "auto":  # GPUs before Ampere emulate bfloat16
+        on_gpu = device.type == "cuda"
+        bf16 = torch.cuda.get_device_capability(device) >= (8, 0) if on_gpu else cpu_has_bf16()
+        name = "bf16" if bf16 else "32"
+    return {"32": "32-true", "bf16": "bf16-mixed"}[name]

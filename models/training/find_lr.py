@@ -13,10 +13,9 @@ import torch
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import save_figure
-from ckai.models.inference.devices import pick_device
+from ckai.models.inference.devices import lightning_precision, pick_device
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
-from ckai.models.training.precision import lightning_precision
 from ckai.models.training.pretrain import network_and_data
 from ckai.models.training.trainer import TrainingError
 

@@ -24,12 +24,11 @@ from pytorch_lightning.accelerators import CUDAAccelerator
 from pytorch_lightning.plugins.environments import LightningEnvironment  # type: ignore[attr-defined]
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.models.inference.devices import pick_device
+from ckai.models.inference.devices import lightning_precision, pick_device
 from ckai.models.inputs.prepared import PreparedBatches
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule, restoring
-from ckai.models.training.precision import lightning_precision
 
 State = dict[str, Any]
 

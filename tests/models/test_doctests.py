@@ -17,7 +17,7 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.predict import predict
 from ckai.models.inputs.packing import pack_positions, pack_rows
-from ckai.models.inputs.rows import encode_rows
+from ckai.models.inputs.registry import encode_rows
 from ckai.models.layers import network
 from ckai.models.registry import build
 
