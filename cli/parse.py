@@ -3,11 +3,18 @@
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.shared.output import count_text, force_option, json_option, print_json, report_compilation
+from ckai.cli.shared.output import (
+    count_text,
+    force_option,
+    json_option,
+    print_json,
+    progress_bar,
+    report_compilation,
+)
 
 if TYPE_CHECKING:
     from ckai.datasets.convert import Tally
@@ -44,11 +51,17 @@ def command(
     output = output or Path("data") / f"{source_stem(files[0])}.parquet"
     refuse_to_replace(output, force)
     compile_conversion()
-    begun = time.perf_counter()
-    with _Bar() as bar, count_compiled() as compiled:
-        tally = parse_files(files, output, strict=strict, dedupe=dedupe, progress=bar.update)
-    # The reader that explains errors is compiled when a game needs it, which takes as long as the rest.
-    seconds = time.perf_counter() - begun - compiled.seconds
+    with progress_bar("reading", "bytes") as progress, count_compiled() as compiled:
+        begun = time.perf_counter()
+        tally = parse_files(
+            files,
+            output,
+            strict=strict,
+            dedupe=dedupe,
+            progress=lambda done, total, _: progress(done, total) if total else None,
+        )
+        # The reader that explains errors is compiled when a game needs it, which takes as long as the rest.
+        seconds = time.perf_counter() - begun - compiled.seconds
     for skipped in tally.without_games:
         click.echo(f"ckai: warning: {skipped}; the file is skipped", err=True)
     if as_json:
@@ -100,41 +113,3 @@ def _summary(tally: "Tally", dedupe: bool, seconds: float) -> Iterator[str]:
     if tally.reasons:
         what = "incomplete games and dropped duplicates" if dedupe else "incomplete games"
         yield f"{what}, with reasons: {click.format_filename(tally.refused)}"
-
-
-class _Bar:
-    """A progress bar on standard error, shown after one second."""
-
-    def __init__(self) -> None:
-        self._begun = time.monotonic()
-        self._bar: Any = None
-        self._task: Any = None
-
-    def __enter__(self) -> "_Bar":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def update(self, done: int, total: int, tally: Any) -> None:
-        """Update the bar; see `ckai.datasets.convert.ProgressCallback`."""
-        if self._bar is None:
-            if time.monotonic() - self._begun < 1 or (total and done >= total):
-                return
-            from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-            from ckai.cli.shared.output import stderr_console
-
-            self._bar = Progress(
-                TextColumn("reading"),
-                BarColumn(bar_width=None),
-                DownloadColumn(),
-                TextColumn("{task.fields[games]} games"),
-                TimeRemainingColumn(),
-                console=stderr_console(),
-                transient=True,
-            )
-            self._bar.start()
-            self._task = self._bar.add_task("", total=total or None, games="0")
-        self._bar.update(self._task, completed=min(done, total or done), games=f"{tally.games_read:,}")
