@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from ckai.game.jit import INNER, borrowed, compile_for, inner, kernel
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, forward, logit
+from ckai.rl.evaluators.calling import no_edge_error
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
@@ -247,7 +248,7 @@ class InlineSearcher(Searcher):
             self.game, self.tree_batch, visits, self.chunk, self.constants, self._evaluation
         )
         if num_evaluations < 0:
-            raise self._no_edge_error()
+            raise no_edge_error(self.evaluator)
         self.evaluations += num_evaluations
         return int(self.tree_batch.info["simulations"].sum() - before)
 

@@ -1,7 +1,6 @@
 """`Searcher`: searches many positions at once, each in its own tree, with shared batches of evaluations."""
 
 from collections import deque
-from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -37,10 +36,6 @@ MIN_THREADED_LEAVES = 16
 MAX_STEP_SIMULATIONS = 20_000
 """Most simulations per step of a timed search. Those that end at proven positions fill no batch, so an
 unbounded step could run for minutes without checking the clock; this many take milliseconds."""
-
-
-class _NoEdgeError(Exception):
-    """A descent found no edge to follow, see `ckai.rl.search.mcts.descend`."""
 
 
 class _Batch:
@@ -175,10 +170,7 @@ class Searcher:
             Exception: whatever else the evaluator raised. After any of these errors leaves are still in
                 flight: call `discard`.
         """
-        try:
-            return self._step(visits) if self.batch_sizer is None else self._step_by_time(visits)
-        except _NoEdgeError:
-            raise self._no_edge_error() from None
+        return self._step(visits) if self.batch_sizer is None else self._step_by_time(visits)
 
     def _step(self, visits: NDArray[np.int32]) -> int:
         """Take the oldest batch, so that results do not depend on the timing of the threads."""
@@ -226,8 +218,7 @@ class Searcher:
         """Back up a batch and fill it again; return whether it has leaves.
 
         Raises:
-            _NoEdgeError: there is no edge to follow; leaves are in flight that are in no batch.
-            Exception: see `step`.
+            ValueError, Exception: see `step`.
         """
         self._flush(batch)
         visits = np.ascontiguousarray(visits, np.int32)
@@ -235,7 +226,7 @@ class Searcher:
             self._select_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, visits_per_leaf)
         )
         if slots < 0:
-            raise _NoEdgeError
+            raise no_edge_error(self.evaluator)
         batch.slots = slots
         return slots > 0
 
@@ -245,39 +236,22 @@ class Searcher:
         Raises:
             ValueError, Exception: see `step`.
         """
-        try:
-            self._helpers.stop()
-        except _NoEdgeError:
-            raise self._no_edge_error() from None
+        self._helpers.stop()
         for batch in self._batches:
             self._flush(batch)
 
     def discard(self) -> None:
-        """Drop all leaves in flight, as after an error; their trees are reduced to the root."""
+        """Drop all leaves in flight, as after an error; all trees are reduced to their roots."""
         with suppress(Exception):
             self._helpers.stop()
         for batch in self._batches:
             if batch.evaluation is not None:
                 batch.evaluation.exception()  # waits, because the thread may still be writing
                 batch.evaluation = None
-        trees = {
-            int(tree) for batch in self._batches for tree in batch.tree_batch.slots["tree"][: batch.slots]
-        }
-        for batch in self._batches:
             batch.slots = 0
-        self._empty(trees)
-
-    def _empty(self, trees: Iterable[int]) -> None:
-        """Reduce trees to their roots; none of their leaves is in flight."""
-        for t in trees:
+        for t in range(len(self.tree_batch.nodes)):
             history = self.tree_batch.history[t, : self.tree_batch.info[t]["history_length"]].copy()
             self.set_root(t, as_state(self.root(t)["state"]), history)
-
-    def _no_edge_error(self) -> ValueError:
-        """Drop all leaves in flight and empty all trees, as one cannot be searched; return the error."""
-        self.discard()
-        self._empty(range(len(self.tree_batch.nodes)))
-        return no_edge_error(self.evaluator)
 
     def close(self) -> None:
         """Stop the threads; the searcher cannot be used afterwards."""

@@ -498,7 +498,7 @@ def test_an_evaluator_may_answer_in_arrays_of_its_own():
     assert own.value == given.value > 0
 
 
-def test_only_trees_with_leaves_in_flight_begin_again():
+def test_trees_begin_again_after_an_error():
     searcher = Searcher(Failing(), trees=2, nodes=100)
     for t in range(2):
         searcher.set_root(t, pack(START))
@@ -507,7 +507,7 @@ def test_only_trees_with_leaves_in_flight_begin_again():
     with pytest.raises(OSError, match="gone"):
         searcher.step(np.array([20, 40], np.int32))
     searcher.discard()
-    assert [int(searcher.root(t)["visits"]) for t in range(2)] == [20, 0]
+    assert [int(searcher.root(t)["visits"]) for t in range(2)] == [0, 0]
     searcher.run(np.array([20, 40], np.int32))
     assert [int(searcher.root(t)["visits"]) for t in range(2)] == [20, 40]
 

@@ -169,4 +169,5 @@ def test_a_node_without_an_edge_to_follow_is_reported_whoever_else_is_on_the_way
     edges(searcher, 4)["prior"] = np.nan
     with pytest.raises(ValueError, match="found a node without one"):
         searcher.step(np.array([100], np.int32))
+    searcher.discard()
     assert searcher.in_flight == searcher.root(0)["visits"] == 0

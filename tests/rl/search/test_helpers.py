@@ -128,6 +128,7 @@ def test_a_node_without_an_edge_to_follow_is_reported(found):
     edges(found)["prior"] = np.nan
     with pytest.raises(ValueError, match="found a node without one"):
         go_on(found)
+    found.discard()
     assert found.in_flight == found.root(0)["visits"] == 0
 
 

@@ -35,6 +35,7 @@ def test_a_search_ends_with_an_error_and_begins_again(make, below):
     searcher.tree_batch.edges[0, first:]["prior"] = np.nan
     with pytest.raises(ValueError, match=MESSAGE):
         searcher.run(np.array([600], np.int32))
+    searcher.discard()
     assert searcher.in_flight == 0
     assert searcher.root(0)["visits"] == 0
     searcher.run(np.array([50], np.int32))
@@ -49,6 +50,7 @@ def test_trees_that_share_its_batch_begin_again_too():
     searcher.tree_batch.edges[1]["value_sum"] = np.nan
     with pytest.raises(ValueError, match=MESSAGE):
         searcher.run(np.full(3, 90, np.int32))
+    searcher.discard()
     assert searcher.in_flight == 0
     searcher.run(np.full(3, 90, np.int32))
     assert [int(searcher.root(t)["visits"]) for t in range(3)] == [90, 90, 90]
