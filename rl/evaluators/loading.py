@@ -39,7 +39,7 @@ def load_evaluator(
     )
 
     network = load_network(source, game)
-    named = os.environ.get("CKAI_EVALUATOR", AUTO) if backend == AUTO else AUTO
+    named = os.environ.get("CKAI_EVALUATOR") or AUTO if backend == AUTO else AUTO
     try:
         evaluator = make_evaluator(network, backend if named == AUTO else named, threads)
     except ValueError as error:

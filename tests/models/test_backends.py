@@ -239,6 +239,8 @@ def test_the_environment_takes_the_place_of_auto(tmp_path, monkeypatch):
     save_checkpoint(path, build("mlp", {"hidden": 4}))
     monkeypatch.setenv("CKAI_EVALUATOR", "torch")
     assert "torch float32" in load_evaluator(path).name
+    monkeypatch.setenv("CKAI_EVALUATOR", "")  # as if it were not set
+    assert load_evaluator(path).name == make_evaluator(build("mlp", {"hidden": 4})).name
     for name in ("opnvino", "integers"):
         monkeypatch.setenv("CKAI_EVALUATOR", name)
         with pytest.raises(ValueError, match=f"CKAI_EVALUATOR: .*{name}"):
