@@ -191,11 +191,6 @@ class Opponent:
             return (self._engine and self._engine.limit) or Limit(visits=SIMS)
         return Limit(visits=self._sims, seconds=self._seconds)
 
-    def stop(self) -> None:
-        """Make `reply` return soon, if it has begun; may be called from another thread, and again."""
-        if self._engine is not None:
-            self._engine.stop()
-
     def close(self) -> None:
         """Release what it plays with."""
         if self._engine is not None:

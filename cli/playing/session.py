@@ -1,7 +1,6 @@
 """A game between people and an engine, and the moves that lie ahead; independent of the terminal."""
 
 from collections.abc import Collection, Iterable, Sequence
-from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
 from ckai.game import Outcome, Reason
@@ -91,13 +90,6 @@ class Session:
         by_rule: Outcome | None = self.game.outcome()
         return self.ended or by_rule
 
-    def outcome_text(self, outcome: Outcome) -> str:
-        """Return an outcome in words, the sides called as in this game: `White won: Black resigned (0-1)`."""
-        text = str(outcome)
-        for word, name in zip(("Black", "White"), self.spec.side_names, strict=True):
-            text = text.replace(word, name)
-        return f"{text} ({outcome.result})"
-
     @property
     def stopped(self) -> bool:
         """Whether a game without people has reached `max_plies` undecided."""
@@ -167,26 +159,6 @@ class Session:
         self.ahead = [*passed, *self.ahead]
         return passed
 
-    # --- the end ------------------------------------------------------------------------------------
-
-    def resign(self, side: Side | None = None) -> Outcome:
-        """Resign for a side; default: the side to move."""
-        loser = side or self.side
-        return self._lost(loser, Reason.RESIGNED, f"{loser.capitalize()} resigned")
-
-    def lose_on_time(self) -> Outcome:
-        """End the game because the time of the side to move is up."""
-        return self._lost(self.side, ClockReason.TIME, f"{self.side.capitalize()} is out of time")
-
-    def _lost(self, side: Side, reason: StrEnum, detail: str) -> Outcome:
-        self.ended = Outcome("white" if side == "black" else "black", reason, detail)
-        return self.ended
-
-    def agree_draw(self) -> Outcome:
-        """End the game as a draw by agreement."""
-        self.ended = Outcome(None, Reason.AGREED, "agreed")
-        return self.ended
-
     # --- the score ----------------------------------------------------------------------------------
 
     def numbered(self, last: int | None = None) -> list[str]:
@@ -211,5 +183,34 @@ def side_of(position: Any) -> Side:
 
 def resigns_again(outcome: Outcome, people: Collection[Side]) -> bool:
     """Return whether a player that is no person resigned, which would do so again."""
-    loser: Side = "white" if outcome.winner == "black" else "black"
-    return outcome.reason == Reason.RESIGNED and loser not in people
+    return (
+        outcome.reason == Reason.RESIGNED and outcome.winner in SIDES and other(outcome.winner) not in people
+    )
+
+
+def resigned(side: Side) -> Outcome:
+    """Return the outcome of a game that a side resigns."""
+    return Outcome(other(side), Reason.RESIGNED, f"{side.capitalize()} resigned")
+
+
+def out_of_time(side: Side) -> Outcome:
+    """Return the outcome of a game in which a side's time is up."""
+    return Outcome(other(side), ClockReason.TIME, f"{side.capitalize()} is out of time")
+
+
+def agreed() -> Outcome:
+    """Return a draw by agreement."""
+    return Outcome(None, Reason.AGREED, "agreed")
+
+
+def other(side: Side) -> Side:
+    """Return the other side."""
+    return "white" if side == "black" else "black"
+
+
+def outcome_text(outcome: Outcome, spec: GameSpec) -> str:
+    """Return an outcome in words, the sides called as in a game: `White won: Black resigned (0-1)`."""
+    text = str(outcome)
+    for word, name in zip(("Black", "White"), spec.side_names, strict=True):
+        text = text.replace(word, name)
+    return f"{text} ({outcome.result})"

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,7 +17,7 @@ from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.opponent import Opponent, Reply
 from ckai.cli.playing.record import Record, error_text
-from ckai.cli.playing.session import PEOPLE, SIDES, Session
+from ckai.cli.playing.session import PEOPLE, SIDES, Session, agreed, out_of_time, outcome_text, resigned
 from ckai.cli.playing.start import HUMAN, FileGame, Origin, StartError, game_of, open_game, opening_moves
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.output import count_text
@@ -26,6 +27,7 @@ from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state
 from ckai.cli.terminal.screen import FlagFallError, Screen
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
+from ckai.rl.engine.stop import Stop
 from ckai.rl.players.player import ResignsError
 
 EVENT = "ckai play"
@@ -128,7 +130,7 @@ class TerminalGame:
                 try:
                     self.engine_move()
                 except ResignsError:
-                    session.resign()
+                    session.ended = resigned(session.side)
                     self.save()
                 return True
             legal = session.position.legal_moves()
@@ -147,7 +149,7 @@ class TerminalGame:
             return False
         outcome = session.outcome()
         assert outcome is not None
-        self.screen.print(Text(session.outcome_text(outcome), style="bold"))
+        self.screen.print(Text(outcome_text(outcome, session.spec), style="bold"))
         self.mode = OVER
         if session.humans:
             self.screen.print("Type rematch, swap (exchange colours), undo, explain, view or quit.")
@@ -159,7 +161,7 @@ class TerminalGame:
 
     def _opponents_search(self) -> Reply:
         clock = None if self.clock is None else self.clock.sides[self.session.side]
-        return self._wait(self.opponent, lambda: self.opponent.reply(self.session.game, clock=clock))
+        return self._wait(self.opponent, partial(self.opponent.reply, self.session.game, clock=clock))
 
     def search(self, game: Any, lines: int) -> Reply:
         """Search the current position of a game with the analyst, for at least `lines` lines.
@@ -167,12 +169,13 @@ class TerminalGame:
         Raises:
             ValueError, OSError, RuntimeError: the engine cannot be loaded, or its network fails.
         """
-        return self._wait(self.analyst, lambda: self.analyst.reply(game, vary=False, lines=lines))
+        return self._wait(self.analyst, partial(self.analyst.reply, game, vary=False, lines=lines))
 
-    def _wait(self, who: Opponent, work: Callable[[], Reply]) -> Reply:
+    def _wait(self, who: Opponent, work: Callable[..., Reply]) -> Reply:
         who.load()  # prints its own progress, so not under the status line
+        stop = Stop()
         with self.console.status("thinking ... (Ctrl-C: move now)"):
-            return wait_for(work, who.stop)
+            return wait_for(lambda: work(stop=stop), stop.set)
 
     def play_reply(self, reply: Reply) -> None:
         """Play a move of the engine for the side to move."""
@@ -204,7 +207,7 @@ class TerminalGame:
     def lose_on_time(self) -> None:
         """End the game: the time of the side to move is up."""
         self.reply = None
-        self.session.lose_on_time()
+        self.session.ended = out_of_time(self.session.side)
         self.save()
 
     def _human_turn(self) -> bool:
@@ -358,7 +361,7 @@ class TerminalGame:
         session = self.session
         outcome = session.outcome()
         if outcome is not None and self.mode == PLAY:
-            self.screen.print(Text(session.outcome_text(outcome), style="bold"))
+            self.screen.print(Text(outcome_text(outcome, session.spec), style="bold"))
         elif session.stopped:
             self.screen.print(f"stopped after {count_text(session.ply, 'ply', 'plies')} (*)")
         if self.saved:
@@ -433,7 +436,7 @@ class TerminalGame:
 
     def _do_resign(self, _: str) -> None:
         if self.confirm("resign?"):
-            self.session.resign()
+            self.session.ended = resigned(self.session.side)
             self.save()
 
     def _do_draw(self, _: str) -> None:
@@ -450,7 +453,7 @@ class TerminalGame:
             if value is None or value < 0:  # for the side to move, which is not the engine's
                 self.screen.print("the engine declines the draw")
                 return
-        session.agree_draw()
+        session.ended = agreed()
         self.save()
 
     def _do_forced(self, argument: str) -> None:

@@ -18,7 +18,7 @@ def wait_for(work: Callable[[], T], stop: Callable[[], None]) -> T:
 
     Args:
         work: a search.
-        stop: makes `work` return soon; called repeatedly after Ctrl-C, until it has.
+        stop: makes `work` return soon, also if it has only begun.
 
     Raises:
         KeyboardInterrupt: a second Ctrl-C within `TWICE_SECONDS`; the search was stopped.
@@ -40,8 +40,6 @@ def wait_for(work: Callable[[], T], stop: Callable[[], None]) -> T:
                 begun = True
                 thread.start()
             wait([done], POLL_SECONDS)
-            if pressed is not None:
-                stop()
         except KeyboardInterrupt:
             now = time.monotonic()
             stop()

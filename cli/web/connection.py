@@ -32,7 +32,7 @@ OPENED_ELSEWHERE, REFUSED = 4000, 4001
 
 
 class Connection:
-    """One WebSocket; a `ckai.cli.web.tab_session.Link`.
+    """One WebSocket, the link of a `TabSession`.
 
     Args:
         socket: accepted here.
@@ -48,14 +48,14 @@ class Connection:
     # --- out ----------------------------------------------------------------------------------------
 
     def send(self, message: dict[str, Any]) -> None:
-        """See `Link`."""
+        """Send a message; called in the event loop."""
         if self._outbox.qsize() < MAX_UNSENT:
             self._outbox.put_nowait(json.dumps(message, separators=(",", ":")))
         else:  # it will come back and get the whole state
             self._outbox.put_nowait(None)
 
     def close(self, text: str) -> None:
-        """See `Link`."""
+        """Say why, and close."""
         self._code = OPENED_ELSEWHERE
         self.send({"type": "closed", "text": text})
         self._outbox.put_nowait(None)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ckai.cli.pages.board import measures
-from ckai.cli.playing.session import SIDES, Session, Side, side_of
+from ckai.cli.playing.session import SIDES, Side, outcome_text, side_of
 from ckai.cli.shared.output import count_text
 from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.table import PLAY, Table
@@ -86,7 +86,7 @@ def state_of(
         "outcome": None
         if outcome is None
         else {
-            "text": Session(game, spec=spec).outcome_text(outcome),
+            "text": outcome_text(outcome, spec),
             "result": outcome.result,
             "winner": outcome.winner,
             "reason": str(outcome.reason),

@@ -5,10 +5,10 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.record import error_text
-from ckai.cli.playing.session import Side
+from ckai.cli.playing.session import Side, out_of_time, resigned
 from ckai.cli.web.searches import Job, Priority
 from ckai.cli.web.server import Server
 from ckai.cli.web.state import points_of, search_of, state_of
@@ -26,23 +26,13 @@ SAVE_SECONDS = 1.0
 """Time after which a changed analysis is saved, if it saves itself; a game is saved at once."""
 
 
-class Link(Protocol):
-    """The connection to a tab."""
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message; called in the event loop."""
-
-    def close(self, text: str) -> None:
-        """Say why, and close."""
-
-
 class TabSession:
     """A tab at its table; it outlives a page that is loaded again. All methods run in the event loop.
 
     Attributes:
         server: what all sessions share.
         table: the game.
-        link: the connection to the tab; None while there is none.
+        link: the `Connection` to the tab; None while there is none.
         library: the list of games that was loaded; None without.
         lines, analysing: most lines of an analysis of the node shown, and whether it is analysed.
         left_at: when the tab went, by the loop's clock.
@@ -50,7 +40,7 @@ class TabSession:
 
     def __init__(self, server: Server, table: Table) -> None:
         self.server, self.table = server, table
-        self.link: Link | None = None
+        self.link: Any = None
         self.library: Library | None = None
         self.follower: asyncio.Task[None] | None = None
         self.lines, self.analysing = 3, False
@@ -79,13 +69,13 @@ class TabSession:
 
     # --- the tab ------------------------------------------------------------------------------------
 
-    def enter(self, link: Link) -> None:
+    def enter(self, link: Any) -> None:
         """Take a tab; one that was here before is closed."""
         if self.link is not None:
             self.link.close("this game was opened in another tab")
         self.link, self._sent = link, None
 
-    def leave(self, link: Link) -> None:
+    def leave(self, link: Any) -> None:
         """The tab has gone: what it searched for ends, its clocks stand still, its game is saved."""
         if self.link is not link:
             return
@@ -187,7 +177,7 @@ class TabSession:
         if self._move is not None and self._move[1] is job:
             self._thinking = False
             if isinstance(error, ResignsError):
-                self.table.opponent_resigns()
+                self.table.end(resigned(self.table.side))
             else:
                 self.table.trouble = error_text(error)
             self.refresh()
@@ -342,7 +332,7 @@ class TabSession:
     def _on_flag_fall(self) -> None:
         table, clock = self.table, self.table.clock
         if clock is not None and table.going_on and clock.left(table.side) <= 0:
-            table.lose_on_time()
+            table.end(out_of_time(table.side))
             self.refresh()
         else:  # a timer may be early
             self._run_clock()

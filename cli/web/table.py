@@ -7,7 +7,7 @@ from typing import Any
 
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import SIDES, Session, Side, resigns_again, side_of
+from ckai.cli.playing.session import SIDES, Side, agreed, out_of_time, resigned, resigns_again, side_of
 from ckai.cli.playing.start import HUMAN
 from ckai.cli.web.pdn_tree import annotates, pdn_of
 from ckai.cli.web.tree import MAX_COMMENT, Node, Tree
@@ -125,12 +125,6 @@ class Table:
     # --- the game -----------------------------------------------------------------------------------
 
     @property
-    def session(self) -> Session:
-        """The game that is played, as the terminal has it."""
-        humans = [side for side in SIDES if self.seats[side].human]
-        return Session(self.tree.game(self.current), humans, spec=self.spec)
-
-    @property
     def side(self) -> Side:
         """The side to move in the game that is played."""
         return side_of(self.current.position)
@@ -174,7 +168,7 @@ class Table:
         side = self.side
         if self.clock is not None:
             if self.clock.left(side) <= 0:
-                self.lose_on_time()
+                self.end(out_of_time(side))
                 raise ActionError("the time is up")
             self.clock.press(side)
         following = self.shown is self.current
@@ -269,17 +263,7 @@ class Table:
         people = [side for side in SIDES if self.seats[side].human]
         if not people:
             raise ActionError("expected a person to resign, but none plays")
-        session = self.session
-        loser = people[0] if len(people) == 1 else self.side
-        self._end(session.resign(loser))
-
-    def opponent_resigns(self) -> None:
-        """End the game: the player that is to move resigns."""
-        self._end(self.session.resign(self.side))
-
-    def lose_on_time(self) -> None:
-        """End the game: the time of the side to move is up."""
-        self._end(self.session.lose_on_time())
+        self.end(resigned(people[0] if len(people) == 1 else self.side))
 
     def agree_draw(self) -> None:
         """End the game as a draw.
@@ -288,9 +272,10 @@ class Table:
             ActionError: there is no game going on.
         """
         self._require_game()
-        self._end(self.session.agree_draw())
+        self.end(agreed())
 
-    def _end(self, outcome: Outcome) -> None:
+    def end(self, outcome: Outcome) -> None:
+        """End the game by resignation, agreement or time."""
         self.ended = outcome
         if self.clock is not None:
             self.clock.pause()

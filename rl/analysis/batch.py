@@ -9,10 +9,9 @@ from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.engine.policy import evaluate_policy
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.root import Root, forget_draw
-from ckai.rl.engine.tree_reader import TreeReader
+from ckai.rl.engine.tree_reader import TreeReader, evaluate_policy
 from ckai.rl.games.checkers import Checkers
 from ckai.rl.search.inline_search import make_searcher
 

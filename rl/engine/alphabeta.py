@@ -9,10 +9,10 @@ from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
 from ckai.rl.engine.analysis import Publish
 from ckai.rl.engine.base import AnyEngine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.policy import turn_of
 from ckai.rl.engine.result import Line, Proof, SearchResult, StopReason, Value
 from ckai.rl.engine.root import Root
 from ckai.rl.engine.task import Task
+from ckai.rl.engine.tree_reader import turn_of
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 

@@ -14,11 +14,10 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine.analysis import Publish
 from ckai.rl.engine.base import AnyEngine
-from ckai.rl.engine.policy import evaluate_policy
 from ckai.rl.engine.result import Policy, SearchResult, StopReason
 from ckai.rl.engine.root import Root, legal_moves, read_position, set_root
 from ckai.rl.engine.task import SearchRun, Task
-from ckai.rl.engine.tree_reader import TreeReader
+from ckai.rl.engine.tree_reader import TreeReader, evaluate_policy
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME

@@ -1,4 +1,4 @@
-"""Conversion of a search tree, whose edges are hops, to moves, lines and proofs."""
+"""Conversion of a search tree, whose edges are hops, to moves, lines and proofs; and of a policy of hops."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ import numpy as np
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Move, Position
-from ckai.game.jit import compile_for
+from ckai.game.jit import compile_for, kernel
 from ckai.game.warmup import compile_rules
-from ckai.rl.engine.depth import deepest_ply
-from ckai.rl.engine.policy import turn_of
+from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.result import Line, MoveMap, Policy, Proof, SearchResult, StopReason, Turn, Value
+from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.move_time import RootLead
@@ -298,3 +298,48 @@ def _rank(proof: int, plies: int, visits: int, value_sum: float, parent_proof: i
 
 def _distance(proof: int, plies: int) -> int | None:
     return plies if proof in (WIN, LOSS) else None
+
+
+@kernel
+def deepest_ply(nodes, first, last, plies):
+    """Compute the depth of nodes `first` to `last - 1` and return the greatest.
+
+    Depth counts turns, not actions: a capture of several hops is 1 ply, counted when the turn passes.
+
+    Args:
+        nodes: `[C]` NODE; a parent has a lower index than its children.
+        first, last: range of nodes; the depths of the nodes before `first` must be in `plies` already.
+        plies: `[C]` int16, depth of each node in plies from the root; filled for the range.
+
+    Returns:
+        The greatest depth in the range, 0 if the range is empty.
+    """
+    deepest = 0
+    for node in range(first, last):
+        parent = nodes[node].parent
+        depth = 0
+        if parent >= 0:
+            depth = np.int64(plies[parent]) + (1 if nodes[node].sign < 0 else 0)
+        plies[node] = depth
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def evaluate_policy(evaluator: Evaluator, position: Position) -> Policy:
+    """Return the probability of every legal move and the value; see `Engine.policy`.
+
+    Args:
+        evaluator: an evaluator of checkers.
+        position: a position with a legal move.
+
+    Raises:
+        ValueError: the evaluator answered with another shape, or with a number that is not finite.
+    """
+    priors, value = move_priors(evaluator, position)
+    moves = {m: priors[m] for m in sorted(priors, key=lambda m: (-priors[m], m))}
+    return Policy(MoveMap(moves), Value(value, turn_of(position)))
+
+
+def turn_of(position: Any) -> Turn:
+    """Return the side to move."""
+    return "black" if position.black else "white"

@@ -109,10 +109,6 @@ class EngineSide(MoveSide):
             limit = Limit(visits=1, depth=1)  # the tree goes on from here
         return self.engine.search(game, limit).move
 
-    def stop(self) -> None:
-        """See `Side`."""
-        self.engine.stop()
-
     def close(self) -> None:
         """See `Side`."""
         super().close()

@@ -7,6 +7,7 @@ may take as long as it likes, but times out when it has sent no line, such as `i
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -79,7 +80,14 @@ class HubProgram(Program):
                 raise self._told(message[1])
 
     def think(
-        self, position: Position, moves: list[Move], level: str, *, seconds: float | None, silence: float
+        self,
+        position: Position,
+        moves: list[Move],
+        level: str,
+        *,
+        seconds: float | None,
+        silence: float,
+        on_go: Callable[[], None] = lambda: None,
     ) -> Move:
         """Search the position after `moves` and return the program's move.
 
@@ -89,6 +97,7 @@ class HubProgram(Program):
             level: the limit, such as `level depth=8`.
             seconds: time after which to raise an error; None: no such limit.
             silence: if `seconds` is None, time without a line after which to raise an error.
+            on_go: called once the program searches.
 
         Raises:
             HubError: the program ends, takes too long or plays an illegal move.
@@ -101,6 +110,7 @@ class HubProgram(Program):
         self.send(line)
         self.send(level)
         self.send("go think")
+        on_go()
         until = None if seconds is None else time.monotonic() + seconds
         while True:
             deadline = time.monotonic() + silence if until is None else until
@@ -133,8 +143,8 @@ class _HubSide(MoveSide):
         super().__init__(boards)
         self.player = player
         self.program = HubProgram(player.command)
-        self.stopped = True
-        """Whether the program is not searching, or was sent `stop`."""
+        self.searching = self.asked = False
+        """Whether the program searches, and whether it is to stop."""
 
     def start(self, board: int, position: Position, stream: int, clock: Clock | None = None) -> None:
         super().start(board, position, stream, clock)
@@ -153,7 +163,6 @@ class _HubSide(MoveSide):
             moves = "" if clock.moves is None else f" moves={clock.moves}"
             level = f"level{moves} time={left - increment:.3f} inc={increment:g}"
             seconds = left + SPARE_SECONDS
-        self.stopped = False
         try:
             return self.program.think(
                 game.positions[begin],
@@ -161,13 +170,19 @@ class _HubSide(MoveSide):
                 level,
                 seconds=seconds,
                 silence=self.player.silence_seconds,
+                on_go=self._on_go,
             )
         finally:
-            self.stopped = True
+            self.searching = self.asked = False
+
+    def _on_go(self) -> None:
+        self.searching = True
+        if self.asked:
+            self.program.send("stop")
 
     def stop(self) -> None:
-        if not self.stopped:
-            self.stopped = True
+        self.asked = True
+        if self.searching:
             self.program.send("stop")
 
     def close(self) -> None:

@@ -1,6 +1,5 @@
 """Tree searches as players."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,28 +82,24 @@ class _SearchSide:
     def __init__(self, player: SearchPlayer, searcher: Searcher, boards: int) -> None:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
-        self.stopped = threading.Event()
 
     def start(self, board: int, position: Any, stream: int, clock: Clock | None = None) -> None:
         self.searcher.tree_batch.info[board]["rng"] = np.uint64(stream)
         self.searcher.set_root(board, self.player.spec.state(position))
 
     def actions(self, boards: Sequence[int]) -> list[int]:
-        self.stopped.clear()
         self.visits[:] = 0
         for board in boards:
             forced = int(self.searcher.root(board)["num_edges"]) == 1
             self.visits[board] = 1 if forced else self.player.sims
-        while self.searcher.step(self.visits) and not self.stopped.is_set():
-            pass
-        self.searcher.flush()
+        self.searcher.run(self.visits)
         return [self.searcher.best(board) for board in boards]
 
     def play(self, board: int, action: int) -> None:
         self.searcher.play(board, action)
 
     def stop(self) -> None:
-        self.stopped.set()
+        pass
 
     def close(self) -> None:
         pass

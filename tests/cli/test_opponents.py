@@ -21,6 +21,7 @@ from ckai.cli.playing.opponent import Opponent, clock_text, player_name
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console
 from ckai.cli.terminal.thinking import wait_for
 from ckai.rl.engine import Limit
+from ckai.rl.engine.stop import Stop
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.registry import get_game
 from ckai.rl.players.loading import load_engine
@@ -256,11 +257,11 @@ def test_tree_searches_stop_when_they_are_told(spec):
     opponent = Opponent(lambda: load_engine(spec, game=game), "x")
     opponent.load()
     results = []
-    thread = threading.Thread(target=lambda: results.append(opponent.reply(game.game())))
+    stop = Stop()
+    thread = threading.Thread(target=lambda: results.append(opponent.reply(game.game(), stop=stop)))
     thread.start()
-    while thread.is_alive():
-        opponent.stop()
-        thread.join(0.05)
+    stop.set()
+    thread.join()
     assert 1 <= results[0].result.sims < 100_000_000
 
 
@@ -269,7 +270,12 @@ def test_another_program_is_told_to_stop():
     opponent = Opponent(lambda: load_engine(f"{HUB} patient@500s"), "x")
     opponent.load()
     try:
-        assert str(wait_for(lambda: opponent.reply(game.game()), interrupting(opponent.stop)).move) == "10-14"
+        for stop in (Stop(), Stop()):
+            found = wait_for(lambda stop=stop: opponent.reply(game.game(), stop=stop), interrupting(stop.set))
+            assert str(found.move) == "10-14"
+        stop = Stop()
+        stop.set()  # before it has begun
+        assert str(opponent.reply(game.game(), stop=stop).move) == "10-14"
     finally:
         opponent.close()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckai.cli.playing.session import PEOPLE, Session
+from ckai.cli.playing.session import PEOPLE, Session, agreed, resigned
 from ckai.cli.terminal.commands import COMMANDS, CommandError
 from ckai.cli.terminal.commands import read_command as read
 from ckai.game import AmbiguousMoveError, Game, IllegalMoveError, MoveTextError, Position, Reason
@@ -116,10 +116,10 @@ def test_undo_after_the_engine_resigned_takes_the_persons_move_back():
     """It would resign again at once; a person's own resignation is taken back alone."""
     session = Session(Game(), PEOPLE["black"])
     session.play("11-15")
-    session.resign()  # the engine's
+    session.ended = resigned(session.side)  # the engine's
     assert [str(move) for move in session.undo()] == ["11-15"]
     assert session.outcome() is None
-    session.resign()
+    session.ended = resigned(session.side)
     assert session.undo() == []
     assert session.outcome() is None
 
@@ -144,14 +144,15 @@ def test_forced_moves_are_taken_back_and_played_again_with_the_one_before():
 ])  # fmt: skip
 def test_the_side_to_move_resigns(moves, result, text):
     session = played("both", moves)
-    assert session.resign().reason is Reason.RESIGNED
+    session.ended = resigned(session.side)
+    assert session.outcome().reason is Reason.RESIGNED
     assert (session.result, str(session.outcome())) == (result, text)
     session.undo()
 
 
 def test_an_agreed_draw():
     session = played("both", "11-15")
-    session.agree_draw()
+    session.ended = agreed()
     assert (session.result, str(session.outcome())) == ("1/2-1/2", "drawn: agreed")
     assert session.undo() == []
     assert session.outcome() is None
