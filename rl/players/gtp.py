@@ -17,7 +17,7 @@ from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import read_move
 from ckai.rl.players.forms import HUB_SILENCE_SECONDS
 from ckai.rl.players.player import RESIGN, MoveSide, Side
-from ckai.rl.players.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError, check_silence
+from ckai.rl.players.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError
 
 
 class GtpError(ProgramError):
@@ -167,9 +167,6 @@ class GtpPlayer:
     spec: GoSpec = SPEC
     timed = True
     GAME: ClassVar[str] = SPEC.name
-
-    def __post_init__(self) -> None:
-        check_silence(self.silence_seconds)
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

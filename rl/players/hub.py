@@ -25,7 +25,6 @@ from ckai.rl.players.program import (
     START_SECONDS,
     Program,
     ProgramError,
-    check_silence,
 )
 
 INIT_SECONDS = 120.0
@@ -199,9 +198,6 @@ class HubPlayer:
         depth: depth in plies; if given, it replaces `seconds`.
         silence_seconds: with a depth, time without a line after which the program times out.
         control: time per game; if given, it replaces `seconds` and `depth`.
-
-    Raises:
-        ValueError: `silence_seconds` is not above 0.
     """
 
     command: str
@@ -211,9 +207,6 @@ class HubPlayer:
     control: TimeControl | None = None
     timed = True
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
-
-    def __post_init__(self) -> None:
-        check_silence(self.silence_seconds)
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

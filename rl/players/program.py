@@ -22,16 +22,6 @@ MAX_ERROR_TEXT = 300
 """Most characters of a standard-error line quoted in a message."""
 
 
-def check_silence(seconds: float) -> None:
-    """Check that the time allowed without output is above 0.
-
-    Raises:
-        ValueError: it is 0, negative or NaN.
-    """
-    if not seconds > 0:
-        raise ValueError(f"expected silence_seconds above 0, found {seconds!r}")
-
-
 class ProgramError(RuntimeError):
     """A program cannot be started or violates its protocol; says what was expected and found."""
 

@@ -313,11 +313,6 @@ def test_when_a_program_times_out(limit, waits, times_out, monkeypatch):
         assert not program.waits
 
 
-def test_a_silence_of_no_length_is_refused():
-    with pytest.raises(ValueError, match="silence_seconds above 0"):
-        HubPlayer("program", silence_seconds=math.nan)
-
-
 def test_a_program_that_does_not_exist():
     with pytest.raises(HubError, match="can be started"):
         HubPlayer("no-such-program").sit(1)
