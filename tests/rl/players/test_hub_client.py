@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from ckai.game import Position
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
+from ckai.rl.players import hub, program
 from ckai.rl.players.hub import HubError, HubPlayer, HubProgram
 
 ROOT = Path(__file__).parents[3]
@@ -77,3 +79,23 @@ def test_the_last_words_of_a_program_that_ends_are_in_the_message(tmp_path):
     script.write_text("import sys; print('loading'); sys.stderr.write('no such network\\n\\n'); sys.exit(3)")
     with pytest.raises(HubError, match=r"found that it has ended with status 3: no such network$"):
         HubProgram(f"{sys.executable} {script}")
+
+
+def test_a_program_that_never_stops_talking_times_out(tmp_path, monkeypatch):
+    """Neither many lines nor one without an end keep it from that, nor fill the memory."""
+    monkeypatch.setattr(hub, "SPARE_SECONDS", 0.3)
+    for words in ("'info depth=1\\n'", "'x' * 10000"):
+        script = tmp_path / "engine.py"
+        script.write_text(
+            "import sys\n"
+            "for line in sys.stdin:\n"
+            "    if line == 'hub\\n': print('wait', flush=True)\n"
+            "    if line == 'init\\n': print('ready', flush=True)\n"
+            f"    while line == 'go think\\n': sys.stdout.write({words})\n"
+        )
+        side = HubPlayer(f"{sys.executable} {script}", seconds=0.01).sit(1)
+        side.start(0, Position.start(), 0)
+        with pytest.raises(HubError, match="found no answer in time"):
+            side.actions([0])
+        assert side.program._lines.qsize() <= program.MAX_LINES
+        side.close()
