@@ -16,7 +16,7 @@ SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds after which a program times out."""
 END_SECONDS = 1.0
 """Longest wait for the last words and the status of a program that has closed its output."""
-MAX_LINE, MAX_LINES = 1 << 20, 10_000
+MAX_LINE, MAX_LINES = 1 << 16, 1_000
 """Most characters of a line, and most lines that wait to be read."""
 MAX_ERROR_TEXT = 300
 """Most characters of a standard-error line quoted in a message."""
