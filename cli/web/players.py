@@ -1,7 +1,7 @@
 """Who can play and analyse on the page, and what has been loaded for it."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.opponent import Opponent, OpponentFactory, player_name
 from ckai.cli.playing.start import HUMAN
@@ -132,13 +132,10 @@ class PlayerCatalog:
             ValueError, OSError: it cannot be loaded.
         """
 
-        def make() -> Opponent:
-            factory = OpponentFactory(
-                spec, self._evaluator, self._tables_choice, self._vary, self._seed, control
-            )
-            return factory.opponent(PlayerSpec.read(seat.spec))
-
-        return _kept(self._opponents, (spec.name, seat.spec, str(control)), make)
+        factory = OpponentFactory(spec, self._evaluator, self._tables_choice, self._vary, self._seed, control)
+        key = spec.name, seat.spec, str(control)
+        found: Opponent = _kept(self._opponents, key, lambda: factory.opponent(PlayerSpec.read(seat.spec)))
+        return found
 
     def network(self, name: str | None, spec: GameSpec) -> str:
         """Return the name of the network that analyses a game.
@@ -171,25 +168,17 @@ class PlayerCatalog:
             tables = self.tables if spec.supports_tables else None
             return load_engine(resolve_network(name), backend=self._evaluator, tables=tables, game=spec)
 
-        return _kept(self._analysts, (spec.name, name), make)
+        found: AnyEngine = _kept(self._analysts, (spec.name, name), make)
+        return found
 
     def close(self) -> None:
         """Release all that is loaded."""
-        for opponent in self._opponents.values():
-            opponent.close()
-        for analyst in self._analysts.values():
-            analyst.close()
+        for each in (*self._opponents.values(), *self._analysts.values()):
+            each.close()
         self._opponents, self._analysts = {}, {}
 
 
-class _Closes(Protocol):
-    def close(self) -> None: ...
-
-
-_T = TypeVar("_T", bound=_Closes)
-
-
-def _kept(loaded: dict[Any, _T], key: Any, make: Callable[[], _T]) -> _T:
+def _kept(loaded: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
     """Return what is loaded under a key, made if it is not there; the order is that of the last use."""
     loaded[key] = loaded.pop(key) if key in loaded else make()
     while len(loaded) > MAX_LOADED:
