@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ckai.rl.engine.stop import Stop
     from ckai.rl.games.clock import Clock, TimeControl
 
-SIMS = 400
-"""Visits per move of a tree search where no limit is given."""
 NEARLY = 0.5
 """Share of the best move's visits that a move needs to be played for variety."""
 
@@ -121,7 +119,7 @@ class Opponent:
         Args:
             load: creates the engine.
             name, analyses: see the class.
-            sims, seconds: limits per move; both None: those of the engine, or `SIMS`.
+            sims, seconds: limits per move; both None: those of the engine.
             vary: plies at the start in which a move nearly as good as the best may be played.
             seed: seed of that choice; None: random.
         """
@@ -182,13 +180,13 @@ class Opponent:
                 move = self._random.choices(list(likely), list(likely.values()))[0]
         return Reply(move, result)
 
-    def _limit(self, clock: "Clock | None") -> "Limit":
+    def _limit(self, clock: "Clock | None") -> "Limit | None":
         from ckai.rl.engine import Limit
 
         if clock is not None:
             return Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
         if self._sims is None and self._seconds is None:
-            return (self._engine and self._engine.limit) or Limit(visits=SIMS)
+            return None
         return Limit(visits=self._sims, seconds=self._seconds)
 
     def close(self) -> None:

@@ -33,6 +33,8 @@ class AnyEngine(ABC):
     """The game."""
     limit: Limit | None = None
     """The limit of the player's spec, None if that has none."""
+    default_limit: Limit = Limit(visits=DEFAULT_VISITS)
+    """The limit of a search where neither is given."""
     fixed = False
     """Whether it moves by a limit of its own, whatever a search is given: its strength is fixed."""
 
@@ -126,7 +128,8 @@ class AnyEngine(ABC):
         Args:
             position: a position or a FEN; or a game, whose earlier positions count for repetitions. If it is
                 at most two moves after the last one searched, its subtree is kept.
-            limit: when the search ends; by default that of the player's spec, or after 400 visits.
+            limit: when the search ends; by default that of the player's spec, or `default_limit`: after 400
+                visits, in alpha-beta after 0.1 s.
             sims, seconds: short for `Limit(visits=sims, seconds=seconds)`, instead of `limit`.
             history: earlier positions of the game, oldest first, for repetitions. They also set the halfmove
                 clock of a FEN without H.
@@ -155,7 +158,7 @@ class AnyEngine(ABC):
         if limit is None:
             limit = Limit(visits=sims, seconds=seconds)
             if sims is None and seconds is None:
-                limit = self.limit or Limit(visits=DEFAULT_VISITS)
+                limit = self.limit or self.default_limit
         elif sims is not None or seconds is not None:
             raise ValueError("expected a limit, or sims and seconds, found both")
         _check_interval(interval)

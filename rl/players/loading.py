@@ -12,7 +12,7 @@ from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path
 from ckai.rl.engine.base import AnyEngine
-from ckai.rl.engine.engine import THREADS, Engine
+from ckai.rl.engine.engine import THREADS
 from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
@@ -144,12 +144,16 @@ def load_engine(
         text, backend=backend, tables=tables, game=game, threads=THREADS, search_threads=cores
     )
     engine: AnyEngine
-    if isinstance(player, NetworkAlphaBetaPlayer) or (isinstance(player, SearchPlayer) and not spec.policy):
-        engine = player.engine(seed=seed) if isinstance(player, SearchPlayer) else player.engine()
-        if isinstance(engine, Engine):
-            engine.owns_evaluator = True
-            engine.measure()
-        if spec.number is None and spec.seconds is None and not spec.who.startswith(LEVEL):
+    unlimited = spec.number is None and spec.seconds is None and not spec.who.startswith(LEVEL)
+    if isinstance(player, NetworkAlphaBetaPlayer):
+        engine = player.engine()
+        if unlimited and engine.limit is not None:
+            engine.default_limit, engine.limit = engine.limit, None
+    elif isinstance(player, SearchPlayer) and not spec.policy:
+        engine = player.engine(seed=seed)
+        engine.owns_evaluator = True
+        engine.measure()
+        if unlimited:
             engine.limit = None
     else:
         engine = PlayerEngine(player, game, seed)

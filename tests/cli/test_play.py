@@ -27,7 +27,6 @@ from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.engine import Engine
-from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import MoveMap, Value
 from ckai.rl.players import loading
 from ckai.rl.players.parsing import PlayerSpecError
@@ -94,7 +93,7 @@ def test_the_engine_sees_the_game_so_far(tmp_path):
     script, _ = table("11-15\n8-11\n", tmp_path, engine=engine)
     script.play()
     _, (position, limit, history) = engine.asked
-    assert limit == Limit(visits=400)
+    assert limit is None  # the engine's own: 400 visits
     assert [*history, position] == script.session.game.positions[:4]
 
 

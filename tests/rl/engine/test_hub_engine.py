@@ -544,6 +544,14 @@ def test_full_strength_has_a_limit_of_its_own_where_none_is_given():
     engine.close()
 
 
+def test_a_search_without_a_limit_ends():
+    with load_engine("uniform") as engine:
+        assert engine.search(Game()).sims == 400
+    with load_engine("alphabeta:ckai", backend="integers") as engine:
+        found = engine.search(Game())
+        assert (engine.limit, found.reason, found.nodes > 400) == (None, "seconds", True)
+
+
 def test_a_forced_move_by_a_clock_takes_no_time():
     engine = load_engine("alphabeta:ckai", backend="integers")
     game = Game(Position.from_fen("B:W18,22,26:B14,5,1"))
