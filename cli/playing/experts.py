@@ -30,7 +30,7 @@ class ExpertMoves:
     """
 
     def __init__(self, path: Path, game: str) -> None:
-        self.path, self._game = path, game
+        self.path, self.game = path, game
         self._rows: tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float32]] | None = None
 
     def load(self) -> None:
@@ -44,7 +44,7 @@ class ExpertMoves:
         from ckai.datasets.reader import RowFile
 
         if self._rows is None:
-            file = RowFile(self.path, self._game)
+            file = RowFile(self.path, self.game)
             groups = [file.choices(group) for group in range(len(file.group_rows))]
             boards, actions, results = (np.concatenate(column) for column in zip(*groups, strict=True))
             self._rows = boards, actions, results

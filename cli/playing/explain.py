@@ -144,7 +144,7 @@ class Explainer:
         return lines
 
     def _played(self, position: Any, legal: list[Any]) -> list[str]:
-        if self.experts is None or not self.spec.supports_experts:
+        if self.experts is None or self.experts.game != self.spec.name:
             return []
         where = f"in {self.experts.path.name}"
         try:

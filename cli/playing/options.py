@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckai.datasets.choices import DEFAULT_GAME_NAME
+
 if TYPE_CHECKING:
     from ckai.cli.playing.experts import ExpertMoves
     from ckai.rl.games.spec import GameSpec
@@ -47,6 +49,6 @@ def data_set(path: Path | None, spec: "GameSpec") -> "ExpertMoves | None":
             raise click.BadParameter(f"{path}: expected a data set, found no such file", param_hint="--games")
         return ExpertMoves(path, spec.name)
     try:
-        return ExpertMoves(newest_dataset(Path("data")), spec.name) if spec.supports_experts else None
+        return ExpertMoves(newest_dataset(Path("data")), spec.name) if spec.name == DEFAULT_GAME_NAME else None
     except DatasetError:
         return None

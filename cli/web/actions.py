@@ -419,7 +419,7 @@ class Actions:
         session, place = self._session, self._node(node)
         data, spec = session.server.experts, session.table.spec
         moves = place.position.legal_moves()
-        if data is None or not spec.supports_experts or not moves:
+        if data is None or data.game != spec.name or not moves:
             return {"source": None, "total": 0, "rows": []}
         found = await asyncio.to_thread(data.played, place.position.board, moves)
         rows = [
