@@ -49,6 +49,8 @@ def data_set(path: Path | None, spec: "GameSpec") -> "ExpertMoves | None":
             raise click.BadParameter(f"{path}: expected a data set, found no such file", param_hint="--games")
         return ExpertMoves(path, spec.name)
     try:
-        return ExpertMoves(newest_dataset(Path("data")), spec.name) if spec.name == DEFAULT_GAME_NAME else None
+        return (
+            ExpertMoves(newest_dataset(Path("data")), spec.name) if spec.name == DEFAULT_GAME_NAME else None
+        )
     except DatasetError:
         return None

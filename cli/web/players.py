@@ -173,7 +173,8 @@ class PlayerCatalog:
 
     def close(self) -> None:
         """Release all that is loaded."""
-        for each in (*self._opponents.values(), *self._analysts.values()):
+        loaded: list[Any] = [*self._opponents.values(), *self._analysts.values()]
+        for each in loaded:
             each.close()
         self._opponents, self._analysts = {}, {}
 

@@ -301,7 +301,7 @@ def _distance(proof: int, plies: int) -> int | None:
 
 
 @kernel
-def deepest_ply(nodes, first, last, plies):
+def deepest_ply(nodes: Any, first: Any, last: Any, plies: Any) -> Any:
     """Compute the depth of nodes `first` to `last - 1` and return the greatest.
 
     Depth counts turns, not actions: a capture of several hops is 1 ply, counted when the turn passes.
@@ -317,7 +317,7 @@ def deepest_ply(nodes, first, last, plies):
     deepest = 0
     for node in range(first, last):
         parent = nodes[node].parent
-        depth = 0
+        depth: Any = 0
         if parent >= 0:
             depth = np.int64(plies[parent]) + (1 if nodes[node].sign < 0 else 0)
         plies[node] = depth
