@@ -33,7 +33,6 @@ from torch import Tensor
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate
-from ckai.datasets.sampling import draw, epoch_size
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, held_out, position_keys
 from ckai.datasets.symmetries import Symmetries
@@ -271,7 +270,7 @@ class RowsDataModule(pl.LightningDataModule):
     def _count(self) -> None:
         self.heldout_rows = self.epoch_rows = 0
         for file, group in self.files.groups:
-            games = file.games(group)
+            (games,) = file.columns(group, "game")
             out = int(held_out(file.split_numbers(games), self.split_seed, self.heldout).sum())
             self.heldout_rows += out
             self.epoch_rows += epoch_size(len(games) - out, self.weights[self.files.files.index(file)])
@@ -292,6 +291,18 @@ class RowsDataModule(pl.LightningDataModule):
 
     def _tensors(self, rows: Rows) -> Batch:
         return to_batch(rows, searched=self.files.selfplay)
+
+
+def epoch_size(rows: int, weight: float) -> int:
+    """Rows that an epoch takes from `rows` rows, repetitions counted."""
+    return int(weight) * rows + round((weight - int(weight)) * rows)
+
+
+def draw(rows: int, weight: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Indices of the rows an epoch takes: all of them int(weight) times, and a random share for the rest."""
+    whole = np.tile(np.arange(rows), int(weight))
+    rest = epoch_size(rows, weight) - len(whole)
+    return np.concatenate([whole, rng.permutation(rows)[:rest]]) if rest else whole
 
 
 class TrainBatches:

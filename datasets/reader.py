@@ -100,9 +100,12 @@ class RowFile:
         check_values(self.path, rows, sum(self.group_rows[:group]), self._game)
         return rows
 
-    def games(self, group: int) -> NDArray[np.int32]:
-        """The `game` column of one row group, `[N]` int32; reads nothing else."""
-        return _numbers(self._columns(group, ["game"])["game"])
+    def columns(self, group: int, *names: str) -> tuple[NDArray[Any], ...]:
+        """Some columns of one row group: `board` `[N, squares]`, others `[N]`; reads nothing else."""
+        return tuple(
+            _numbers(column.flatten()).reshape(-1, self._squares) if name == "board" else _numbers(column)
+            for name, column in self._columns(group, list(names)).items()
+        )
 
     def split_numbers(self, games: NDArray[np.int32]) -> NDArray[np.int32]:
         """The numbers by which games are held out: of games with the same moves, that of the first.
@@ -119,12 +122,6 @@ class RowFile:
         at = np.searchsorted(copies, games).clip(max=len(copies) - 1)
         return np.where(copies[at] == games, originals[at], games)
 
-    def positions(self, group: int) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
-        """The `game` `[N]`, `board` `[N, squares]` and `jumper` `[N]` columns of one row group."""
-        columns = self._columns(group, ["game", "board", "jumper"])
-        board = _numbers(columns["board"].flatten()).reshape(-1, self._squares)
-        return _numbers(columns["game"]), board, _numbers(columns["jumper"])
-
     def choices(self, group: int) -> tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float32]]:
         """What was played in the positions at which a move begins.
 
@@ -138,11 +135,6 @@ class RowFile:
         known = _numbers(columns["z"].is_valid())
         results = np.where(known, _numbers(columns["z"].fill_null(0)).astype(np.float32), np.float32(np.nan))
         return board[begins], _numbers(columns["label"])[begins], results[begins]
-
-    def turns(self, group: int) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
-        """The `black` `[N]` bool (Black is to move) and `hop` `[N]` int8 columns of one row group."""
-        columns = self._columns(group, ["black", "hop"])
-        return _numbers(columns["black"]), _numbers(columns["hop"])
 
     def _columns(self, group: int, names: list[str]) -> dict[str, Any]:
         try:

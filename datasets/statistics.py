@@ -206,7 +206,7 @@ def _facts(file: RowFile, group: int, number: int) -> pa.Table:
     first.
     """
     rows = file.read(group)
-    black, hop = file.turns(group)
+    black, hop = file.columns(group, "black", "hop")
     n = len(rows)
     at, origin = np.arange(n), rows.label >> 2
     capture = rows.board[at, STEP_TO[rows.label]] < 0

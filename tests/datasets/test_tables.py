@@ -319,7 +319,7 @@ def test_a_repeated_endgame_has_the_split_number_of_the_first(tmp_path, ckai):
     path = tmp_path / "endgames.parquet"
     assert ckai("tables", "rows", "--pieces", 3, "--positions", 2000, "-o", path)[0] == 0
     file = RowFile(path)
-    games, boards, _ = file.positions(0)
+    games, boards = file.columns(0, "game", "board")
     first: dict[bytes, int] = {}
     wanted = [first.setdefault(board.tobytes(), at) for at, board in enumerate(boards)]
     assert games.tolist() == list(range(2000))
