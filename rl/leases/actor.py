@@ -39,7 +39,7 @@ class WorkerActor:
         finally:
             del self._setups[lease.name]
 
-    def play_pairs(self, setup: list[Any], pairs: tuple[int, ...]) -> list[dict[str, Any]]:
+    def play_pairs(self, setup: list[Any], pairs: tuple[int, ...]) -> str:
         """Play pairs of a match, see `ckai.rl.leases.matches.play_pairs`."""
         return play_pairs(setup, pairs, self._heartbeat.threads)
 
