@@ -44,7 +44,7 @@ class Engine(AnyEngine):
 
     Example:
         >>> with Engine.load("uniform") as engine:
-        ...     result = engine.search("W:WK18,K15:BK4", Limit(visits=2000))
+        ...     result = engine.search("W:WK18,K15:BK4", sims=2000)
         >>> str(result.move), result.proven, result.plies, result.reason
         ('15-11', 'win', 3, <StopReason.PROVEN: 'proven'>)
         >>> [str(move) for move in result.pv]
