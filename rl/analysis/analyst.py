@@ -345,4 +345,4 @@ def _is_drawn(root: Root) -> bool:
     """
     here = root.position
     repetitions = sum(position.key == here.key for position in root.history)
-    return repetitions >= 2 or here.halfmove_clock >= HALFMOVE_LIMIT
+    return bool(repetitions >= 2 or here.halfmove_clock >= HALFMOVE_LIMIT)
