@@ -1,85 +1,124 @@
-"""The decorators of kernels: what Numba compiles of a function, beside the function.
+"""The decorators of kernels, which Numba compiles, and the folder where the compiled code is kept.
 
-Most compile time is not for the function itself: a wrapper for callers in Python, one for callers in C,
-versions for arguments that are constants (`-1`, `False`), and the same code optimized again in every function
-that calls it. Functions that kernels call are compiled into them and nowhere else, see
-`ckai.game.compiler.inlining`; only what Python calls gets a wrapper.
+Python calls a `kernel`; kernels call what is `inner`, which is compiled into each of them. Numba looks at the
+file of a kernel alone to tell whether its code is stale, but code of other modules is part of it. So the
+folder is named after a digest of the sources of all kernels, and of the games that other packages register.
+For rules that a program registers itself, set `NUMBA_CACHE_DIR` to a fresh folder after an edit.
 """
 
-from functools import partial
-from types import FunctionType
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from contextlib import suppress
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from numba import njit, typeof, types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload, register_jitable
+from filelock import FileLock
+from numba import config, njit, typeof
+from numba.core import event
+from numba.extending import register_jitable
+from platformdirs import user_cache_path
 
 from ckai.game import compiling
-from ckai.game.compiler import kernel_cache, resolution
-from ckai.game.compiler.inlining import SUPPORTED, ColdCompiler, InnerCompiler
 
-kernel_cache.install(compiling.report_unsaved)
-compiling.install()
-resolution.install()
+ROOT = Path(__file__).parents[1]
+"""The folder of the rooms."""
+ROOMS = ("game", "pdn", "datasets", "models", "rl")
+"""Rooms with kernels."""
+KEPT = 4
+"""Most folders of compiled code that are kept, those used last."""
+_IMPORTED = re.compile(rb"^from ckai\.([\w.]+) import", re.MULTILINE).findall
 
-CACHED = kernel_cache.folder() is not None
-"""Whether compiled code is kept; Numba refuses to define cached functions where it cannot be."""
-COMMON: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True, "error_model": "numpy"}
-"""Options of all functions; dividing by zero gives an infinity or NaN, without a check before."""
-INNER: dict[str, Any] = {**COMMON, "forceinline": False}
-"""Options of a function that is compiled into its callers. Those not named here are taken from the caller."""
-COUNTED: dict[str, Any] = {"_nrt": True}
-"""Option of an inner function that allocates arrays, wherever it is called."""
-COLD = dict(INNER)
-"""Options of a function that a kernel calls now and then."""
-if SUPPORTED:
-    INNER["pipeline_class"], COLD["pipeline_class"] = InnerCompiler, ColdCompiler
-HOT = INNER | {"forceinline": True}
-"""Options of a function that is inlined at every call."""
+
+def sources_digest(root: Path = ROOT) -> str:
+    """Return a hash of the modules with kernels, those whose constants they import, and others' games."""
+    sources = {path: path.read_bytes() for room in ROOMS for path in (root / room).rglob("*.py")}
+    hashed = set[Path]()
+    for path, source in sources.items():
+        if b"numba" in source or b"ckai.game.jit" in source:
+            hashed |= {path, *(root / f"{name.decode().replace('.', '/')}.py" for name in _IMPORTED(source))}
+    digest = hashlib.sha256()
+    for path in sorted(hashed & sources.keys()):
+        digest.update(sources[path])
+    for package in sorted(
+        {entry.module.split(".")[0] for entry in entry_points(group="ckai.games")} - {"ckai"}
+    ):
+        spec = find_spec(package)
+        for folder in (spec and spec.submodule_search_locations) or ():
+            for path in sorted(Path(folder).rglob("*.py")):
+                digest.update(f"{path} {path.stat().st_mtime_ns}".encode())
+        if spec and spec.origin and os.path.isfile(spec.origin):
+            digest.update(Path(spec.origin).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _make_folder() -> Path | None:
+    """Make the folder of compiled code, below `NUMBA_CACHE_DIR` if that is set; None if it cannot be written.
+
+    Folders of older sources go.
+    """
+    above = Path(config.CACHE_DIR) / "ckai" if config.CACHE_DIR else user_cache_path("ckai") / "kernels"
+    folder = above / sources_digest()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+        os.utime(folder)
+        older = sorted(above.iterdir(), key=lambda path: path.stat().st_mtime)[:-KEPT]
+    except OSError:
+        return None
+    for path in older:
+        shutil.rmtree(path, ignore_errors=True)
+    return folder
+
+
+FOLDER = _make_folder()
+"""The folder of compiled code; None: there is none, and every process compiles anew."""
+INNER: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True, "forceinline": False}
+"""Options of a function that is compiled into its callers. Those not named here are taken from the caller.
+
+Dividing by zero gives an infinity or NaN, without a check before.
+"""
 KERNELS: list[Any] = []
-"""Numba's dispatchers of all functions that Python calls."""
+"""All kernels."""
 
 
 def inner(function: Any) -> Any:
-    """Let kernels call a function; to Python it stays an ordinary function.
-
-    A call with constants compiles the version for int64 and bool, not one for each constant.
-    """
+    """Let kernels call a function; to Python it stays an ordinary function."""
     return register_jitable(**INNER)(function)
 
 
 def hot(function: Any) -> Any:
     """As `inner`, for what a search runs most: inlined at every call.
 
-    Where the arguments of the kernel are `borrowed`, the compiler then sees that there
-    are no references to count.
+    Where the arguments of the kernel are `borrowed`, the compiler then sees that there are no references to
+    count.
     """
-    return register_jitable(**HOT)(function)
+    return register_jitable(**INNER | {"forceinline": True})(function)
 
 
-def cold(function: Any) -> Any:
-    """As `inner`, for large functions that run now and then: never inlined, so compiled once in a kernel."""
-    return register_jitable(**COLD)(function)
-
-
-def recursive_kernel(function: Any) -> Any:
-    """For functions that Python calls and that call themselves; other threads run meanwhile.
-
-    The function and those it calls allocate nothing and return no arrays: they are compiled without Numba's
-    counting of references, which would count every array of the arguments up and down in every call. What
-    must allocate says so with the option `COUNTED`.
-    """
-    return _dispatcher(function, nogil=True, _nrt=False)
+def kernel(function: Any) -> Any:
+    """For functions that Python calls: other threads run meanwhile."""
+    return _compiled(function, nogil=True)
 
 
 def quick_kernel(function: Any) -> Any:
     """For functions that Python calls and that take a microsecond: releasing the interpreter costs more."""
-    return _for_both(function, nogil=False)
+    return _compiled(function, nogil=False)
 
 
-def kernel(function: Any) -> Any:
-    """For functions that Python calls: other threads run meanwhile. Kernels may call them like `inner`."""
-    return _for_both(function, nogil=True)
+def _compiled(function: Any, nogil: bool) -> Any:
+    # Numba chooses the folder now; the functions of other packages keep theirs.
+    before, config.CACHE_DIR = config.CACHE_DIR, str(FOLDER or "")
+    try:
+        options = {"cache": FOLDER is not None, "error_model": "numpy", "no_cfunc_wrapper": True}
+        KERNELS.append(njit(nogil=nogil, **options)(function))
+    finally:
+        config.CACHE_DIR = before
+    return KERNELS[-1]
 
 
 def compile_for(function: Any, *arguments: Any) -> Any:
@@ -89,68 +128,34 @@ def compile_for(function: Any, *arguments: Any) -> Any:
         The compiled function for these types. It skips the lookup of types, 8 us per call of a kernel with
         trees; arguments of other types, array layouts included, go unnoticed.
     """
-    return function.func.compile(tuple(typeof(argument) for argument in arguments))
+    return function.compile(tuple(typeof(argument) for argument in arguments))
 
 
-def _dispatcher(function: Any, **options: Any) -> Any:
-    KERNELS.append(njit(**COMMON, **options)(function))
-    return KERNELS[-1]
+class _SaveAlone(event.Listener):  # type: ignore[misc]
+    """Lets one process at a time add to the folder.
 
-
-def _for_both(function: Any, *, nogil: bool) -> Any:
-    """Return what Python calls; inside kernels it stands for the function as `inner` has it.
-
-    A `partial` costs a call from Python nearly nothing. Its attribute `func` is Numba's dispatcher.
-    """
-    call: Any = partial(_dispatcher(function, nogil=nogil))
-    call.__doc__, call.__name__ = function.__doc__, function.__name__
-    body = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
-    body.__qualname__ = f"{function.__qualname__}_inner"  # the name in Numba's cache
-    overload(call, jit_options=INNER, strict=False)(lambda *args: body)
-    return call
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def borrowed(typingctx: Any, value: Any) -> Any:
-    """Return an array, or a tuple that holds some, without a count of references.
-
-    Numba counts them wherever a view is made or passed on, by atomic operations that take longer than most
-    of what a search does with the view. The arguments of a kernel live as long as the call.
-    Only for arguments of a kernel; the result and views of it must not be returned from the kernel.
+    Numba has an index of each kernel, from types to files, and adds to it with no lock: two processes that
+    compile a kernel for different types at once could give both the same file. It saves a kernel after the
+    end of "numba:compile" and before that of "numba:compiler_lock".
     """
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _without_owner(context, builder, value, args[0])
+    def __init__(self, folder: Path) -> None:
+        self._lock = FileLock(folder / "lock", timeout=60)
 
-    return value(value), codegen
+    def on_start(self, event: Any) -> None:
+        """See Numba's `Listener`."""
 
-
-def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    if isinstance(kind, types.Array):
-        view = context.make_array(kind)(context, builder, value)
-        view.meminfo = cgutils.get_null_value(view.meminfo.type)
-        view.parent = cgutils.get_null_value(view.parent.type)
-        return view._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        for i, item in enumerate(kind.types):
-            part = _without_owner(context, builder, item, builder.extract_value(value, i))
-            value = builder.insert_value(value, part, i)
-    return value
+    def on_end(self, event: Any) -> None:
+        """See Numba's `Listener`."""
+        if event.kind == "numba:compile":
+            with suppress(OSError):  # a file system without locks, or a process that was stopped meanwhile
+                self._lock.acquire()
+        elif self._lock.is_locked:
+            self._lock.release(force=True)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def choose(typingctx: Any, condition: Any, value: Any, other: Any) -> Any:
-    """Return `value` where the condition holds, else `other`, both of one type and computed before.
-
-    `value if condition else other` means the same, and the compiler may make a branch of it. This says that
-    the condition is unpredictable, so that it becomes a conditional move.
-    """
-    if value != other:
-        return None
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        chosen = builder.select(*args)
-        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
-        return chosen
-
-    return value(types.boolean, value, value), codegen
+event.register("numba:compile", compiling.compiled)
+if FOLDER is not None:
+    _listener = _SaveAlone(FOLDER)
+    event.register("numba:compile", _listener)
+    event.register("numba:compiler_lock", _listener)

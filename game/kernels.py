@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ckai.game.jit import inner, quick_kernel, recursive_kernel
+from ckai.game.jit import inner, kernel, quick_kernel
 from ckai.game.squares import NUM_ACTIONS, neighbour
 
 FULL = 0xFFFFFFFF
@@ -222,7 +222,7 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
 # --- whole moves -----------------------------------------------------------------------------------
 
 
-@recursive_kernel
+@kernel
 def jump_paths(bit, king, opp, empty):
     """Number of ways to continue a capture from `bit`; 0 where it ends.
 
@@ -270,7 +270,7 @@ def count_moves(own, opp, kings):
     return n
 
 
-@recursive_kernel
+@kernel
 def perft(own, opp, kings, jumper, depth):
     """Number of paths of `depth` whole moves (depth >= 1), draws by rule ignored."""
     if depth == 1:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import inner, recursive_kernel
+from ckai.game.jit import inner, kernel
 from ckai.game.kernels import apply_hop, legal_hops, lowest, popcount
 
 UNBOUNDED = 10_000_000
@@ -35,7 +35,7 @@ def material(own, opp, kings, values):
     return values.man * (popcount(own) - popcount(opp)) + (values.king - values.man) * crowned
 
 
-@recursive_kernel
+@kernel
 def alpha_beta(own, opp, kings, jumper, halfmove_clock, depth, alpha, beta, values):
     """The value of a position for the side to move: exact between `alpha` and `beta`, a bound outside.
 

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-from ckai.game.perft import divide
 from ckai.game.position import Position
 
 
@@ -15,8 +14,3 @@ def compile_rules() -> None:
     start.push_action(start.legal_actions()[0])
     assert start.board.any()
     Position.from_fen("B:W18,25,26:B14", jumper=14)
-
-
-def compile_perft() -> None:
-    """Compile perft."""
-    divide(Position.start(), 3)

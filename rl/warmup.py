@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from time import perf_counter
 
@@ -17,13 +18,15 @@ import numpy as np
 from ckai.datasets.tables import Tables, build_tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.datasets.tables.rows import draw_endgames, endgame_rows, hops_that_keep
-from ckai.datasets.warmup import compile_reading
-from ckai.game import Game
-from ckai.game.compiler import kernel_cache
-from ckai.game.compiling import count_compiled
-from ckai.game.warmup import compile_perft, compile_rules
+from ckai.datasets.warmup import PDN, compile_conversion
+from ckai.game import Game, Position
+from ckai.game.compiling import compiled
+from ckai.game.jit import FOLDER
+from ckai.game.perft import divide
+from ckai.game.warmup import compile_rules
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inputs.tactics import append_changes
+from ckai.pdn import read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
@@ -63,19 +66,20 @@ def warm_up(progress: Callable[[int, int], None] = lambda done, total: None) -> 
     """
     begun = perf_counter()
     work = list(steps())
-    with count_compiled() as counter:
-        for done, step in enumerate(work):
-            progress(done, len(work))
-            step()
-        progress(len(work), len(work))
-    return WarmUp(counter.functions, perf_counter() - begun, kernel_cache.folder())
+    before = compiled.functions
+    for done, step in enumerate(work):
+        progress(done, len(work))
+        step()
+    progress(len(work), len(work))
+    return WarmUp(compiled.functions - before, perf_counter() - begun, FOLDER)
 
 
-def steps() -> Iterator[Callable[[], None]]:
+def steps() -> Iterator[Callable[[], object]]:
     """Yield the steps, in an order in which each needs about as much time as the others."""
     yield compile_rules
-    yield compile_perft
-    yield compile_reading
+    yield lambda: divide(Position.start(), 3)
+    yield compile_conversion
+    yield lambda: list(read_games(BytesIO(PDN)))  # explains errors as well
     yield _compile_tables
     yield _compile_material
     yield _compile_engine

@@ -16,7 +16,7 @@ from ckai.datasets.tables.file import TableError, read_tables
 from ckai.datasets.tables.index import MAX_PIECES
 from ckai.datasets.tables.layout import TableLayout, make_layout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
-from ckai.game.jit import cold, inner, kernel
+from ckai.game.jit import inner, kernel
 from ckai.game.kernels import apply_hop, legal_actions, legal_hops, lowest, popcount
 from ckai.game.moves import Move
 from ckai.game.position import Position
@@ -51,7 +51,7 @@ def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
     return best_capture(own, opp, kings, jumper, values, lookup, between)
 
 
-@cold
+@inner
 def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, lookup):
     """The value of a position in the tables if the draw by the halfmove clock cannot change it, else UNKNOWN.
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ckai.game.jit import inner, kernel, quick_kernel
+from ckai.game.jit import hot, kernel, quick_kernel
 from ckai.models.inference.evaluator import (
     BackendError,
     Boards,
@@ -95,7 +95,7 @@ def hidden_arrays(weights):
     )
 
 
-@inner
+@hot
 def dot(row, activations):
     """Return the int32 sum of products of two int16 arrays of the same length."""
     total = np.int32(0)
@@ -105,7 +105,7 @@ def dot(row, activations):
     return total
 
 
-@inner
+@hot
 def narrow_layer(weights, bias, activations, out):
     """Fill `out` with the clipped activations of a layer, rounded to multiples of 1/512."""
     for unit in range(len(out)):
@@ -113,7 +113,7 @@ def narrow_layer(weights, bias, activations, out):
         out[unit] = min(max(total, 0), SCALE)
 
 
-@inner
+@hot
 def forward(weights, board, hidden):
     """Compute all layers of a position, and its value.
 
@@ -146,14 +146,14 @@ def forward(weights, board, hidden):
     return value_of(weights.value[bucket], weights.value_bias[bucket], hidden.narrowest)
 
 
-@inner
+@hot
 def add_row(total, row):
     """Add a row to a sum of the same length."""
     for i in range(len(total)):
         total[i] += row[i]
 
 
-@inner
+@hot
 def value_of(weights, bias, activations):
     """Return the value of the last layer, [-1, 1], rounded as in a batch; see `heads.value_of`."""
     first = (dot(weights[0], activations) + bias[0]) / PRODUCT_SCALE
@@ -166,7 +166,7 @@ def value_of(weights, bias, activations):
     return np.float64(np.float32((win - loss) / (win + draw + loss)))
 
 
-@inner
+@hot
 def logit(weights, hidden, action):
     """Return the logit of an action in the position that `forward` saw last."""
     bucket = hidden.bucket[0]

@@ -17,7 +17,8 @@ program of this kind.
 
 import numpy as np
 
-from ckai.game.jit import inner, kernel, recursive_kernel
+from ckai.game.intrinsics import borrowed
+from ckai.game.jit import hot, kernel
 from ckai.models.inference.integers import forward, logit
 from ckai.rl.alphabeta.memory import (
     AGE,
@@ -55,7 +56,7 @@ TOP_RANK = 1000.0
 """Rank of the table's action, above that of any other."""
 
 
-@inner
+@hot
 def is_repeated(game, memory, state, key, at):
     """Return whether a state, number `at` of the path, occurred before."""
     first = max(0, at - contract.repetition_window(game, state))
@@ -65,7 +66,7 @@ def is_repeated(game, memory, state, key, at):
     return repeated
 
 
-@inner
+@hot
 def evaluate(game, evaluation, memory, state):
     """Return the network's score of a state; fills `evaluation.hidden`."""
     contract.encode(game, state, evaluation.board)
@@ -73,7 +74,7 @@ def evaluate(game, evaluation, memory, state):
     return np.int64(VALUE_SCALE * forward(evaluation.weights, evaluation.board, evaluation.hidden))
 
 
-@inner
+@hot
 def rank_actions(evaluation, constants, memory, first, count, at, by_policy):
     """Fill `order` with a rank for the legal actions from number `first` on at `at`.
 
@@ -96,7 +97,7 @@ def rank_actions(evaluation, constants, memory, first, count, at, by_policy):
         order[i] = rank
 
 
-@inner
+@hot
 def take_best(memory, at, i, count):
     """Move the highest ranked of the actions from `i` on to place `i`."""
     actions, order = memory.actions[at], memory.order[at]
@@ -108,7 +109,7 @@ def take_best(memory, at, i, count):
     order[i], order[best] = order[best], order[i]
 
 
-@inner
+@hot
 def take_action(memory, at, count, action):
     """Move an action to the first place; return whether it is legal."""
     actions = memory.actions[at]
@@ -120,13 +121,13 @@ def take_action(memory, at, count, action):
     return False
 
 
-@inner
+@hot
 def credit(memory, action, bonus):
     """Add a bonus to the history of an action, less the nearer it is to `MAX_HISTORY`."""
     memory.history[action] += bonus - memory.history[action] * abs(bonus) // MAX_HISTORY
 
 
-@inner
+@hot
 def reward(memory, at, i, depth):
     """Reward action number `i` at `at`, which caused a cutoff, and penalize those tried before it."""
     actions = memory.actions[at]
@@ -140,7 +141,7 @@ def reward(memory, at, i, depth):
         credit(memory, actions[j], -bonus)
 
 
-@inner
+@hot
 def reduction_of(constants, memory, depth, i, rank):
     """Return the plies that action number `i` is reduced by."""
     reductions = memory.reductions
@@ -150,7 +151,7 @@ def reduction_of(constants, memory, depth, i, rank):
     return max(np.int64(0), min(plies, depth - 1))
 
 
-@inner
+@hot
 def terminal_score(game, memory, state, key, count, at, plies, within):
     """Return (whether a state below the root needs no search, its score): game over, repeated, tablebase.
 
@@ -172,7 +173,7 @@ def terminal_score(game, memory, state, key, count, at, plies, within):
     return True, score if proof == WIN else -score
 
 
-@recursive_kernel
+@kernel
 def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, at, root, plies, within):
     """Return the score of a state for the side to move: exact between `alpha` and `beta`, else a bound.
 
@@ -191,6 +192,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         plies: int64, plies from the root.
         within: int64, 1 if the state is within a move of several actions, else 0.
     """
+    game, evaluation, memory = borrowed(game), borrowed(evaluation), borrowed(memory)
     memory.counters[NODES] += 1
     if memory.stop[0] or memory.counters[NODES] >= memory.counters[LIMIT]:
         memory.stop[0] = 1

@@ -11,7 +11,7 @@ that a row which two of them wrote at once matches no state (Hyatt, Mann 2002).
 import numpy as np
 
 from ckai.datasets.splitmix import MIX_1
-from ckai.game.jit import inner
+from ckai.game.jit import hot
 
 STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
 """How an entry's score bounds the true one; `STATIC_ONLY`: it has no score and no action."""
@@ -26,7 +26,7 @@ _AGED = 8
 """Plies taken off the depth of an entry, when one is replaced, for each search since it was written."""
 
 
-@inner
+@hot
 def bucket_index(table, key):
     """Return the index of the first of a state's two rows."""
     h = np.uint64(0)
@@ -37,7 +37,7 @@ def bucket_index(table, key):
     return np.int64((h & np.uint64(0xFFFFFFFF)) * np.uint64(len(table)) >> np.uint64(32))
 
 
-@inner
+@hot
 def entry_if(row, key):
     """Return the entry of a row if it is a state's, else 0."""
     entry = row[len(key)]
@@ -47,7 +47,7 @@ def entry_if(row, key):
     return entry
 
 
-@inner
+@hot
 def probe(table, place, key):
     """Return the entry of a state, 0 if it is not in the table.
 
@@ -63,13 +63,13 @@ def probe(table, place, key):
     return entry
 
 
-@inner
+@hot
 def bound_of(entry):
     """Return `STATIC_ONLY`, `EXACT`, `LOWER` or `UPPER`."""
     return entry >> 48 & 3
 
 
-@inner
+@hot
 def score_of(entry, proven, plies):
     """Return the score; from `proven` on it counts from the state, and is made to count from the root."""
     score = (entry & _SHORT) - _OFFSET
@@ -80,25 +80,25 @@ def score_of(entry, proven, plies):
     return score
 
 
-@inner
+@hot
 def static_of(entry):
     """Return the network's score, or `NO_SCORE`."""
     return (entry >> 16 & _SHORT) - _OFFSET
 
 
-@inner
+@hot
 def depth_of(entry):
     """Return the depth in plies of the search that found the score."""
     return entry >> 32 & _BYTE
 
 
-@inner
+@hot
 def action_of(entry):
     """Return the best action."""
     return entry >> 40 & _BYTE
 
 
-@inner
+@hot
 def _worth(entry, age):
     """Return the worth of an entry when one is replaced: its depth, less for older searches."""
     if entry == 0:
@@ -106,7 +106,7 @@ def _worth(entry, age):
     return depth_of(entry) - _AGED * (age - (entry >> 50) & _AGES - 1)
 
 
-@inner
+@hot
 def store(table, place, key, score, static, depth, action, bound, age, proven, plies):
     """Write an entry over the one of the same state or over the less valuable one of two.
 

@@ -16,12 +16,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-from numba.core.caching import NullCache
-from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from ckai.game.jit import COUNTED, INNER, inner
+from ckai.game.jit import INNER, inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""
@@ -243,15 +241,9 @@ def not_implemented(rules: Any) -> list[str]:
 
 def _register(function: Callable[..., Any], implementation: F, fits: Callable[[type | None], bool]) -> F:
     """Compile the body itself into the kernels that call `function`: calling the jitted one costs a layer."""
-    body, options = implementation, dict(INNER)
-    if isinstance(implementation, Dispatcher):
-        jitted: Any = implementation
-        body, cached = jitted.py_func, not isinstance(jitted._cache, NullCache)
-        options = {**INNER, **jitted.targetoptions, "cache": cached}
-    if function is tablebase_value:
-        options |= COUNTED
+    body = getattr(implementation, "py_func", implementation)
 
-    @overload(function, jit_options=options, strict=False)
+    @overload(function, jit_options=INNER, strict=False)
     def select(game, *args):
         return body if fits(getattr(game, "instance_class", None)) else None
 

@@ -17,9 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.machine import available_memory
-from ckai.rl.search.memory import CACHE_LINE, zeros
 
 Array = NDArray[Any]
+
+CACHE_LINE = 64
+"""Bytes that the CPU reads at once."""
 
 PENDING, OPEN, TERMINAL, NEW = 0, 1, 2, 3
 """Status of a node.
@@ -155,6 +157,15 @@ def _shapes(game: Any, trees: int, nodes: int, leaves: int, transpositions: bool
     }
 
 
+def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return zeros from a multiple of `CACHE_LINE` on; NumPy asks for huge pages for large arrays."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    whole = np.zeros(size + CACHE_LINE, np.uint8)
+    first = -whole.ctypes.data % CACHE_LINE
+    array: Array = whole[first : first + size].view(dtype).reshape(shape)
+    return array
+
+
 def allocate_trees(
     game: Any, trees: int, nodes: int, leaves: int, *, transpositions: bool = False
 ) -> TreeBatch:
@@ -172,7 +183,7 @@ def allocate_trees(
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
     """
     shapes = _shapes(game, trees, nodes, leaves, transpositions)
-    return TreeBatch(**{name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
+    return TreeBatch(**{name: _zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
 
 
 def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, transpositions: bool = False) -> int:

@@ -10,29 +10,51 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.jit import borrowed, choose, hot, kernel
+from ckai.game.intrinsics import borrowed, choose, prefetch
+from ckai.game.jit import hot, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE, State
-from ckai.rl.search.arrays import OPEN, PATH, TreeBatch
-from ckai.rl.search.descents import WIDTH, select_leaves_in_step
+from ckai.rl.search.arrays import CACHE_LINE, EDGE, OPEN, PATH, TreeBatch
 from ckai.rl.search.mcts import (
+    BACKED_UP,
+    COLLISION,
+    LEAF,
+    STUCK,
+    add_in_flight,
     backup,
     best_root_edge,
+    descend,
     ends_descent,
     get_tree,
     keep_subtree,
     logits_to_priors,
+    prove_tablebase_root,
     reset,
     select_edge,
 )
-from ckai.rl.search.prefetch import prefetch, prefetch_edges
+from ckai.rl.search.selection import prepare_root
 
 BLOCK = 32
 """Trees that are gone through in step: enough to hide the latency of memory, few enough for the first
 caches."""
+EDGES_PER_LINE = CACHE_LINE // EDGE.itemsize
+USUAL_LINES = 4
+"""Cache lines with the edges of most nodes."""
 AHEAD = 8
 """Leaves from the one that is expanded to the one that is prefetched. One at a time: many at once fill the
 CPU's queue of reads, and it waits."""
+
+
+@hot
+def prefetch_edges(trees, t, first, count):
+    """Prefetch edges `first` to `first + count - 1` of tree `t`."""
+    last = first + count - 1
+    # A line too many costs less than a branch, which the CPU would often guess wrong.
+    for line in range(USUAL_LINES):
+        prefetch(trees.edges, t, min(first + line * EDGES_PER_LINE, last))
+    for e in range(first + USUAL_LINES * EDGES_PER_LINE, last, EDGES_PER_LINE):
+        prefetch(trees.edges, t, e)
+    prefetch(trees.edges, t, last)  # the range may begin within a line
 
 
 @hot
@@ -158,6 +180,82 @@ def expand_and_backup(trees, slots, logits, values):
     return not_finite == 0.0
 
 
+@hot
+def prepare(game, tree, constants, target_visits):
+    """Prepare a tree for a search to `target_visits`; return how many of these are not in flight yet."""
+    tree.info[0].target_visits = target_visits
+    if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
+        prepare_root(tree, constants)
+        prove_tablebase_root(game, tree)
+    return target_visits - tree.nodes[0].in_flight
+
+
+@hot
+def add_leaf(game, trees, t, slot, node):
+    """Add a leaf to the batch, in `slot`; return the next slot."""
+    place, here = trees.slots[slot], trees.nodes[t, node]
+    place.tree = t
+    place.node = node
+    place.first_edge = here.first_edge
+    place.num_edges = here.num_edges
+    contract.encode(game, contract.load_state(game, here.state), trees.boards[slot])
+    above = np.int64(node)
+    for level in range(PATH):
+        here = trees.nodes[t, above]
+        above = max(np.int64(here.parent), 0)
+        place.path_edges[level] = max(here.parent_edge, 0)
+        place.path[level] = above
+    return slot + 1
+
+
+@hot
+def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, collisions, node, e):
+    """Run simulations in tree `t` up to their evaluation, one by one, and add their leaves to the batch.
+
+    Ends when the root has `target_visits` (visits in flight included), is proven, `max_leaves` were added,
+    the tree is full, or every descent ends at a leaf that is in flight already.
+
+    Args:
+        game, trees, t, constants: see the module.
+        target_visits: int64, visit count at which the search of the root ends.
+        max_leaves: int64, most leaves to add.
+        slot: int64, first free slot of the batch.
+        collisions: int32, one entry per leaf of `max_leaves`, overwritten.
+        node, e: int64, where the first descent ends (see `traverse_trees`),
+            -1 if unknown.
+
+    Returns:
+        The next free slot of the batch; `slot` itself if there is nothing to evaluate; -1 if a descent found
+        no edge to follow, see `descend`.
+    """
+    tree = get_tree(trees, t)
+    added, num_collisions = 0, 0
+    target_visits = prepare(game, tree, constants, target_visits)
+    max_collisions = max_leaves if max_leaves > 1 else 0
+    while added < max_leaves and tree.nodes[0].visits + added < target_visits and tree.nodes[0].proof == NONE:
+        ending, node = descend(game, tree, constants, node, e)
+        e = np.int64(-1)
+        if ending == LEAF:
+            slot = add_leaf(game, trees, t, slot, node)
+            added += 1
+            if node == 0:
+                break
+        elif ending == COLLISION and node > 0 and num_collisions < max_collisions:
+            # Count the leaf as in flight once more while the batch is filled, so that the next descent goes
+            # elsewhere.
+            add_in_flight(tree, node, 1)
+            collisions[num_collisions] = node
+            num_collisions += 1
+        elif ending == STUCK:
+            slot = np.int64(-1)
+            break
+        elif ending != BACKED_UP:
+            break
+    for i in range(num_collisions):
+        add_in_flight(tree, np.int64(collisions[i]), -1)
+    return slot
+
+
 @kernel
 def select_all_leaves(game, trees, constants, target_visits, leaves, visits_per_leaf):
     """Fill the batch with leaves of every tree.
@@ -174,12 +272,12 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, visits_per_
     """
     game, trees = borrowed(game), borrowed(trees)
     slot = np.int64(0)
-    collisions, descents = np.empty(leaves, np.int32), np.empty(WIDTH, np.int64)
+    collisions = np.empty(leaves, np.int32)
     for t in range(len(target_visits)):
         max_leaves = leaves
         if visits_per_leaf > 0:
             max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // visits_per_leaf))
-        slot = select_leaves_in_step(
+        slot = select_leaves(
             game,
             trees,
             t,
@@ -188,7 +286,8 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, visits_per_
             np.int64(max_leaves),
             slot,
             collisions,
-            descents,
+            np.int64(-1),
+            np.int64(-1),
         )
         if slot < 0:
             break

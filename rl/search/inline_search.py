@@ -15,7 +15,8 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from ckai.game.jit import INNER, borrowed, compile_for, inner, kernel
+from ckai.game.intrinsics import borrowed
+from ckai.game.jit import INNER, compile_for, inner, kernel
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, forward, logit
 from ckai.rl.evaluators.calling import no_edge_error

@@ -6,7 +6,7 @@ Arguments are named as in `ckai.rl.search.mcts`.
 import numpy as np
 from numba.extending import overload
 
-from ckai.game.jit import INNER, cold, hot, inner
+from ckai.game.jit import INNER, hot, inner
 from ckai.rl.games import contract
 
 
@@ -91,7 +91,7 @@ def _legal_without_repetitions(game, tree, state, parent, out):
     return kept
 
 
-@cold
+@inner
 def _repeats(game, tree, state, parent, action):
     """Return whether an action in `state`, a child of `parent`, leads to a state that occurred before."""
     after, _ = contract.play(game, state, action)

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import choose, cold, hot, inner
+from ckai.game.intrinsics import choose
+from ckai.game.jit import hot, inner
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma, uniform
 
@@ -183,7 +184,7 @@ def completed_values(tree, constants, out):
     return (constants.c_visit + max_visits) * constants.c_scale / 2.0
 
 
-@cold
+@inner
 def sequential_halving_edge(tree, constants):
     """Return the root edge that sequential halving visits next: the best score among the considered edges."""
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
@@ -271,7 +272,7 @@ def improved_policy(tree, constants, out):
 # --- before and after a search ---------------------------------------------------------------------
 
 
-@cold
+@inner
 def prepare_root(tree, constants):
     """Give an OPEN root its noise, once per root.
 

@@ -14,10 +14,9 @@ Arguments are named as in `ckai.rl.search.mcts`.
 import numpy as np
 
 from ckai.datasets.splitmix import GOLDEN
-from ckai.game.jit import cold, hot, inner
+from ckai.game.jit import hot, inner
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.prefetch import prefetch_entry
 
 MIN_ENTRIES = 512
 """Entries of the table of a new tree."""
@@ -34,13 +33,6 @@ HALF = np.uint64(32)
 def clear_transpositions(tree):
     """Empty the table of a tree that is emptied."""
     empty_table(tree, MIN_ENTRIES)
-
-
-@hot
-def prefetch_transposition(tree, state):
-    """Prefetch where the node of a state would be in the table."""
-    if len(tree.transpositions) > 0:
-        prefetch_entry(tree.transpositions, place_of(tree, hash_of(state)))
 
 
 @hot
@@ -66,7 +58,7 @@ def share_evaluation(tree, node):
     return True, network_value(tree, other)
 
 
-@cold
+@inner
 def refill_transpositions(tree):
     """Fill the table of a tree whose nodes have moved."""
     if len(tree.transpositions) == 0:
@@ -187,7 +179,7 @@ def empty_table(tree, size):
         tree.transpositions[place] = 0
 
 
-@cold
+@inner
 def enlarge(tree, size):
     """Give the table another size; its entries stay."""
     entries = tree.transpositions[: tree.info[0].table_size].copy()

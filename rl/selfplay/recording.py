@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.jit import borrowed, hot, inner, kernel
+from ckai.game.intrinsics import borrowed
+from ckai.game.jit import hot, inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
@@ -24,9 +25,9 @@ from ckai.rl.search.batch import (
     can_traverse,
     expand_slot,
     prefetch_leaves,
+    select_leaves,
     traverse_trees,
 )
-from ckai.rl.search.descents import select_leaves
 from ckai.rl.search.mcts import best_root_edge, get_tree, keep_subtree, reset
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.selection import GUMBEL, gumbel_root_edge, improved_policy, policy_target

@@ -41,37 +41,21 @@ def compile_walks(spec: GameSpec) -> None:
 
 
 def compile_selfplay(spec: GameSpec, evaluator: Evaluator | None) -> None:
-    """Compile self-play of a game and its rows, with an evaluator of this class if there is one."""
-    _compile_rows(spec)
-    if isinstance(evaluator, IntegerEvaluator):
-        _compile_integers(spec)
+    """Compile self-play of a game, also against past networks, and its rows, with such an evaluator."""
+    _compile_selfplay(spec, isinstance(evaluator, IntegerEvaluator))
 
 
 @cache
-def _compile_rows(spec: GameSpec) -> None:
-    """Compile self-play with any evaluator: all root rules, against past networks, and its rows."""
+def _compile_selfplay(spec: GameSpec, integers: bool) -> None:
     game = spec.game()
     game.push(game.position.legal_moves()[0])
     game.outcome()
-    evaluator = UniformEvaluator(spec.num_actions)
-    config, games = smallest_config(spec), list[FinishedGame]()
+    evaluator = (small_network(spec) if integers else None) or UniformEvaluator(spec.num_actions)
+    config, games = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20), list[FinishedGame]()
+    if not spec.supports_tables:
+        config = replace(config, tables=0)
     pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])
     play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=pool)
     to_table(games, 0)
     for game in games:
         finished_pdn(game, 0)
-
-
-@cache
-def _compile_integers(spec: GameSpec) -> None:
-    """Compile what self-play calls with an integer network alone."""
-    network = small_network(spec)
-    assert network is not None, "it was given"
-    config = smallest_config(spec)
-    play_games(network, config, range(1), seed=0, on_game=lambda game: None, spec=spec)
-
-
-def smallest_config(spec: GameSpec) -> SelfPlayConfig:
-    """Return settings with which games of self-play are short and quick."""
-    config = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20)
-    return config if spec.supports_tables else replace(config, tables=0)

@@ -68,7 +68,8 @@ def test_the_seconds_leave_compiling_out(here, monkeypatch):
     monkeypatch.setattr(compiling, "perf_counter", lambda: now[0])
 
     def parse_slowly(*arguments, **options):
-        with event.trigger_event("numba:compile", data={"dispatcher": kernels.resolve.func}):
+        data = {"dispatcher": kernels.resolve}
+        with event.trigger_event("numba:compiler_lock"), event.trigger_event("numba:compile", data=data):
             now[0] += 100
         now[0] += 3
         return parse_files(*arguments, **options)

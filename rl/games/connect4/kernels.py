@@ -13,7 +13,7 @@ to build a perfect AI", 2016); cutoffs by the bounds of the positions after a mo
 
 import numpy as np
 
-from ckai.game.jit import inner, kernel, recursive_kernel
+from ckai.game.jit import inner, kernel
 from ckai.game.kernels import popcount
 from ckai.rl.games.connect4.rules import four
 
@@ -122,7 +122,7 @@ def _refutation(own, taken, moves, stones, keys, bounds):
     return best
 
 
-@recursive_kernel
+@kernel
 def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_stones, visited):
     """Return a bound of the score of a position in which the side to move cannot win at once.
 

@@ -7,7 +7,7 @@ a ring at a time, all four directions at once.
 
 import numpy as np
 
-from ckai.game.jit import cold, hot
+from ckai.game.jit import hot, inner
 from ckai.game.kernels import popcount
 
 SIZE = 9
@@ -36,7 +36,7 @@ def around(low, high):
     return east | west | north | south, high_east | high_west | high_north | high_south
 
 
-@cold
+@inner
 def flood(low, high, within_low, within_high):
     """Return the points of `within` that are connected in it with the points of a set, which lie in it."""
     while True:
@@ -70,7 +70,7 @@ def size(low, high):
     return popcount(low) + popcount(high)
 
 
-@cold
+@inner
 def captured(at_low, at_high, own_low, own_high, other_low, other_high):
     """Return the stones of `other` that a stone of `own` at one empty point takes.
 
@@ -95,7 +95,7 @@ def captured(at_low, at_high, own_low, own_high, other_low, other_high):
     return taken_low, taken_high
 
 
-@cold
+@inner
 def playable(own_low, own_high, other_low, other_high):
     """Return the empty points where a stone of `own` has a liberty after its captures: no suicide."""
     empty_low = LOW & ~(own_low | other_low)
@@ -113,7 +113,7 @@ def playable(own_low, own_high, other_low, other_high):
     return open_low | more_low | last_low, open_high | more_high | last_high
 
 
-@cold
+@inner
 def liberties(near_low, near_high, low, high, empty_low, empty_high, last):
     """Return the liberties of chains with a stone on certain points that have several of them, or one alone.
 
@@ -138,14 +138,14 @@ def liberties(near_low, near_high, low, high, empty_low, empty_high, last):
     return found_low, found_high
 
 
-@cold
+@inner
 def alive(own_low, own_high, other_low, other_high):
     """Return the stones of `own` whose chains have a liberty."""
     low, high = around(LOW & ~(own_low | other_low), HIGH & ~(own_high | other_high))
     return flood(low & own_low, high & own_high, own_low, own_high)
 
 
-@cold
+@inner
 def area(black_low, black_high, white_low, white_high):
     """Return the area of Black less that of White: stones, and empty points that reach one colour only.
 

@@ -6,7 +6,7 @@ other side's, and none on the edge. Only kos of one stone are looked for; the le
 
 import numpy as np
 
-from ckai.game.jit import cold, inner
+from ckai.game.jit import inner
 from ckai.game.kernels import lowest
 from ckai.rl.games.contract import implements
 from ckai.rl.games.go.board import HIGH, LOW, LOW_POINTS, SIZE, area, around, captured, flood, point, size
@@ -21,7 +21,7 @@ def _go(game, state, stream, trace):
     return _random_game(game, state, stream, trace)
 
 
-@cold
+@inner
 def _random_game(game, state, stream, trace):
     own_low, own_high, other_low, other_high = stones(state)
     first_low, first_high = placements(state)
@@ -78,7 +78,7 @@ def _nth(low, high, k):
     return first + lowest(points)
 
 
-@cold
+@inner
 def is_eye(at, near_low, near_high, own_low, own_high, other_low, other_high):
     """Return whether an empty point is an eye of `own`, see the module; `near` are the points beside it."""
     if near_low & ~own_low | near_high & ~own_high:

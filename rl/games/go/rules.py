@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import cold, hot, inner
+from ckai.game.jit import hot, inner
 from ckai.game.kernels import lowest
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
@@ -89,7 +89,7 @@ def stones(state):
     return state[1], white_high, state[0], black_high
 
 
-@cold
+@inner
 def placements(state):
     """Return the set of points where the side to move may place a stone, as far as the state tells."""
     own_low, own_high, other_low, other_high = stones(state)
@@ -103,7 +103,7 @@ def placements(state):
     return _without_repetition(state, low, high, state[23], state[24], state[25])
 
 
-@cold
+@inner
 def _without_repetition(state, low, high, black_low, white_low, highs):
     """Return a set of playable points without the one, if any, that makes a certain earlier board."""
     own_low, own_high, other_low, other_high = stones(state)
@@ -136,7 +136,7 @@ def _legal(game, state, out):
     return _write_legal(state, out)
 
 
-@cold
+@inner
 def _write_legal(state, out):
     low, high = placements(state)
     count = 0
@@ -158,7 +158,7 @@ def _play(game, state, action):
     return _after(state, np.int64(action)), True
 
 
-@cold
+@inner
 def _after(state, action):
     black_low, white_low, highs, emptied = state[0], state[1], state[2], state[3]
     counts = state[4] + (1 << PLIES_BIT)
@@ -190,7 +190,7 @@ def _outcome(game, state, count):
     return True, 1.0 if score > 0 else -1.0 if score < 0 else 0.0
 
 
-@cold
+@inner
 def black_area(state):
     """Return the area of Black less that of White, without komi."""
     return area(state[0], state[2] & HIGH, state[1], state[2] >> HIGH_BITS)
@@ -239,7 +239,7 @@ def _encode(game, state, out):
     _write_planes(state, out)
 
 
-@cold
+@inner
 def _write_planes(state, out):
     out[:] = 0
     black = black_to_move(state)
@@ -258,7 +258,7 @@ def _write_planes(state, out):
     out[3 * POINTS + 1] = min(plies_played(state) >> 1, 127)
 
 
-@cold
+@inner
 def _mark(points, first, value, out):
     """Add a value to the bytes of a set of points, counted from `first`."""
     while points:

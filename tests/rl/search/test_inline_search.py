@@ -82,6 +82,6 @@ def test_selfplay_evaluates_legal_actions_alone_and_plays_the_same():
         played = []
         config = SelfPlayConfig(sims=12, in_flight=6, tables=0, groups=1)
         play_games(network, config, range(6), seed=1, on_game=played.append)
-        return {game.number: game.rows.tobytes() for game in played}
+        return {game.number: repr(game.rows.tolist()) for game in played}
 
     assert games(evaluator()) == games(InBatches(evaluator()))
