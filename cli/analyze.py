@@ -15,7 +15,7 @@ from ckai.cli.shared.output import (
     progress_bar,
     report_compilation,
 )
-from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
+from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
@@ -30,7 +30,7 @@ LISTED = 10
 """Most games that cannot be read whole that are named on standard error."""
 
 
-@click.command("analyze", cls=SettingsCommand)
+@click.command("analyze")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option(
     "-o",
@@ -63,7 +63,6 @@ LISTED = 10
 )
 @evaluator_option()
 @tables_option
-@click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
 @force_option
 @settings_options(AnalysisConfig)
 @json_option
@@ -78,7 +77,6 @@ def command(
     source: str | None,
     evaluator: str,
     tables: str,
-    threads: int | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -108,7 +106,7 @@ def command(
     report_compilation()
     source = _network(source)
     network_tables = open_tables(tables)
-    threads = threads or available_cores()
+    threads = available_cores()
     identity = {"network": _digest(source), "tables": network_tables.pieces if network_tables else 0}
     read = [game for file in files for game in read_games(file)]
     if not read:

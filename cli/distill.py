@@ -6,7 +6,7 @@ import click
 
 from ckai.cli.shared.output import count_text, force_option, json_option, print_json, report_compilation
 from ckai.cli.shared.row_files import ROWS_HELP, row_files
-from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
+from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.selfplay.distill_config import DistillConfig
@@ -14,7 +14,7 @@ from ckai.rl.selfplay.distill_config import DistillConfig
 DEFAULT_EVALUATOR = "auto"
 
 
-@click.command("distill", cls=SettingsCommand)
+@click.command("distill")
 @click.argument("teacher", type=click.Path(path_type=Path))
 @click.option(
     "-o",
@@ -37,7 +37,6 @@ DEFAULT_EVALUATOR = "auto"
     show_default=True,
     help="Backend of the network; with --nodes, auto means integers.",
 )
-@click.option("--threads", type=click.IntRange(min=1), help="CPU threads.  [default: all cores]")
 @force_option
 @json_option
 @click.pass_context
@@ -47,7 +46,6 @@ def command(
     output: Path,
     data: tuple[Path, ...],
     evaluator: str,
-    threads: int | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -67,7 +65,7 @@ def command(
 
     config = change_settings(DistillConfig(), given_settings(ctx))
     report_compilation()
-    threads = threads or available_cores()
+    threads = available_cores()
     checkpoint = load_checkpoint(teacher)
     spec = get_game(checkpoint.network().encode.GAME)
     files = [path for group in row_files(data) for path in group]

@@ -8,20 +8,13 @@ import click
 
 from ckai.cli.shared.output import count_text, json_option, print_json
 from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
-from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
+from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.presets import PRESETS
 
 
-def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    """Make the values of a preset the defaults of the other options."""
-    if name is not None:
-        ctx.default_map = {k: v for k, v in PRESETS[name].items() if k != "set"}
-    return name
-
-
-@click.command("pretrain", cls=SettingsCommand)
+@click.command("pretrain")
 @click.option(
     "--data",
     "paths",
@@ -32,8 +25,6 @@ def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -
 @click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),
-    is_eager=True,
-    callback=_take_preset,
     help="Use the network and training settings of a preset; other options override them.",
 )
 @click.option(
@@ -54,13 +45,6 @@ def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -
 @settings_options(PretrainConfig)
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
 @click.option(
-    "--memory-mb",
-    type=click.IntRange(1),
-    default=1024,
-    show_default=True,
-    help="Memory for rows; a larger data set is streamed.",
-)
-@click.option(
     "--force",
     is_flag=True,
     help="Replace an existing checkpoint; discard an interrupted training with other settings.",
@@ -80,7 +64,6 @@ def command(
     pairs: tuple[str, ...],
     output: Path,
     threads: int | None,
-    memory_mb: int,
     force: bool,
     find_lr: bool,
     fast_dev_run: bool,
@@ -102,12 +85,12 @@ def command(
     if threads:
         torch.set_num_threads(threads)
     try:
-        config = change_settings(PretrainConfig(), given_settings(ctx))
+        chosen = PRESETS[preset] if preset else {}
+        config = change_settings(PretrainConfig(), chosen | given_settings(ctx))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     model = config.model
-    chosen = PRESETS[preset] if preset else {}
-    settings = chosen.get("set", {}) if model == chosen.get("model", model) else {}
+    settings = config.settings if model == chosen.get("model", PretrainConfig().model) else {}
     if config.init:
         if preset or pairs or "model" in given_settings(ctx):
             raise click.UsageError("expected --init without --preset, --model and --set, found both")
@@ -128,7 +111,7 @@ def command(
     if find_lr and (fast_dev_run or config.train.overfit):
         raise click.UsageError("expected --find-lr without --fast-dev-run and --overfit; omit one of them")
     if find_lr:
-        _find_lr(files, data_text, output, config, memory_mb, as_json)
+        _find_lr(files, data_text, output, config, as_json)
         return
     keeps = not (fast_dev_run or config.train.overfit)
     with TrainingBar() as bar:
@@ -137,7 +120,7 @@ def command(
             if fast_dev_run:
                 config = replace(config, train=replace(config.train, epochs=1, overfit=1, patience=0))
             result = pretrain_nothing_kept(
-                files, config, memory_mb=memory_mb, progress=bar.update, say=bar.message
+                files, config, progress=bar.update, say=bar.message
             )
         else:
             try:
@@ -146,7 +129,6 @@ def command(
                     output,
                     config,
                     force=force,
-                    memory_mb=memory_mb,
                     progress=bar.update,
                     say=bar.message,
                 )
@@ -176,14 +158,12 @@ def command(
     click.echo(f"{result.output}: {spent}" if keeps else f"{spent}; nothing kept")
 
 
-def _find_lr(
-    files: list[Path], data_text: str, output: Path, config: PretrainConfig, memory_mb: int, as_json: bool
-) -> None:
+def _find_lr(files: list[Path], data_text: str, output: Path, config: PretrainConfig, as_json: bool) -> None:
     from ckai.cli.shared.output import stderr_console
     from ckai.models.training.find_lr import find_lr, plot_search
 
     stderr_console().print(f"{config.model} on {data_text}: trying learning rates ...")
-    search = find_lr(files, config, memory_mb=memory_mb)
+    search = find_lr(files, config)
     picture = output.with_suffix(".lr.png")
     plot_search(picture, search)
     if as_json:

@@ -10,14 +10,13 @@ import click
 from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation, stderr_console
-from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
+from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
-from ckai.datasets.settings import all_settings, change_settings, parse_settings
+from ckai.datasets.settings import change_settings
 from ckai.rl.leases.config import WorkersConfig, WorkSettings
 from ckai.rl.loop.config import MAX_GENERATIONS, RunConfig
-from ckai.rl.selfplay.config import GPU_IN_FLIGHT, SelfPlayConfig
 
 IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
 """Settings of the games played at the same time, and of the threads that play."""
@@ -28,53 +27,40 @@ DEFAULT_INIT, NO_INIT = Path("pretrained.ckpt"), Path("none")
 DEFAULT_EVALUATOR = "auto"
 
 
-@click.command("selfplay", cls=SettingsCommand)
+@click.command("selfplay")
 @click.option(
     "--init",
     type=click.Path(path_type=Path),
-    help="Checkpoint to start a new run from, or `none` for random weights.  [default: pretrained.ckpt]",
+    metavar="CKPT",
+    help="Checkpoint that a new run starts from; none: random weights.  [default: pretrained.ckpt]",
 )
 @click.option(
     "--game",
     type=click.Choice(GAMES),
-    help=f"Game of a new run.  [default: the network's game; {DEFAULT_GAME_NAME} with --init none]",
+    help=f"Game of a new run.  [default: the network's, else {DEFAULT_GAME_NAME}]",
 )
-@click.option("--model", help="Network architecture for --init none.  [default: cnn2x2]")
+@click.option("--model", metavar="NAME", help="Architecture of a new network.  [default: cnn2x2]")
 @click.option(
     "--set",
     "pairs",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Change a setting of the new network; may be repeated.",
+    help="Setting of a new network; may be repeated.",
 )
 @click.option(
     "--run",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of a run to continue, or of a new one.  [default: a new one, runs/run-001, -002, ...]",
+    metavar="FOLDER",
+    help="Run to continue, or a new one.  [default: a new one, runs/run-001, -002, ...]",
 )
 @click.option(
     "--generations",
     type=click.IntRange(0, MAX_GENERATIONS),
-    help="Total number of generations, including finished ones.  [default: that of an unfinished run, else "
-    f"{GENERATIONS}]",
+    metavar="N",
+    help=f"Generations in all, with finished ones.  [default: those of the run, else {GENERATIONS}]",
 )
-@settings_options(
-    RunConfig,
-    {
-        "overlap": "on with a GPU or --ray",
-        IN_FLIGHT: f"{SelfPlayConfig().in_flight}; with a GPU all of a generation, at most {GPU_IN_FLIGHT}",
-    },
-)
-@settings_options(WorkSettings)
-@click.option(
-    "--setting",
-    "others",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Change any setting by its name in the run's config.json, such as learn.batch_size=256; may be "
-    "repeated.",
-)
+@settings_options(RunConfig, WorkSettings)
 @ray_option
 @click.option("--dry-run", is_flag=True, help="Estimate the cost of a generation and exit.")
 @click.option(
@@ -82,8 +68,7 @@ DEFAULT_EVALUATOR = "auto"
     "joined",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="RUN",
-    help="Play games for the run that another process trains in this folder, until it finishes; takes "
-    "--evaluator and --groups only.",
+    help="Play games for a run that another process trains, until it is finished.",
 )
 @evaluator_option(DEFAULT_EVALUATOR)
 @json_option
@@ -96,7 +81,6 @@ def command(
     pairs: tuple[str, ...],
     folder: Path | None,
     generations: int | None,
-    others: tuple[str, ...],
     ray: str | None,
     dry_run: bool,
     joined: Path | None,
@@ -110,9 +94,11 @@ def command(
     result z and the search's value q. `ckai selfplay --run FOLDER` continues a run, also after an
     interruption; it keeps its settings.
     """
-    given = given_settings(ctx) | parse_settings(RunConfig, others)
+    given = given_settings(ctx)
     if joined is not None:
-        _refuse_others(ctx, {"joined", "groups", "evaluator", "as_json"})
+        _refuse_others(
+            ctx, {"joined", "evaluator", "as_json"} | ({"setting"} if given.keys() == {THREADS} else set())
+        )
         _join(joined, evaluator, given.get(THREADS, 0), as_json)
         return
     of_workers = {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
@@ -173,9 +159,7 @@ def command(
         words += ["--generations", str(generations)] if generations != run.target else []
         words += ["--evaluator", evaluator] if evaluator != DEFAULT_EVALUATOR else []
         words += [] if ray is None else ["--ray", ray]
-        options = {setting.path: str(setting.option) for setting in all_settings(WorkSettings)}
-        for name, value in of_workers.items():
-            words += [options[name], str(value)]
+        words += [word for name, value in of_workers.items() for word in ("--setting", f"{name}={value}")]
         click.echo(f"continue with: {shlex.join(words)}", err=True)
         raise
 
@@ -187,7 +171,8 @@ def _refuse_others(ctx: click.Context, taken: set[str]) -> None:
         name = str(parameter.name)
         if name not in taken and ctx.get_parameter_source(name) is not default:
             raise click.UsageError(
-                f"expected --join with --evaluator and --groups only, found {parameter.opts[0]} too; omit it"
+                f"expected --join with --evaluator and --setting {THREADS} only, found "
+                f"{parameter.opts[0]} too; omit it"
             )
 
 

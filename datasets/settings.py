@@ -43,7 +43,7 @@ def setting(
     help: str,
     default: Any = MISSING,
     default_factory: Callable[[], Any] | None = None,
-    option: str | None = "",
+    option: str | None = None,
     **bounds: float,
 ) -> Any:
     """Declare a field of a settings class, or a section if its type is a settings class.
@@ -52,7 +52,7 @@ def setting(
         help: help text; for a section the heading of its options.
         default: default value.
         default_factory: creates the default, for sections and dicts.
-        option: option on the command line; empty: `--` and the name; None: no option.
+        option: option on the command line, such as `--lr`; None: no option, only `--setting`.
         bounds: `ge`, `gt`, `le`, `lt`, `multiple_of` of pydantic.
     """
     given: dict[str, Any] = {**bounds, "default": default}
@@ -140,10 +140,10 @@ class Setting:
 
     @property
     def option(self) -> str | None:
-        """Option with its dashes; None: no option."""
+        """Option with its dashes; None: no option but `--setting`."""
         extra: Any = self.field.json_schema_extra
         option: str | None = extra["option"]
-        return f"--{self.path.rpartition('.')[2].replace('_', '-')}" if option == "" else option
+        return option
 
     @property
     def types(self) -> tuple[Any, ...]:

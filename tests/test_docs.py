@@ -75,7 +75,7 @@ def test_commands_and_options_exist(page):
     [
         ("ckai parse games.pdn --strict -o out", None),
         ("ckai tables build --pieces 5", None),
-        ("ckai selfplay --no-overlap", None),
+        ("ckai selfplay --setting overlap=false", None),
         ("ckai prase games.pdn", "no command prase"),
         ("ckai play --simulations 3", "no option --simulations"),
     ],

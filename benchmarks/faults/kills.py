@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     command = [sys.executable, "-m", "ckai.cli.main", "selfplay", "--run", str(given.output)]
-    settings = "--games 150 --sims 50 --epochs 8 --gate-games 20 --pool-share 0.2"
+    settings = "--games 150 --sims 50 --epochs 8 --gate-games 20 --setting pool.share=0.2"
     rng, done = random.Random(given.seed), Counter()
     before = 0
     for number in range(given.kills):

@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -29,7 +28,7 @@ from rich.table import Table
 from ckai.cli.shared.run_estimate import evaluations_of
 from ckai.datasets.convert import parse_files
 from ckai.datasets.machine import available_cores
-from ckai.datasets.settings import all_settings, change_settings
+from ckai.datasets.settings import change_settings
 from ckai.models.inference.backends import (
     evaluate_positions,
     sample_positions,
@@ -230,14 +229,8 @@ def without_tf32() -> Iterator[None]:
 
 def preset(name: str) -> PretrainConfig:
     """Return the settings of an epoch of a preset on all rows."""
-    options: dict[str, Any] = dict(PRESETS.get(name, {}))
-    network = options.pop("set", {})
-    paths = {each.path.rpartition(".")[2]: each.path for each in all_settings(PretrainConfig)}
-    changes = {paths[option]: value for option, value in options.items()} | {
-        "train.epochs": 1,
-        "heldout": 0.0,
-    }
-    return replace(change_settings(PretrainConfig(), changes), settings=network)
+    changes = PRESETS.get(name, {}) | {"train.epochs": 1, "heldout": 0.0}
+    return change_settings(PretrainConfig(), changes)
 
 
 def title(device: torch.device, small: bool) -> str:

@@ -10,7 +10,6 @@ ray_option: Callable[[Any], Any] = click.option(
     is_flag=False,
     flag_value="auto",
     metavar="[ADDRESS]",
-    help="Play on a Ray cluster: the one that runs on this machine (auto, the default of ADDRESS), one at "
-    "HOST:PORT, or one that is started for this command (local).",
+    help="Play on a Ray cluster: that of this machine, one at HOST:PORT, or `local`, one for this command.",
 )
 """`--ray`; pass the value to `ckai.rl.leases.cluster.connect`."""

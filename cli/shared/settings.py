@@ -1,6 +1,6 @@
-"""Command options generated from a class of settings.
+"""Command options of a class of settings: one for each setting that names its option, and `--setting`.
 
-@click.command("selfplay", cls=SettingsCommand)
+@click.command("selfplay")
 @settings_options(RunConfig)
 @click.pass_context
 def command(ctx): config = change_settings(RunConfig(), given_settings(ctx))
@@ -12,33 +12,25 @@ from typing import Any
 
 import click
 
-from ckai.datasets.settings import Setting, SettingError, all_settings
+from ckai.datasets.settings import Setting, SettingError, all_settings, parse_settings
 
 _GIVEN = "ckai.settings"
 
 
-class _Checked:
-    """Mixin for click's number types that lets the setting check the value."""
+class _Value(click.ParamType):
+    """A value that its setting parses and checks."""
 
-    def __init__(self, setting: Setting, **bounds: Any) -> None:
-        super().__init__(**bounds)
-        self.setting = setting
+    def __init__(self, setting: Setting) -> None:
+        # click prefixes the option in errors, so the section is left out.
+        self.setting = replace(setting, path=setting.path.rpartition(".")[2])
+        self.name = "text" if str in setting.types else "n" if setting.types == (int,) else "x"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        # click prefixes the option, so the section is left out.
-        setting = replace(self.setting, path=self.setting.path.rpartition(".")[2])
+        """See click."""
         try:
-            return setting.check(setting.parse(value) if isinstance(value, str) else value)
+            return self.setting.check(self.setting.parse(value) if isinstance(value, str) else value)
         except SettingError as error:
-            raise click.BadParameter(str(error), ctx, param) from None
-
-
-class _Integer(_Checked, click.IntRange):
-    """An integer; click shows its bounds in help."""
-
-
-class _Number(_Checked, click.FloatRange):
-    """A number; click shows its bounds in help."""
+            self.fail(str(error), param, ctx)
 
 
 def _type_of(setting: Setting) -> Any:
@@ -47,28 +39,12 @@ def _type_of(setting: Setting) -> Any:
         return click.Choice(setting.choices)
     if bool in setting.types:
         return None
-    if str in setting.types:
-        return click.STRING
-    low, high = (setting.bounds.get(name) for name in ("ge", "le"))
-    above, below = (setting.bounds.get(name) for name in ("gt", "lt"))
-    if not {"ge", "gt", "le", "lt"} & set(setting.bounds):
-        return click.INT if int in setting.types else click.FLOAT
-    bounds: dict[str, Any] = {
-        "min": above if low is None else low,
-        "max": below if high is None else high,
-        "min_open": low is None and above is not None,
-        "max_open": high is None and below is not None,
-    }
-    if tuple in setting.types:  # a number at a time, while the setting checks all of them
-        return click.FloatRange(**bounds)
-    return (_Number if float in setting.types else _Integer)(setting, **bounds)
+    # A number at a time, while the setting checks all of them.
+    return click.FLOAT if tuple in setting.types else _Value(setting)
 
 
 class SettingOption(click.Option):
-    """The option of a setting.
-
-    Values from the command line, the environment or a preset are in `given_settings`.
-    """
+    """The option of a setting; its value is in `given_settings`."""
 
     def __init__(self, names: Sequence[str], setting: Setting, shown_default: str | None) -> None:
         """Create the option.
@@ -78,13 +54,9 @@ class SettingOption(click.Option):
             setting: the setting; must have an option.
             shown_default: text shown in help instead of the default, for a default that the command computes.
         """
-        assert setting.option is not None
-        assert not names
-        shown, _, negative = setting.option.partition("/")
-        flag, multiple = bool in setting.types, tuple in setting.types
-        long = f"{shown}/{negative or '--no-' + shown.removeprefix('--')}" if flag else shown
+        name, flag, multiple = str(setting.option), bool in setting.types, tuple in setting.types
         super().__init__(
-            [shown.removeprefix("--").replace("-", "_"), long],
+            [name.removeprefix("--").replace("-", "_"), name],
             type=_type_of(setting),
             is_flag=flag or None,
             multiple=multiple,
@@ -97,12 +69,11 @@ class SettingOption(click.Option):
         self.setting = setting
 
 
-def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     assert isinstance(param, SettingOption)
     default = click.core.ParameterSource.DEFAULT
     if param.name is not None and ctx.get_parameter_source(param.name) is not default:
         ctx.meta.setdefault(_GIVEN, {})[param.setting.path] = value
-    return value
 
 
 def given_settings(ctx: click.Context) -> dict[str, Any]:
@@ -111,18 +82,36 @@ def given_settings(ctx: click.Context) -> dict[str, Any]:
 
 
 def settings_options(
-    cls: Any, shown_defaults: Mapping[str, str] | None = None
+    *classes: Any, shown_defaults: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a command with an option for each setting that has one, in the order of the fields.
+    """Decorate a command with the options of settings, in the order of the fields, and `--setting`.
 
     Args:
-        cls: the class of settings.
+        classes: the classes of settings.
         shown_defaults: by path, text shown in help for defaults that the command computes.
     """
     shown = shown_defaults or {}
+    of = {setting: cls for cls in classes for setting in all_settings(cls)}
+    cls_of = {setting.path: cls for setting, cls in of.items()}
+
+    def remember(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> None:
+        try:
+            for pair in pairs:
+                cls = cls_of.get(pair.partition("=")[0], classes[0])
+                ctx.meta.setdefault(_GIVEN, {}).update(parse_settings(cls, [pair]))
+        except ValueError as error:
+            raise click.BadParameter(str(error), ctx, param) from None
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for setting in reversed(list(all_settings(cls))):
+        function = click.option(
+            "--setting",
+            multiple=True,
+            metavar="NAME=VALUE",
+            expose_value=False,
+            callback=remember,
+            help="Change any setting by its name in docs/settings.md; may be repeated.",
+        )(function)
+        for setting in reversed(of):
             if setting.option is not None:
                 option = click.option(
                     cls=SettingOption, setting=setting, shown_default=shown.get(setting.path)
@@ -131,19 +120,3 @@ def settings_options(
         return function
 
     return decorate
-
-
-class SettingsCommand(click.Command):
-    """A command whose help groups the options by section of settings."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """See click."""
-        sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None and isinstance(param, click.Option):
-                heading = param.setting.heading if isinstance(param, SettingOption) else ""
-                sections.setdefault(heading, []).append(record)
-        for heading, records in sections.items():
-            with formatter.section(heading or "Options"):
-                formatter.write_dl(records)

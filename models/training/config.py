@@ -17,7 +17,6 @@ class TargetConfig:
         default=0.5,
         ge=0,
         le=1,
-        option=None,
         help="Weight of the search's value q in the value target; 0 trains on the game's result z alone, as "
         "AlphaZero does",
     )
@@ -43,7 +42,7 @@ class LossConfig:
 class OptimizerConfig:
     """AdamW, and the schedule of its learning rate: a warm-up, then half a cosine to nearly 0."""
 
-    lr: float = setting(default=2e-3, gt=0, help="Peak learning rate")
+    lr: float = setting(option="--lr", default=2e-3, gt=0, help="Peak learning rate")
     warmup: float = setting(default=0.15, ge=0, le=1, help="Share of the steps used for warm-up")
     weight_decay: float = setting(default=0.2, ge=0, help="Decoupled weight decay")
     clip: float = setting(default=1.0, ge=0, help="Max gradient norm; 0 disables clipping")
@@ -66,14 +65,14 @@ class OptimizerConfig:
 class TrainConfig:
     """One training: its length, order, loss and optimizer."""
 
-    epochs: int = setting(default=8, ge=1, help="Passes over the rows")
-    batch_size: int = setting(default=256, ge=1, help="Rows per step")
+    epochs: int = setting(option="--epochs", default=8, ge=1, help="Passes over the rows")
+    batch_size: int = setting(option="--batch-size", default=256, ge=1, help="Rows per step")
     patience: int = setting(
         default=3,
         ge=0,
         help="Stop after this many epochs without a lower held-out policy loss; 0 never stops early",
     )
-    seed: int = setting(default=0, help="Seed of the initial weights and the order of rows")
+    seed: int = setting(option="--seed", default=0, help="Seed of the initial weights and the order of rows")
     precision: Literal["auto", "32", "bf16"] = setting(
         default="auto",
         help="Precision of the computation, 32 bits or bf16 (weights stay in 32 bits); auto uses bf16 if the "
@@ -105,14 +104,16 @@ class TrainConfig:
 class PretrainConfig:
     """Settings of `ckai pretrain`."""
 
-    model: str = setting(default="cnn2x2", help=f"Network architecture: {', '.join(shipped())}")
+    model: str = setting(
+        option="--model", default="cnn2x2", help=f"Network architecture: {', '.join(shipped())}"
+    )
     init: str = setting(
+        option="--init",
         default="",
         help="Start from the weights of this checkpoint, or installed network, with its architecture",
     )
     settings: dict[str, Any] = setting(
         default_factory=dict,
-        option=None,
         help="Settings of the network, given with --set; others have their defaults",
     )
     heldout: float = setting(default=0.1, ge=0, lt=1, help="Share of the games held out for evaluation")

@@ -1,28 +1,28 @@
 """Recommended networks and training settings by budget: `ckai pretrain --preset NAME`.
 
-Each preset lists the options of `ckai pretrain` that differ from the defaults; docs/networks.md has the
-results.
+Each preset lists the settings of `ckai pretrain` that differ from the defaults, by their paths;
+docs/networks.md has the results.
 """
 
 from typing import Any
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "small": {"set": {"encoding": "tactics"}},
+    "small": {"settings": {"encoding": "tactics"}},
     "medium": {
         "model": "senet",
-        "set": {"encoding": "tactics"},
-        "lr": 4e-3,
-        "weight_decay": 0.05,
-        "mask_illegal": True,
-        "ema": 0.999,
+        "settings": {"encoding": "tactics"},
+        "train.optimizer.lr": 4e-3,
+        "train.optimizer.weight_decay": 0.05,
+        "train.loss.mask_illegal": True,
+        "train.ema": 0.999,
     },
     "large": {
         "model": "senet",
-        "set": {"encoding": "tactics4", "channels": 64, "blocks": 6},
-        "epochs": 7,
-        "lr": 4e-3,
-        "weight_decay": 0.1,
-        "mask_illegal": True,
-        "ema": 0.999,
+        "settings": {"encoding": "tactics4", "channels": 64, "blocks": 6},
+        "train.epochs": 7,
+        "train.optimizer.lr": 4e-3,
+        "train.optimizer.weight_decay": 0.1,
+        "train.loss.mask_illegal": True,
+        "train.ema": 0.999,
     },
 }

@@ -11,7 +11,9 @@ class AnalysisConfig:
         SettingError: a value is out of range, or the thresholds of grades or phases are out of order.
     """
 
-    visits: int = setting(default=200, ge=2, le=1_000_000, help="Visits of the search of each position")
+    visits: int = setting(
+        option="--visits", default=200, ge=2, le=1_000_000, help="Visits of the search of each position"
+    )
     check: int = setting(
         default=8,
         ge=1,

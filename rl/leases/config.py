@@ -23,7 +23,6 @@ class WorkersConfig:
     count: int = setting(
         default=0,
         ge=0,
-        option="--workers",
         help="Number of workers on Ray; 0: as many as fit on the nodes, including nodes that join later",
     )
     cpus_per_worker: int = setting(default=1, ge=1, help="CPU cores and threads of a worker on Ray")

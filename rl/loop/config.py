@@ -22,7 +22,7 @@ class LearnConfig:
         ValueError: a value out of range, named.
     """
 
-    window: int = setting(default=4, ge=1, help="Generations whose games to train on, including the newest")
+    window: int = setting(option="--window", default=4, ge=1, help="Newest generations to train on")
     window_growth: float = setting(default=0.0, ge=0, help="Growth of the window per generation")
     reuse: float = setting(
         default=0.0,
@@ -31,7 +31,6 @@ class LearnConfig:
     )
     symmetries: bool = setting(
         default=False,
-        option="--symmetries/--no-symmetries",
         help="Rotate and reflect every training row at random, if the game's board allows it",
     )
     ema: float = setting(
@@ -41,28 +40,27 @@ class LearnConfig:
         help="Play with an exponential moving average of the weights, with this decay per step; 0 plays with "
         "the last weights",
     )
-    epochs: int = setting(default=2, ge=1, help="Passes over the window")
-    batch_size: int = setting(default=512, ge=1, option=None, help="Rows per step")
-    lr: float = setting(default=5e-4, gt=0, help="Peak learning rate of the one-cycle schedule")
-    weight_decay: float = setting(default=0.05, ge=0, option=None, help="Decoupled weight decay")
+    epochs: int = setting(option="--epochs", default=2, ge=1, help="Passes over the window")
+    batch_size: int = setting(default=512, ge=1, help="Rows per step")
+    lr: float = setting(option="--lr", default=5e-4, gt=0, help="Peak learning rate")
+    weight_decay: float = setting(default=0.05, ge=0, help="Decoupled weight decay")
     value_weight: float = setting(
         default=1.0,
         ge=0,
-        option=None,
         help="Weight of the value loss relative to the policy loss",
     )
-    q_weight: float = setting(default=0.5, ge=0, le=1, help="Weight w in the value target (1 - w) z + w q")
+    q_weight: float = setting(
+        option="--q-weight", default=0.5, ge=0, le=1, help="Weight w of the value target (1 - w) z + w q"
+    )
     q_first: float | None = setting(
         default=None,
         ge=0,
         le=1,
-        help="Weight w in the first generation, changing linearly to --q-weight; without this option w is "
-        "constant",
+        help="Weight w in the first generation, from which it changes linearly; without it w is constant",
     )
-    q_ramp: int = setting(default=10, ge=1, help="Generations until w reaches --q-weight, with --q-first")
+    q_ramp: int = setting(default=10, ge=1, help="Generations until w reaches q_weight, with q_first")
     mask_illegal: bool = setting(
         default=True,
-        option=None,
         help="Mask illegal actions in the policy loss; the search ignores their logits",
     )
 
@@ -92,29 +90,26 @@ class GateConfig:
         ge=0,
         multiple_of=2,
         option="--gate-games",
-        help="Number of games in the gate match, an even number; 0: no match, accept every network",
+        help="Games of this match, an even number; 0: no match",
     )
     sims: int = setting(
         default=0,
         ge=0,
-        option="--gate-sims",
         help="Visits per move for both networks; 0 uses those of self-play",
     )
     rule: Literal["score", "sprt", "none"] = setting(
         default="none",
         option="--gate",
-        help="Rule for accepting a new network: its score is at least --gate-threshold (score), a sequential "
-        "test finds it better and may end the match early (sprt), or always (none)",
+        help="Accept a new network by its score in a match, by a sequential test there, or always",
     )
     threshold: float = setting(
         default=0.55,
         ge=0,
         le=1,
-        option="--gate-threshold",
-        help="Share of the points that --gate score requires",
+        help="Share of the points that the rule score requires",
     )
-    elo0: float = setting(default=0.0, option=None, help="Elo difference that sprt rejects")
-    elo1: float = setting(default=30.0, option=None, help="Elo difference that sprt accepts")
+    elo0: float = setting(default=0.0, help="Elo difference that sprt rejects")
+    elo1: float = setting(default=30.0, help="Elo difference that sprt accepts")
 
     def __post_init__(self) -> None:
         if not -math.inf < self.elo0 < self.elo1 < math.inf:
@@ -135,15 +130,12 @@ class RunConfig:
         ValueError: a value out of range, named.
     """
 
-    game: str = setting(
-        default=DEFAULT_GAME_NAME, option=None, help="Game to play, a name in `ckai.rl.games.registry`"
-    )
-    games: int = setting(default=400, ge=1, lt=MAX_GAMES, help="Games per generation")
-    seed: int = setting(default=0, ge=0, help="Seed of all random choices")
+    game: str = setting(default=DEFAULT_GAME_NAME, help="Game to play, a name in `ckai.rl.games.registry`")
+    games: int = setting(option="--games", default=400, ge=1, lt=MAX_GAMES, help="Games per generation")
+    seed: int = setting(option="--seed", default=0, ge=0, help="Seed of all random choices")
     overlap: bool = setting(
         default=False,
-        option="--overlap/--no-overlap",
-        help="Play a generation while training on the previous one; faster with a GPU",
+        help="Play a generation while training on the previous one; the default with a GPU or --ray",
     )
     start: StartConfig = setting(default_factory=StartConfig, help="Start positions")
     selfplay: SelfPlayConfig = setting(default_factory=SelfPlayConfig, help="Self-play")

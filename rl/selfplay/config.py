@@ -35,13 +35,13 @@ class SelfPlayConfig:
         ValueError: a value out of range, named.
     """
 
-    sims: int = setting(default=100, ge=1, help="Visits per move")
+    sims: int = setting(option="--sims", default=100, ge=1, help="Visits per move")
     in_flight: int = setting(default=256, ge=1, help="Games played at the same time")
     groups: int = setting(default=0, ge=0, help="Threads that play; 0 uses one per core")
     root_rule: Literal["puct", "gumbel"] = setting(
+        option="--root-rule",
         default="puct",
-        help="How visits are allocated at the root: puct, or gumbel (sequential halving with completed Q "
-        "values)",
+        help="Rule of the root: PUCT, or Gumbel's sequential halving with completed Q values",
     )
     gumbel_scale: float = setting(
         default=0.05,
@@ -53,14 +53,14 @@ class SelfPlayConfig:
         gt=0,
         le=1,
         help="Probability of a full search (playout cap randomization); the other searches take "
-        "--fast-visits, add no noise and train no policy",
+        "selfplay.fast_visits, add no noise and train no policy",
     )
     fast_visits: int = setting(
         default=20,
         ge=1,
         help="Visits of the searches that are not full",
     )
-    c_puct: float = setting(default=4.0, ge=0, help="Exploration constant of PUCT, the weight of the prior")
+    c_puct: float = setting(default=4.0, ge=0, help="Exploration constant of PUCT")
     noise_alpha: float = setting(
         default=1.0, gt=0, help="Dirichlet concentration for each legal action at the root"
     )
@@ -68,37 +68,39 @@ class SelfPlayConfig:
     temperature: float = setting(default=1.0, ge=0, help="Temperature of the first moves")
     temperature_plies: int = setting(default=16, ge=0, help="Plies before the temperature starts to fall")
     temperature_halflife: float = setting(
-        default=6.0, gt=0, option=None, help="Plies in which the temperature then halves"
+        default=6.0, gt=0, help="Plies in which the temperature then halves"
     )
     resign: float = setting(
+        option="--resign",
         default=0.0,
         ge=0,
         le=1,
-        help="Resign when the search's value is minus this or lower, such as 0.95; 0 never resigns",
+        help="Resign at minus this value or lower, such as 0.95; 0: never",
     )
     resign_disabled_prob: float = setting(
         default=0.1,
         ge=0,
         le=1,
-        option=None,
         help="Probability that a game is played out nevertheless, which shows how often resigning is wrong",
     )
     max_plies: int = setting(
         default=300,
         ge=1,
         le=10_000,
-        option=None,
         help="Stop a game at this length; its result z is then unknown",
     )
     halfmove_limit: int = setting(
         default=80,
         ge=1,
         le=1000,
-        option=None,
         help="Halfmove clock at which a game is drawn",
     )
     tables: int = setting(
-        default=3, ge=0, le=6, help="Use N-piece tablebases, building them if missing; 0 uses none"
+        option="--tables",
+        default=3,
+        ge=0,
+        le=6,
+        help="Use N-piece tablebases, built if missing; 0: none",
     )
 
     def __post_init__(self) -> None:
@@ -135,7 +137,7 @@ class StartConfig:
         le=1,
         help="Share of games that start from a balanced opening; in games of stones, from any opening",
     )
-    opening_plies: int = setting(default=3, ge=0, le=5, option=None, help="Length of these openings in plies")
+    opening_plies: int = setting(default=3, ge=0, le=5, help="Length of these openings in plies")
 
 
 @settings
@@ -150,12 +152,10 @@ class PoolConfig:
         default=0.0,
         ge=0,
         le=1,
-        option="--pool-share",
         help="Share of games against past networks, preferring those of about equal strength",
     )
     opponents: int = setting(
         default=2,
         ge=1,
-        option="--pool-opponents",
         help="Past networks to play against per generation",
     )

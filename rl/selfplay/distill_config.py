@@ -8,7 +8,10 @@ class DistillConfig:
     """Settings of a distillation."""
 
     positions: int = setting(
-        default=1_000_000, ge=1, help="Number of positions to label, rounded up to whole shards of walks"
+        option="--positions",
+        default=1_000_000,
+        ge=1,
+        help="Number of positions to label, rounded up to whole shards of walks",
     )
     plies: int = setting(default=16, ge=1, le=300, help="Longest walk from a starting position, in plies")
     temperature: float = setting(default=1.0, gt=0, help="Temperature of the policy that the walks follow")
@@ -26,6 +29,7 @@ class DistillConfig:
     )
     split_seed: int = setting(default=0, help="Seed that selects the games left out")
     nodes: int = setting(
+        option="--nodes",
         default=0,
         ge=0,
         help="Label values by an alpha-beta search of this many positions, for which the teacher must be an "
@@ -38,4 +42,4 @@ class DistillConfig:
     shard_walks: int = setting(
         default=8192, ge=1, help="Walks per shard; a kill loses the current shards at most"
     )
-    seed: int = setting(default=0, ge=0, help="Seed of the walks")
+    seed: int = setting(option="--seed", default=0, ge=0, help="Seed of the walks")

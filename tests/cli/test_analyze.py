@@ -26,7 +26,7 @@ HOSTILE = (
     '[White "Ann \x1b[31m & \\"Co\\""]\n' + LOSES.replace("22-18", "22-18 {<b>bold</b> $(x)}")
 )
 BROKEN = '[Event "broken"]\n1. 11-15 22-18 2. 8-11 *\n\n[Event "no draughts"]\n[GameType "1"]\n1. e4 *\n'
-QUICK = ("--engine", "uniform", "--visits", "30", "--tables", "3", "--threads", "1")
+QUICK = ("--engine", "uniform", "--visits", "30", "--tables", "3")
 
 
 @pytest.fixture
@@ -225,7 +225,7 @@ def test_errors_are_one_line(here, ckai):
         assert (code, out) == (1, "")
         assert why in err
         assert err.strip().count("\n") == 0
-    code, _, err = ckai("analyze", "mine.pdn", *QUICK, "--mistake", "0.9")
+    code, _, err = ckai("analyze", "mine.pdn", *QUICK, "--setting", "mistake=0.9")
     assert code == 1
     assert "expected inaccuracy <= mistake <= blunder" in err
 

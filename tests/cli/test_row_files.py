@@ -11,7 +11,15 @@ from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.folder import RunFolder
 
 SMALL = {"channels": 2, "hidden": 4}
-TRAIN = ("pretrain", *("--set", "channels=2", "--set", "hidden=4"), "--epochs", 1, "--heldout", 0.2, "--json")
+TRAIN = (
+    "pretrain",
+    *("--set", "channels=2", "--set", "hidden=4"),
+    "--epochs",
+    1,
+    "--setting",
+    "heldout=0.2",
+    "--json",
+)
 
 
 @pytest.fixture
@@ -62,7 +70,7 @@ def test_evaluate_and_distill_take_a_run(ckai, run):
     assert json.loads(out)["data"] == ["runs/a"]
     status, out, _ = ckai("evaluate", network, "--data", "runs/a")
     assert "of runs/a (2 generations)" in out
-    sizes = ("--positions", 50, "--in-flight", 256, "--threads", 1, "--evaluator", "torch")
+    sizes = ("--positions", 50, "--setting", "in_flight=256", "--evaluator", "torch")
     status, out, err = ckai("distill", network, "--data", "runs/a", "-o", "d.parquet", *sizes, "--json")
     assert status == 0, err
     assert json.loads(out)["positions"] >= 50

@@ -135,7 +135,9 @@ def test_a_run_at_work_is_left_alone(ckai):
 
 
 def test_a_dry_run_says_what_a_generation_takes_and_leaves_nothing(ckai):
-    status, out, _ = ckai(*NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--groups", 3)
+    status, out, _ = ckai(
+        *NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--setting", "selfplay.groups=3"
+    )
     assert status == 0
     assert "workers: 1 of 3 cores each (this machine: 1)" in out
     assert "a generation of 50 games takes about" in out
@@ -155,7 +157,7 @@ def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Run, "go", go)
-    words = ("--evaluator", "torch", "--ray", "10.0.0.5:6379", "--gpus-per-worker", 0.5)
+    words = ("--evaluator", "torch", "--ray", "10.0.0.5:6379", "--setting", "workers.gpus_per_worker=0.5")
     hint = re.search(r"continue with: (.*)", ckai(*NEW, *words)[2])[1]
     assert hint == shlex.join(map(str, ("ckai", "selfplay", "--run", "runs/run-001", *words)))
     assert Run.open(Path("runs/run-001")).config.overlap
@@ -175,7 +177,7 @@ def test_networks_on_a_gpu_have_thousands_of_games_in_flight(ckai, started, monk
     assert in_flight(ckai) == 4096
     assert in_flight(ckai, "--games", 1000) == 1000
     assert in_flight(ckai, "--games", 8) == 256
-    assert in_flight(ckai, "--in-flight", 100) == 100
+    assert in_flight(ckai, "--setting", "selfplay.in_flight=100") == 100
     assert in_flight(ckai, "--evaluator", "torch") == 256
     assert started[1][2] == "cuda:1"
 
@@ -183,7 +185,7 @@ def test_networks_on_a_gpu_have_thousands_of_games_in_flight(ckai, started, monk
 def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, started, monkeypatch):
     monkeypatch.setattr("ckai.rl.leases.cluster.connect", lambda address, config: None)
     monkeypatch.setattr("ckai.rl.leases.on_ray.import_ray", lambda: None)
-    assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--gpus-per-worker", 0.5) == 4096
+    assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--setting", "workers.gpus_per_worker=0.5") == 4096
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert in_flight(ckai, "--ray", "10.0.0.5:6379") == 256
 
@@ -199,7 +201,7 @@ def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
         return 3000.0
 
     monkeypatch.setattr("ckai.models.inference.backends.evaluations_per_second", measure)
-    words = ("--dry-run", "--games", 900, "--evaluator", "cuda", "--groups", 3, "--json")
+    words = ("--dry-run", "--games", 900, "--evaluator", "cuda", "--setting", "selfplay.groups=3", "--json")
     found = json.loads(ckai(*NEW, *words)[1])
     assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 300, 3)]
     assert found["evaluations_per_second_of_a_core"] == 1000

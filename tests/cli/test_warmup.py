@@ -106,7 +106,7 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("export", "pretrained.ckpt", "-o", "network.pt", "--to", "torchscript"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/a", *SMALL),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/b", *SMALL, "--root-rule", "gumbel"),
-        ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL, "--full-search-prob", "0.5"),
+        ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL, "--setting", "selfplay.full_search_prob=0.5"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/d", *SMALL, "--tables-mode", "label"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/e", *SMALL, "--cache-positions", "0"),
         ("selfplay", *NEW, "--game", "connect4", "--run", "runs/f", *SMALL),

@@ -221,9 +221,9 @@ def test_a_preset_gives_defaults_and_options_win(tmp_path, data, ckai, monkeypat
     preset = PRESETS[name]
     assert seen[0].model == preset.get("model", "cnn2x2")
     assert seen[0].train.epochs == 3
-    assert seen[0].settings == {**preset.get("set", {}), "value": "wdl"}
-    assert seen[0].train.loss.mask_illegal == preset.get("mask_illegal", False)
-    assert seen[0].train.ema == preset.get("ema", 0)
+    assert seen[0].settings == {**preset.get("settings", {}), "value": "wdl"}
+    assert seen[0].train.loss.mask_illegal == preset.get("train.loss.mask_illegal", False)
+    assert seen[0].train.ema == preset.get("train.ema", 0)
     build(seen[0].model, seen[0].settings)
 
 
@@ -378,12 +378,12 @@ def test_overfitting_keeps_nothing(tmp_path, data, ckai):
     small = ["--data", data, "-o", output, "--set", "channels=4", "--set", "hidden=16"]
     assert ckai("pretrain", *small, "--epochs", 1)[0] == 0
     before = contents(tmp_path)
-    status, out, err = ckai("pretrain", *small, "--epochs", 2, "--overfit", 1)
+    status, out, err = ckai("pretrain", *small, "--epochs", 2, "--setting", "train.overfit=1")
     assert status == 0, err
     assert "on the batches it was trained on" in out
     assert "nothing kept" in out
     assert contents(tmp_path) == before
-    status, out, _ = ckai("pretrain", *small, "--epochs", 2, "--overfit", 1, "--json")
+    status, out, _ = ckai("pretrain", *small, "--epochs", 2, "--setting", "train.overfit=1", "--json")
     found = json.loads(out)
     assert (found["output"], found["run"], found["epochs"]) == (None, None, 2)
     assert contents(tmp_path) == before
@@ -517,7 +517,7 @@ def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
             "expected one of the settings of cnn2x2 (encoding, value, channels, hidden), found 'depth'",
         ),
         (["--lr", "-1"], 2, "expected lr > 0, found -1"),
-        (["--heldout", "1"], 2, "expected heldout in [0, 1), found 1"),
+        (["--setting", "heldout=1"], 2, "expected heldout in [0, 1), found 1"),
     ],
 )
 def test_bad_input_is_one_line(data, tmp_path, ckai, arguments, code, message):
@@ -599,7 +599,15 @@ def test_a_training_may_start_from_a_checkpoint(tmp_path, data, ckai, every_step
         "--batch-size",
         64,
     )
-    status, _, err = ckai(*words, "-o", tmp_path / "next.ckpt", "--weight-decay", 0, "--precision", 32)
+    status, _, err = ckai(
+        *words,
+        "-o",
+        tmp_path / "next.ckpt",
+        "--setting",
+        "train.optimizer.weight_decay=0",
+        "--setting",
+        "train.precision=32",
+    )
     assert status == 0, err
     before, after = load_checkpoint(first.output), load_checkpoint(tmp_path / "next.ckpt")
     assert (after.architecture, after.settings) == (before.architecture, before.settings)

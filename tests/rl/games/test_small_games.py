@@ -336,7 +336,8 @@ def test_the_game_of_players_is_that_of_their_network(tmp_path):
 
 def test_the_commands_play_small_games(tmp_path, ckai, monkeypatch):
     run, pdn = tmp_path / "run", tmp_path / "games.pdn"
-    settings = "--model mlp --set hidden=16 --generations 1 --games 8 --sims 8 --gate-games 2 --groups 1"
+    settings = "--model mlp --set hidden=16 --generations 1 --games 8 --sims 8 --gate-games 2"
+    settings += " --setting selfplay.groups=1"
     begin = ["selfplay", "--game", "tictactoe", "--init", "none", "--run", run, *settings.split()]
     _, out, _ = ckai(*begin, "--evaluator", "torch", "--json")
     assert json.loads(out)["generations"] == 1

@@ -248,7 +248,16 @@ def test_the_value_is_learned_where_only_q_is_known():
 def test_the_command(tmp_path, ckai, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_checkpoint(tmp_path / "teacher.ckpt", build("mlp", {"hidden": 8}))
-    arguments = ("distill", "teacher.ckpt", "--positions", "200", "--plies", "4", "--shard-walks", "32")
+    arguments = (
+        "distill",
+        "teacher.ckpt",
+        "--positions",
+        "200",
+        "--setting",
+        "plies=4",
+        "--setting",
+        "shard_walks=32",
+    )
     status, out, _ = ckai(*arguments, "--evaluator", "torch", "-o", "rows.parquet", "--json")
     assert status == 0
     assert json.loads(out)["positions"] >= 200
@@ -257,7 +266,7 @@ def test_the_command(tmp_path, ckai, monkeypatch):
     assert "rows.parquet exists: give --force to replace it" in err
     status, out, _ = ckai(
         "pretrain", "--data", "rows.parquet", "--model", "swift", "--set", "hidden=8", "--epochs", "1",
-        "--mask-illegal", "-o", "student.ckpt",
+        "--setting", "train.loss.mask_illegal=true", "-o", "student.ckpt",
     )  # fmt: skip
     assert status == 0
     assert "student.ckpt: swift after 1 epoch" in out

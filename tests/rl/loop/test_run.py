@@ -469,7 +469,8 @@ def test_any_setting_from_the_command_line(tmp_path, network, ckai):
 def command(folder: Path, network: Path) -> list[str]:
     return [
         sys.executable, "-m", "ckai.cli.main", "selfplay", "--init", str(network), "--run", str(folder),
-        "--generations", "3", "--games", "6", "--sims", "8", "--in-flight", "4", "--gate-games", "4",
+        "--generations", "3", "--games", "6", "--sims", "8", "--gate-games", "4",
+        "--setting", "selfplay.in_flight=4",
         "--epochs", "1", "--json",
     ]  # fmt: skip
 

@@ -63,7 +63,15 @@ def test_a_run_from_random_weights(ckai, tmp_path, monkeypatch):
         "r",
         *TINY,
     )
-    status, out, _ = ckai(*arguments, "--q-first", 0, "--q-ramp", 3, "--opening-share", 1)
+    status, out, _ = ckai(
+        *arguments,
+        "--setting",
+        "learn.q_first=0",
+        "--setting",
+        "learn.q_ramp=3",
+        "--setting",
+        "start.opening_share=1",
+    )
     assert status == 0
     assert json.loads(out)["generations"] == 1
     first = load_checkpoint(tmp_path / "r" / "gen_0000" / "network.ckpt")

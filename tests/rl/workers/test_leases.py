@@ -476,7 +476,7 @@ def test_join_needs_a_run_and_takes_few_options(tmp_path, ckai):
     status, _, err = ckai("selfplay", "--join", tmp_path / "none")
     assert status == 1
     assert "expected a run with a config.json, found none" in err
-    for words in (("--games", 4), ("--init", "none"), ("--setting", "learn.lr=1"), ("--lease-timeout", 30)):
+    for words in (("--games", 4), ("--init", "none"), ("--setting", "learn.lr=1")):
         status, _, err = ckai("selfplay", "--join", tmp_path, *words)
         assert status == 2
-        assert f"expected --join with --evaluator and --groups only, found {words[0]} too" in err
+        assert f"--evaluator and --setting selfplay.groups only, found {words[0]} too" in err
