@@ -33,10 +33,10 @@ class Measure:
     Attributes:
         name: what was measured.
         unit: unit of the figures, such as `moves/s`.
-        median: median of the rounds; of Elo, the estimate.
-        least: smallest value of a round; of Elo, the lower end of the 95 % interval.
-        most: largest value of a round; of Elo, the upper end.
-        rounds: number of rounds; of Elo, of games.
+        median: median of the rounds.
+        least: smallest value of a round.
+        most: largest value of a round.
+        rounds: number of rounds.
         against: the ideal value or upper limit to compare with; empty if there is none.
     """
 

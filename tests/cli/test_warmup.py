@@ -106,7 +106,8 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("export", "pretrained.ckpt", "-o", "network.pt", "--to", "torchscript"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/a", *SMALL),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/b", *SMALL, "--root-rule", "gumbel"),
-        ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL, "--setting", "selfplay.full_search_prob=0.5"),
+        ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL,
+         "--setting", "selfplay.full_search_prob=0.5"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/d", *SMALL, "--tables-mode", "label"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/e", *SMALL, "--cache-positions", "0"),
         ("selfplay", *NEW, "--game", "connect4", "--run", "runs/f", *SMALL),
@@ -120,8 +121,8 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("tables", "build", "--pieces", "3", "--folder", "tables"),
         ("tables", "probe", "B:WK32:BK1,K5"),
         ("tables", "rows", "--pieces", "3", "--positions", "50", "-o", "ends.parquet"),
-        ("bench", "rules", "parse", "tree", "games", "search", "--rounds", "1", "--seconds", "0.2",
-         "--games", "4", "--sims", "4", "--set", "hidden=16", "--evaluator", "torch"),
+        ("bench", "rules", "parse", "tree", "games", "search", "--sims", "4",
+         "--set", "hidden=16", "--evaluator", "torch"),
     ):  # fmt: skip
         _, names = run(tmp_path, fresh, *command)
         assert names == [], command
