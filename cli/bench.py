@@ -18,8 +18,8 @@ ROUNDS = 5
 """Repetitions of each measurement."""
 SECONDS = 2.0
 """Duration of a measurement of self-play."""
-IN_FLIGHT, GAMES = 256, 256
-"""Games at the same time, and whole games to play."""
+IN_FLIGHT, GAMES, SIMS = 256, 256, 200
+"""Games at the same time, whole games to play, and visits per move."""
 
 
 @click.command("bench")
@@ -39,7 +39,6 @@ IN_FLIGHT, GAMES = 256, 256
     help="Change a setting of the new network; may be repeated.",
 )
 @evaluator_option()
-@click.option("--sims", default=200, show_default=True, type=click.IntRange(1), help="Visits per move.")
 @json_option
 def command(
     parts: tuple[str, ...],
@@ -47,7 +46,6 @@ def command(
     model: str,
     pairs: tuple[str, ...],
     evaluator: str,
-    sims: int,
     as_json: bool,
 ) -> None:
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
@@ -96,12 +94,12 @@ def command(
             "playouts": lambda: bench.bench_playouts(ROUNDS, SECONDS),
             "parse": lambda: bench.bench_parse(ROUNDS, folder),
             "network": lambda: bench_search.bench_network([network], backends, ROUNDS, SECONDS / 4),
-            "tree": lambda: bench_search.bench_tree(ROUNDS, SECONDS, sims=sims, in_flight=IN_FLIGHT),
+            "tree": lambda: bench_search.bench_tree(ROUNDS, SECONDS, sims=SIMS, in_flight=IN_FLIGHT),
             "selfplay": lambda: bench_search.bench_selfplay(
-                loaded, sims=sims, in_flight=IN_FLIGHT, rounds=ROUNDS, seconds=SECONDS, encoding=encoding
+                loaded, sims=SIMS, in_flight=IN_FLIGHT, rounds=ROUNDS, seconds=SECONDS, encoding=encoding
             ),
             "games": lambda: bench_search.bench_games(
-                loaded, sims=sims, games=GAMES, in_flight=IN_FLIGHT, spec=get_game(game)
+                loaded, sims=SIMS, games=GAMES, in_flight=IN_FLIGHT, spec=get_game(game)
             ),
             "search": lambda: bench_search.bench_search(network, backends, ROUNDS, SECONDS / 4),
             "training": lambda: bench.bench_training(ROUNDS, load_network(checkpoint, game=None)),

@@ -7,15 +7,13 @@ import socket
 import sys
 import threading
 import webbrowser
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.playing.options import data_set, experts_option, seed_option, vary_option
+from ckai.cli.playing.options import VARY, data_set, seed_option
 from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import tables_option
 from ckai.rl.players.forms import forms_text
 
 if TYPE_CHECKING:
@@ -57,21 +55,15 @@ any case:
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.  [default: browser]")
 @click.option("--engine", "engines", multiple=True, metavar="SPEC", help="Offer this player; repeatable.")
-@vary_option
 @seed_option
-@experts_option
 @evaluator_option()
-@tables_option
 def command(
     port: int,
     host: str,
     browser: bool,
     engines: tuple[str, ...],
-    vary: int,
     seed: int | None,
-    experts: Path | None,
     evaluator: str,
-    tables: str,
 ) -> None:
     """Serve the board, see `_HELP`."""
     try:
@@ -91,9 +83,9 @@ def command(
     report_compilation()
     games = {spec.name: spec for spec in drawn_games()}
     players = PlayerCatalog(
-        list(games.values()), evaluator=evaluator, tables=tables, vary=vary, seed=seed, given=engines
+        list(games.values()), evaluator=evaluator, tables="auto", vary=VARY, seed=seed, given=engines
     )
-    data = data_set(experts, DEFAULT_GAME)
+    data = data_set(DEFAULT_GAME)
 
     def make_server() -> "Server":
         return Server(players, games, experts=data)

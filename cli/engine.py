@@ -10,7 +10,6 @@ import click
 from ckai.cli.shared.networks import EVALUATORS, evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import TABLE_CHOICES, open_tables, tables_option
-from ckai.datasets.machine import MAX_THREADS
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
@@ -58,24 +57,18 @@ gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 )
 @evaluator_option()
 @tables_option
-@click.option(
-    "--threads",
-    type=click.IntRange(1, MAX_THREADS),
-    help="Threads of an alpha-beta search with a network; the parameter `threads` of Hub.  "
-    "[default: one per core]",
-)
-def command(spec: str | None, protocol: str, evaluator: str, tables: str, threads: int | None) -> None:
+def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> None:
     """Serve standard input and output, see `_HELP`."""
     from ckai.rl.players.serving import claim_output
 
     output = claim_output()
     signal.signal(signal.SIGTERM, _end)
     if protocol == "gtp":
-        if threads is not None or tables not in ("auto", "none"):
-            raise click.UsageError("--tables and --threads are for --protocol hub; omit them with gtp")
+        if tables not in ("auto", "none"):
+            raise click.UsageError("--tables is for --protocol hub; omit it with gtp")
         _serve_gtp(spec or GTP_PLAYER, evaluator, output)
     else:
-        _serve_hub(spec or CKAI, evaluator, tables, threads or 0, output)
+        _serve_hub(spec or CKAI, evaluator, tables, output)
 
 
 def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
@@ -96,7 +89,7 @@ def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
         )
 
 
-def _serve_hub(spec: str, evaluator: str, tables: str, threads: int, output: int) -> None:
+def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
     from ckai.rl.hub.parameters import Parameters
     from ckai.rl.hub.session import HubSession
     from ckai.rl.players.loading import check_spec
@@ -124,7 +117,7 @@ def _serve_hub(spec: str, evaluator: str, tables: str, threads: int, output: int
     if spec != CKAI:
         check(spec)
     evaluators = tuple(dict.fromkeys([*EVALUATORS, evaluator]))
-    parameters = Parameters(spec, tables, evaluator, TABLE_CHOICES, evaluators, threads)
+    parameters = Parameters(spec, tables, evaluator, TABLE_CHOICES, evaluators)
     report_compilation()
     if sys.stdin is not None:
         serve_lines(

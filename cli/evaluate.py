@@ -34,17 +34,6 @@ SIDES = {"heldout": "the held-out games", "train": "the training games", "all": 
     type=click.Choice(["heldout", "train", "all"]),
     help="Games to evaluate on.  [default: heldout, or all if the network was trained on other data]",
 )
-@click.option("--heldout", type=float, help="Share of the games held out.  [default: as in training]")
-@click.option(
-    "--split-seed", type=int, help="Seed that selects the held-out games.  [default: as in training]"
-)
-@click.option(
-    "--memory-mb",
-    default=1024,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Memory for rows; larger data sets are streamed.",
-)
 @click.option(
     "--plots",
     type=click.Path(file_okay=False, path_type=Path),
@@ -79,25 +68,16 @@ SIDES = {"heldout": "the held-out games", "train": "the training games", "all": 
     metavar="SPEC",
     help="Also measure this player with --solved, as in `ckai match`, such as rollout@1000; may be repeated.",
 )
-@click.option(
-    "--cores",
-    type=click.IntRange(1),
-    help="Number of cores the run used, for the core-minutes of --solved.  [default: this machine's]",
-)
 @json_option
 def command(
     checkpoint: Path,
     paths: tuple[Path, ...],
     split: Literal["heldout", "train", "all"] | None,
-    heldout: float | None,
-    split_seed: int | None,
-    memory_mb: int,
     plots: Path | None,
     tables: int | None,
     solved: bool,
     visits: tuple[int, ...],
     players: tuple[str, ...],
-    cores: int | None,
     as_json: bool,
 ) -> None:
     """Evaluate the network in CHECKPOINT on games it was not trained on, or on solved positions.
@@ -112,19 +92,13 @@ def command(
                 "--plots": plots,
                 "--tables": tables,
                 "--split": split,
-                "--heldout": heldout,
-                "--split-seed": split_seed,
             }
         )
-        solved_result, text = evaluate_solved(
-            checkpoint, visits or SOLVED_VISITS, players, cores or available_cores()
-        )
+        solved_result, text = evaluate_solved(checkpoint, visits or SOLVED_VISITS, players, available_cores())
         _print(solved_result, text, as_json)
         return
-    if visits or players or cores:
-        raise click.UsageError(
-            "expected --visits, --player and --cores together with --solved, found no --solved"
-        )
+    if visits or players:
+        raise click.UsageError("expected --visits and --player together with --solved, found no --solved")
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
@@ -138,10 +112,8 @@ def command(
             f"expected a network for {DEFAULT_GAME_NAME} with --tables, found {checkpoint} for "
             f"{network.encode.GAME}"
         )
-    if tables and not paths and any(given is not None for given in (plots, split, heldout, split_seed)):
-        raise click.UsageError(
-            "expected --data with --plots, --split, --heldout and --split-seed, found --tables alone"
-        )
+    if tables and not paths and (plots or split):
+        raise click.UsageError("expected --data with --plots and --split, found --tables alone")
     truth = _against_tables(network, tables) if tables else None
     if truth is not None and not paths:
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
@@ -149,9 +121,7 @@ def command(
         return
     paths = paths or (newest_dataset(Path("data")),)
     files = _distinct_files(paths)
-    evaluation = evaluate_checkpoint(
-        loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
-    )
+    evaluation = evaluate_checkpoint(loaded, files, split=split)
     data_text = row_files_text(paths)
     side = SIDES[evaluation.split]
     if evaluation.other_data:

@@ -14,9 +14,8 @@ from ckai.cli.shared.output import json_option, print_json, report_compilation
     "--depth", type=click.IntRange(0, 50), required=True, help="Depth in plies; a multi-jump is one ply."
 )
 @click.option("--divide", "divided", is_flag=True, help="Also print the count below each first move.")
-@click.option("--jumper", type=click.IntRange(1, 32), help="Square of a piece that must continue a capture.")
 @json_option
-def command(fen: str | None, depth: int, divided: bool, jumper: int | None, as_json: bool) -> None:
+def command(fen: str | None, depth: int, divided: bool, as_json: bool) -> None:
     """Count the paths of DEPTH plies from a position.
 
     Two routes of a capture over different squares count as two paths, even if they take the same pieces.
@@ -27,9 +26,7 @@ def command(fen: str | None, depth: int, divided: bool, jumper: int | None, as_j
     report_compilation()
     if divided and depth == 0:
         raise click.UsageError("--divide needs a --depth of 1 or more")
-    if jumper and fen is None:
-        raise click.UsageError("--jumper needs a --fen")
-    position = Position.start() if fen is None else Position.from_fen(fen, jumper=jumper)
+    position = Position.start() if fen is None else Position.from_fen(fen)
     divide(Position.start(), 4)  # compiled before the clock runs
     begun = time.perf_counter()
     by_move = {str(move): nodes for move, nodes in divide(position, depth).items()} if divided else {}

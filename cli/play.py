@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.playing.options import data_set, experts_option, seed_option, vary_option
+from ckai.cli.playing.options import VARY, data_set, seed_option
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
@@ -95,7 +95,6 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option(
     "--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 40/20m."
 )
-@vary_option
 @seed_option
 @click.option(
     "--max-plies",
@@ -103,7 +102,6 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     help="Length in plies at which a game with --side none stops.  [default: no limit]",
 )
 @click.option("--show/--hide", default=False, help="Show the engine's value, moves and PV.  [default: hide]")
-@click.option("--auto-forced", is_flag=True, help="Play your forced moves for you.")
 @click.option(
     "--pieces",
     type=click.Choice(["auto", "figures", "letters"]),
@@ -111,7 +109,6 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     show_default=True,
     help="How pieces are drawn; auto: figures in colour, letters without.",
 )
-@experts_option
 @evaluator_option()
 @tables_option
 @click.option(
@@ -133,13 +130,10 @@ def command(
     sims: int | None,
     seconds: float | None,
     clock: str | None,
-    vary: int,
     seed: int | None,
     max_plies: int | None,
     show: bool,
-    auto_forced: bool,
     pieces: Any,
-    experts: Path | None,
     evaluator: str,
     tables: str,
     file: Path | None,
@@ -175,7 +169,7 @@ def command(
         session.max_plies = max_plies
     else:
         session, origin = _new_game(fen, opening, humans, spec, seed=seed, max_plies=max_plies)
-    options = Options(show=show, auto_forced=auto_forced, pieces=pieces, experts=data_set(experts, spec))
+    options = Options(show=show, pieces=pieces, experts=data_set(spec))
     try:
         spec.diagram(session.position)
     except NotImplementedError as error:
@@ -185,7 +179,7 @@ def command(
         sys.stdin.reconfigure(errors="replace")
     console = make_console()
     alone = session.humans == PEOPLE["both"] or view
-    factory = OpponentFactory(spec, evaluator, tables, vary, seed, control, console.status)
+    factory = OpponentFactory(spec, evaluator, tables, VARY, seed, control, console.status)
     opponent = factory.opponent(player, sims=sims, seconds=seconds, later=alone)
     terminal = TerminalGame(
         session,

@@ -43,7 +43,6 @@ from ckai.models.training.presets import PRESETS
     help="Checkpoint to write; the run folder next to it (.run) lets an interrupted training continue.",
 )
 @settings_options(PretrainConfig)
-@click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
 @click.option(
     "--force",
     is_flag=True,
@@ -63,7 +62,6 @@ def command(
     preset: str | None,
     pairs: tuple[str, ...],
     output: Path,
-    threads: int | None,
     force: bool,
     find_lr: bool,
     fast_dev_run: bool,
@@ -74,16 +72,12 @@ def command(
     Writes a checkpoint and prints its metrics on held-out games. After an interruption, the same command
     continues the training. An existing checkpoint is replaced only with --force.
     """
-    import torch
-
     from ckai.cli.shared.training import TrainingBar, metrics_table
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.registry import parse_settings
     from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, run_folder
 
-    if threads:
-        torch.set_num_threads(threads)
     try:
         chosen = PRESETS[preset] if preset else {}
         config = change_settings(PretrainConfig(), chosen | given_settings(ctx))

@@ -29,10 +29,9 @@ def command() -> None:
     help="Largest number of pieces, both sides together.",
 )
 @_folder
-@click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: one per core]")
 @click.option("--force", is_flag=True, help="Build them again from scratch, and replace the file.")
 @json_option
-def build(pieces: int, folder: Path | None, threads: int | None, force: bool, as_json: bool) -> None:
+def build(pieces: int, folder: Path | None, force: bool, as_json: bool) -> None:
     """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies.
 
     An interrupted build continues where it stopped.
@@ -47,7 +46,7 @@ def build(pieces: int, folder: Path | None, threads: int | None, force: bool, as
         header = read_header(path)[0]
     built = header is None
     if header is None:
-        header = build_with_progress(pieces, path, threads, force)
+        header = build_with_progress(pieces, path, force=force)
     if header["pieces"] != pieces:
         raise TableError(
             f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --force"
@@ -83,7 +82,6 @@ def build(pieces: int, folder: Path | None, threads: int | None, force: bool, as
 @click.option(
     "--positions", type=click.IntRange(1), default=200_000, show_default=True, help="Rows to write."
 )
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sampling.")
 @click.option(
     "-o",
     "--output",
@@ -94,7 +92,7 @@ def build(pieces: int, folder: Path | None, threads: int | None, force: bool, as
 )
 @force_option
 @json_option
-def rows(pieces: int, positions: int, seed: int, output: Path, force: bool, as_json: bool) -> None:
+def rows(pieces: int, positions: int, output: Path, force: bool, as_json: bool) -> None:
     """Sample endgame positions as training rows, with a best move and the exact result.
 
     Train on them together with games: `ckai pretrain --data games.parquet --data endgames.parquet
@@ -109,7 +107,7 @@ def rows(pieces: int, positions: int, seed: int, output: Path, force: bool, as_j
     refuse_to_replace(output, force)
     tables = open_tables(str(pieces))
     assert tables is not None
-    table = endgame_rows(tables, positions, seed=seed)
+    table = endgame_rows(tables, positions)
     with table_writer(output) as writer:
         writer.write(table)
         metadata = table.schema.metadata
@@ -122,16 +120,14 @@ def rows(pieces: int, positions: int, seed: int, output: Path, force: bool, as_j
 
 @command.command("probe", short_help="Look up a position.")
 @click.argument("fen")
-@_folder
-@click.option("--jumper", type=click.IntRange(1, 32), help="Square of a piece that must continue a capture.")
 @json_option
-def probe(fen: str, folder: Path | None, jumper: int | None, as_json: bool) -> None:
+def probe(fen: str, as_json: bool) -> None:
     """Show the value of FEN for the side to move, its best moves, and best play to the end."""
     from ckai.datasets.tables import Tables
     from ckai.game import Position
 
-    position = Position.from_fen(fen, jumper=jumper)
-    tables = Tables.open(folder=folder)
+    position = Position.from_fen(fen)
+    tables = Tables.open()
     result = tables.probe(position)
     best = [str(move) for move in tables.best_moves(position)]
     line = [str(move) for move in tables.line(position)]

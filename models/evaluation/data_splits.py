@@ -55,7 +55,7 @@ def split_of(info: Mapping[str, Any], files: Sequence[RowFile]) -> Split:
     if len(seeds) > 1:
         raise DatasetError(
             "expected data that were split with one seed in the training, found the seeds "
-            f"{', '.join(map(str, seeds))}; evaluate them one at a time, or give --split-seed"
+            f"{', '.join(map(str, seeds))}; evaluate them one at a time"
         )
     return _always([split for split in found if split]) or info.get("split", {})
 
@@ -75,10 +75,10 @@ def check_split(name: str, info: Mapping[str, Any], files: Sequence[RowFile], sp
     for file in files if split["heldout"] else ():
         before = _split_of_one(info, file) if trained_on(info, file) else {}
         if before and _always([before, split]) != split:
-            then = f"--heldout {before['heldout']} --split-seed {before['seed']}, as then, or "
+            then = f"heldout={before['heldout']} and split_seed={before['seed']}, as then, or "
             raise DatasetError(
                 f"{name}: was trained on games of {file.path} that would be held out now; use "
-                f"{then if before['heldout'] else ''}--heldout 0"
+                f"--setting {then if before['heldout'] else ''}heldout=0"
             )
 
 

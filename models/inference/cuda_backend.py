@@ -247,7 +247,7 @@ def _memory_for(what: str, device: torch.device) -> Iterator[None]:
     except torch.cuda.OutOfMemoryError as error:
         raise BackendError(
             f"evaluator {device}: expected memory for {what}, found the GPU's full; play fewer games at a "
-            "time (--in-flight), or do not train at the same time (--no-overlap)"
+            "time (--setting selfplay.in_flight=N), or do not train at the same time (overlap=false)"
         ) from error
 
 

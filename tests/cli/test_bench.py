@@ -17,7 +17,7 @@ from ckai.rl.selfplay.config import SelfPlayConfig
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    for name, value in (("ROUNDS", 2), ("SECONDS", 0.2), ("IN_FLIGHT", 8), ("GAMES", 4)):
+    for name, value in (("ROUNDS", 2), ("SECONDS", 0.2), ("IN_FLIGHT", 8), ("GAMES", 4), ("SIMS", 8)):
         monkeypatch.setattr(module, name, value)
 
 
@@ -38,7 +38,7 @@ def test_json_says_name_unit_and_figures():
 
 @pytest.mark.slow
 def test_the_table_has_a_line_for_each_measure():
-    text = run("parse", "selfplay", "games", "training", "--sims", "8")
+    text = run("parse", "selfplay", "games", "training")
     for unit in ("games/s", "rows/s", "evaluations/s", "ratio", "simulations/s", "games/minute"):
         assert unit in text
 
@@ -62,7 +62,7 @@ def test_the_ceiling_counts_every_thread():
 def test_networks_of_other_games_are_measured(tmp_path):
     path = tmp_path / "four.ckpt"
     save_checkpoint(path, build("mlp", {"hidden": 8, "encoding": "connect4"}))
-    found = json.loads(run("selfplay", "games", "--engine", str(path), "--sims", "8", "--json"))["measures"]
+    found = json.loads(run("selfplay", "games", "--engine", str(path), "--json"))["measures"]
     assert {"evaluations/s", "simulations/s", "games/minute"} <= {measure["unit"] for measure in found}
     assert all(measure["least"] > 0 for measure in found)
     result = CliRunner().invoke(command, ["search", "--engine", str(path)])

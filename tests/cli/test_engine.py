@@ -55,11 +55,10 @@ def test_the_exchange_of_the_page():
         assert process.wait() == 0
 
 
-@pytest.mark.parametrize("words", [("--tables", "3"), ("--threads", "2")])
-def test_options_of_hub_are_refused_with_gtp(ckai, words):
-    status, out, err = ckai("engine", "--protocol", "gtp", *words)
+def test_options_of_hub_are_refused_with_gtp(ckai):
+    status, out, err = ckai("engine", "--protocol", "gtp", "--tables", "3")
     assert (status, out) == (2, "")
-    assert "--tables and --threads are for --protocol hub" in err
+    assert "--tables is for --protocol hub" in err
 
 
 def test_examples_are_in_the_help(capsys):

@@ -181,7 +181,6 @@ def test_perfect_play_never_loses_however_one_plays():
         (["--engine", "uniform@5", "--sims", "5"], 2, "--engine uniform@5 has a limit"),
         (["--engine", "uniform@5m", "--clock", "5m"], 2, "has a clock; leave out other limits"),
         (["--engine", "alphabeta", "--seconds", "1", "--sims", "2"], 2, "--sims or --seconds, not both"),
-        (["--games", "x.parquet"], 2, "expected a data set, found no such file"),
         (
             ["--engine", "alphabeta@3", "--game", "connect4"],
             1,

@@ -43,19 +43,11 @@ def test_text_has_the_speed_of_large_counts():
     assert run("--depth", 9).stdout.rstrip().endswith("M nodes/s")
 
 
-def test_the_middle_of_a_capture():
-    whole = json.loads(run("--depth", 1, "--fen", "B:W15,22:B11", "--json").stdout)
-    rest = json.loads(run("--depth", 1, "--fen", "B:W22:B18", "--jumper", 18, "--json").stdout)
-    assert whole["nodes"] == rest["nodes"] == 1
-
-
 def test_depth_zero():
     assert json.loads(run("--depth", 0, "--json").stdout)["nodes"] == 1
 
 
-@pytest.mark.parametrize(
-    "words", [["--depth", 0, "--divide"], ["--depth", 1, "--jumper", 5], ["--depth", -1]]
-)
+@pytest.mark.parametrize("words", [["--depth", 0, "--divide"], ["--depth", -1]])
 def test_wrong_usage(words):
     assert run(*words).exit_code == 2
 

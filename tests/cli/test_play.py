@@ -545,7 +545,6 @@ def test_sides_of_the_option_are_those_of_the_session():
         ["--seconds", "nan"],
         ["--seconds", "inf"],
         ["--side", "red"],
-        ["--vary", "-1"],
         ["--max-plies", "5"],
     ],
 )

@@ -121,8 +121,7 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("tables", "build", "--pieces", "3", "--folder", "tables"),
         ("tables", "probe", "B:WK32:BK1,K5"),
         ("tables", "rows", "--pieces", "3", "--positions", "50", "-o", "ends.parquet"),
-        ("bench", "rules", "parse", "tree", "games", "search", "--sims", "4",
-         "--set", "hidden=16", "--evaluator", "torch"),
+        ("bench", "rules", "parse", "tree", "games", "search", "--set", "hidden=16", "--evaluator", "torch"),
     ):  # fmt: skip
         _, names = run(tmp_path, fresh, *command)
         assert names == [], command

@@ -69,7 +69,7 @@ def test_the_split_is_that_of_the_files(files):
 
 
 def test_learned_games_are_not_held_out(files):
-    again = "--heldout 0.1 --split-seed 0, as then, or --heldout 0"
+    again = "--setting heldout=0.1 and split_seed=0, as then, or heldout=0"
     for before, now, advice in (
         (FIRST, FIRST, None),
         (ALL, ALL, None),
@@ -77,7 +77,7 @@ def test_learned_games_are_not_held_out(files):
         (FIRST, ALL, None),
         (FIRST, OTHER, again),
         (FIRST, MORE, again),
-        (ALL, FIRST, "--heldout 0"),
+        (ALL, FIRST, "heldout=0"),
     ):
         info = {"split": before, "data": [{"name": "x", "rows": files[0].rows}]}
         check_split("net.ckpt", info, files[1:], now)
@@ -93,7 +93,7 @@ def test_a_pretraining_does_not_hold_out_what_its_start_has_learned(tmp_path):
     settings = {"model": "mlp", "settings": {"hidden": 4}, "train": TrainConfig(epochs=1)}
     first = pretrain([data], tmp_path / "first.ckpt", PretrainConfig(heldout=0.0, **settings)).output
     config = PretrainConfig(init=str(first), heldout=0.3, train=TrainConfig(epochs=1))
-    with pytest.raises(DatasetError, match=r"would be held out now; use --heldout 0$"):
+    with pytest.raises(DatasetError, match=r"would be held out now; use --setting heldout=0$"):
         pretrain([data], tmp_path / "next.ckpt", config)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from ckai.datasets.machine import available_cores
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.games.connect4 import SPEC
@@ -221,7 +222,7 @@ def run(tmp_path):
 def test_evaluate_measures_every_generation_of_a_run(run, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_EVALUATOR", "torch")
     monkeypatch.setattr("ckai.rl.solved.mistakes.solved_classes", lambda spec: few())
-    options = ["--solved", "--visits", 4, "--cores", 3]
+    options = ["--solved", "--visits", 4]
     status, out, err = ckai("evaluate", run.folder, *options)
     assert status == 0, err
     assert "generation 1" in out
@@ -231,7 +232,7 @@ def test_evaluate_measures_every_generation_of_a_run(run, monkeypatch, ckai):
     assert len(lines) == 2 * 2 * 2  # generations, players, classes
     minutes = [float(line["core_minutes"]) for line in lines]
     spent = sum(run.history()[0][stage].get("seconds", 0) for stage in ("selfplay", "learn", "match"))
-    assert minutes == pytest.approx([0.0] * 4 + [spent * 3 / 60] * 4, abs=0.01)
+    assert minutes == pytest.approx([0.0] * 4 + [spent * available_cores() / 60] * 4, abs=0.01)
     # What is there is not measured again; other visits are added to it.
     monkeypatch.setattr("ckai.rl.solved.climb.mistakes_of_network", None)
     assert ckai("evaluate", run.folder, *options)[0] == 0
