@@ -113,9 +113,7 @@ def command(
         if not keeps:
             if fast_dev_run:
                 config = replace(config, train=replace(config.train, epochs=1, overfit=1, patience=0))
-            result = pretrain_nothing_kept(
-                files, config, progress=bar.update, say=bar.message
-            )
+            result = pretrain_nothing_kept(files, config, progress=bar.update, say=bar.message)
         else:
             try:
                 result = pretrain(
