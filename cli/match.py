@@ -257,7 +257,7 @@ class Arena:
         Args:
             a, b: specs of the players.
             result: gets the games; those of an interrupted match at once.
-            on_game: called once at the beginning and after every game.
+            on_game: called after every game, and once for those in the output.
             stop: set it to end early.
         """
         from ckai.rl.matches.match import play_match
@@ -269,7 +269,7 @@ class Arena:
         if done := list(result.games):
             have = count_text(len(done), "game")
             click.echo(f"{self.output}: {have} of {a} against {b}; continuing", err=True)
-        on_game()
+            on_game()
 
         def add(game: Any) -> None:
             if self.output is not None:

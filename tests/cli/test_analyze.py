@@ -248,6 +248,7 @@ def test_the_installed_network_is_named_as_it_is_given(here, ckai):
 
 
 def test_ctrl_c_says_how_to_go_on(here, ckai, monkeypatch):
+    monkeypatch.setattr("ckai.cli.analyze.available_cores", lambda: 1)
     from ckai.rl.analysis.analyst import Analyst
 
     Path("mine.pdn").write_text(LOSES * 3)

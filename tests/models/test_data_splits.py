@@ -77,7 +77,7 @@ def test_learned_games_are_not_held_out(files):
         (FIRST, ALL, None),
         (FIRST, OTHER, again),
         (FIRST, MORE, again),
-        (ALL, FIRST, "heldout=0"),
+        (ALL, FIRST, "--setting heldout=0"),
     ):
         info = {"split": before, "data": [{"name": "x", "rows": files[0].rows}]}
         check_split("net.ckpt", info, files[1:], now)
