@@ -37,12 +37,6 @@ class AnalysisConfig:
         "underconfident, less than 1 if it is overconfident",
     )
     line: int = setting(default=8, ge=1, le=40, help="Maximum plies of a variation")
-    opening: int = setting(
-        default=20, ge=2, le=25, help="Fewest pieces on the board for a position to count as the opening"
-    )
-    endgame: int = setting(
-        default=10, ge=1, le=24, help="Most pieces on the board for a position to count as the endgame"
-    )
 
     def __post_init__(self) -> None:
         if not self.inaccuracy <= self.mistake <= self.blunder:
@@ -50,5 +44,3 @@ class AnalysisConfig:
                 "expected inaccuracy <= mistake <= blunder, found "
                 f"{self.inaccuracy}, {self.mistake}, {self.blunder}"
             )
-        if not self.endgame < self.opening:
-            raise SettingError(f"expected endgame < opening, found {self.endgame}, {self.opening}")

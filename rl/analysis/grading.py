@@ -62,15 +62,19 @@ def grade_of(cost: float, config: AnalysisConfig) -> Grade | None:
     return Grade.INACCURACY if cost >= config.inaccuracy else None
 
 
-def phase_of(pieces: int, config: AnalysisConfig) -> Phase:
+OPENING_PIECES, ENDGAME_PIECES = 20, 10
+"""Fewest pieces of the opening, and most of the endgame."""
+
+
+def phase_of(pieces: int) -> Phase:
     """Return the phase of a position with `pieces` pieces on the board.
 
-    >>> [str(phase_of(pieces, AnalysisConfig())) for pieces in (24, 19, 10)]
+    >>> [str(phase_of(pieces)) for pieces in (24, 19, 10)]
     ['opening', 'midgame', 'endgame']
     """
-    if pieces >= config.opening:
+    if pieces >= OPENING_PIECES:
         return Phase.OPENING
-    return Phase.ENDGAME if pieces <= config.endgame else Phase.MIDGAME
+    return Phase.ENDGAME if pieces <= ENDGAME_PIECES else Phase.MIDGAME
 
 
 def accuracy_of(cost: float) -> float:

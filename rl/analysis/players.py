@@ -87,7 +87,7 @@ class PlayerTable:
             if not ply.forced:
                 player = self.players[names[ply.black]]
                 player.total.add(ply)
-                player.phases[phase_of(ply.pieces, self.config)].add(ply)
+                player.phases[phase_of(ply.pieces)].add(ply)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the players as plain data, those with the most games first, then by name."""

@@ -12,6 +12,8 @@ MIN_VERSION = (2, 60)
 """Oldest version of Ray that is supported."""
 LOCAL = "local"
 """Address of a cluster of this machine alone, which is started and ended."""
+STORE_MB = 200
+"""Shared memory of the object store of a cluster that is started here."""
 AUTO = "auto"
 """Address of the cluster that runs on this machine."""
 KNOCK_SECONDS = 5.0
@@ -64,7 +66,7 @@ def connect(address: str, config: WorkersConfig) -> None:
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
         cores = config.cpus_per_worker * (config.count or max(1, available_cores() // config.cpus_per_worker))
-        options = {"num_cpus": cores, "object_store_memory": config.store_mb * 2**20}
+        options = {"num_cpus": cores, "object_store_memory": STORE_MB * 2**20}
         options["include_dashboard"] = False
     ray = import_ray()
     advice = "start one with `ray start --head`, or give --ray local"

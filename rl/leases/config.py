@@ -27,11 +27,6 @@ class WorkersConfig:
     )
     cpus_per_worker: int = setting(default=1, ge=1, help="CPU cores and threads of a worker on Ray")
     gpus_per_worker: float = setting(default=0.0, ge=0, help="GPUs of a worker on Ray, or a share of one")
-    store_mb: int = setting(
-        default=200,
-        ge=80,
-        help="MB of shared memory for Ray's object store, with --ray local; other clusters have their own",
-    )
 
 
 @settings

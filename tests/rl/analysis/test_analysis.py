@@ -89,7 +89,7 @@ def test_grades_begin_at_their_thresholds():
     ]
 
 
-@pytest.mark.parametrize("wrong", [{"mistake": 0.3}, {"endgame": 20}, {"visits": 1}, {"inaccuracy": 0.0}])
+@pytest.mark.parametrize("wrong", [{"mistake": 0.3}, {"visits": 1}, {"inaccuracy": 0.0}])
 def test_settings_out_of_order_are_refused(wrong):
     with pytest.raises(SettingError):
         AnalysisConfig(**wrong)
