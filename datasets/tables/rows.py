@@ -93,7 +93,7 @@ def draw_endgames(
     return Endgames(places, values, of, classes)
 
 
-def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
+def endgame_rows(tables: Tables, number: int, *, seed: int = 0) -> pa.Table:
     """Rows for training: the first hop of a best move, and the exact result. Each row is a game of its own.
 
     Where several moves are best, one is chosen at random. Positions reserved for evaluation never appear.
