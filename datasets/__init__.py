@@ -40,7 +40,7 @@ set_environment()
 if TYPE_CHECKING:
     from ckai.datasets.convert import Tally, parse_files
     from ckai.datasets.data_module import Batch, RowsDataModule, to_batch
-    from ckai.datasets.reader import iter_rows, newest_dataset, read_rows
+    from ckai.datasets.reader import newest_dataset, read_rows
     from ckai.datasets.rows import Rows, Visits, concatenate
     from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, SELFPLAY_SCHEMA, DatasetError
     from ckai.datasets.statistics import Statistics, describe
@@ -51,7 +51,7 @@ else:
         {
             "convert": ["Tally", "parse_files"],
             "data_module": ["Batch", "RowsDataModule", "to_batch"],
-            "reader": ["iter_rows", "newest_dataset", "read_rows"],
+            "reader": ["newest_dataset", "read_rows"],
             "rows": ["Rows", "Visits", "concatenate"],
             "schema": ["EXPERT_SCHEMA", "HEADERS_SCHEMA", "SELFPLAY_SCHEMA", "DatasetError"],
             "statistics": ["Statistics", "describe"],
@@ -76,7 +76,6 @@ __all__ = [
     "build_tables",
     "concatenate",
     "describe",
-    "iter_rows",
     "newest_dataset",
     "parse_files",
     "read_rows",

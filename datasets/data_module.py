@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.reader import RowFile, RowFiles
+from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, held_out, position_keys
@@ -39,9 +39,6 @@ from ckai.datasets.symmetries import Symmetries
 
 Batch: TypeAlias = dict[str, Tensor]
 
-_BYTES_PER_ROW = 64
-_BYTES_PER_SEARCHED_ROW = 128
-"""At least; rows of larger boards, and with more visit counts, take more."""
 _BLOCK_ROWS = 65536
 
 
@@ -49,14 +46,12 @@ class RowsDataModule(pl.LightningDataModule):
     """Training and held-out batches of one or several data sets, as a LightningDataModule.
 
     Games are held out by a hash of `split_seed` and their number (`ckai.datasets.split`), games with the same
-    moves in one file by the number of the first of them. A data set that
-    fits `memory_mb` is decoded once and shuffled as a whole every epoch; a larger one is streamed: row
-    groups in random order through a shuffle buffer. The order depends only on `seed` and the epoch.
+    moves in one file by the number of the first of them. The rows are kept in memory (about 64 bytes each
+    without a search) and shuffled as a whole every epoch. The order depends only on `seed` and the epoch.
 
     Attributes:
         train_rows, heldout_rows: rows of each side.
         epoch_rows: training rows in an epoch, with the data sets' weights applied.
-        in_memory: whether the rows are kept in memory.
 
     Examples:
         >>> data = RowsDataModule(["games.parquet"], batch_size=4, heldout=0.5, seed=1)
@@ -75,7 +70,6 @@ class RowsDataModule(pl.LightningDataModule):
         heldout: float = 0.1,
         split_seed: int = 0,
         seed: int = 0,
-        memory_mb: int = 1024,
         eval_batch_size: int = 2048,
         need_both_sides: bool = True,
         weights: Sequence[float] = (),
@@ -83,7 +77,7 @@ class RowsDataModule(pl.LightningDataModule):
         symmetries: Symmetries | None = None,
         transform: Callable[[Batch], Batch] | None = None,
     ) -> None:
-        """Open and check the files; decode them if they fit.
+        """Read and check the files.
 
         Args:
             paths: row files; their rows are mixed evenly.
@@ -91,7 +85,6 @@ class RowsDataModule(pl.LightningDataModule):
             heldout: share of the games held out, 0 <= share < 1.
             split_seed: selects the held-out games.
             seed: of the shuffling.
-            memory_mb: MiB for decoded rows, or for the shuffle buffer.
             eval_batch_size: rows of a held-out batch, at least 1.
             need_both_sides: raise DatasetError if either side has no games.
             weights: passes over each file's training rows in an epoch: 2 is twice, 0.5 a random half.
@@ -107,8 +100,6 @@ class RowsDataModule(pl.LightningDataModule):
         super().__init__()
         if batch_size < 1 or eval_batch_size < 1:
             raise ValueError(f"expected batch sizes >= 1, found {batch_size} and {eval_batch_size}")
-        if memory_mb < 0:
-            raise ValueError(f"expected memory_mb >= 0, found {memory_mb}")
         check_share("heldout", heldout)
         if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):
             listed = ", ".join(f"{w:g}" for w in weights)
@@ -121,15 +112,7 @@ class RowsDataModule(pl.LightningDataModule):
         self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
-        least = _BYTES_PER_SEARCHED_ROW if self.files.selfplay else _BYTES_PER_ROW
-        row_bytes = max(least, -(-sum(file.nbytes for file in self.files.files) // self.files.rows))
-        self.in_memory = self.files.rows * row_bytes <= memory_mb * 2**20
-        self.buffer_rows = max(batch_size * 2, memory_mb * 2**20 // (row_bytes * 4))
-        self._memory: dict[Split, Rows] = {}
-        if self.in_memory:
-            self._load()
-        else:
-            self._count()
+        self._load()
         for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
             if not rows and need_both_sides:
                 raise DatasetError(
@@ -144,13 +127,15 @@ class RowsDataModule(pl.LightningDataModule):
 
     # --- for Lightning ------------------------------------------------------------------------------
 
-    def train_dataloader(self) -> "TrainBatches":
+    def train_dataloader(self) -> "_Batches":
         """The training batches; each iteration over it is the next epoch."""
-        return TrainBatches(self)
+        return _Batches(self._next_epoch)
 
-    def val_dataloader(self) -> "HeldOutBatches | list[Batch]":
-        """The held-out batches, in file order; empty if no games are held out."""
-        return HeldOutBatches(self) if self.measures else []
+    def val_dataloader(self) -> "_Batches | list[Batch]":
+        """The held-out batches in file order, or those of `overfit`; empty if no games are held out."""
+        if self._overfit:
+            return _Batches(lambda: self.epoch(0))
+        return _Batches(lambda: self.batches("heldout")) if self.heldout else []
 
     @property
     def steps_per_epoch(self) -> int:
@@ -170,21 +155,18 @@ class RowsDataModule(pl.LightningDataModule):
         """Continue training in `epoch` (0-based) after `batch` of its batches."""
         self._epoch, self._skip = epoch, batch
 
+    def _next_epoch(self) -> Iterator[Batch]:
+        yield from self.epoch(self._epoch, self._skip)
+        self.resume_at(self._epoch + 1, 0)
+
     # --- rows ---------------------------------------------------------------------------------------
 
     def blocks(self, split: Split) -> Iterator[Rows]:
-        """The rows of one side in blocks, in file order ("all" from memory: the training side first)."""
-        if self.in_memory:
-            for side in ("train", "heldout"):
-                if split in (side, "all") and len(self._memory[side]):
-                    rows = self._memory[side]
-                    for start in range(0, len(rows), _BLOCK_ROWS):
-                        yield rows.take(np.arange(start, min(start + _BLOCK_ROWS, len(rows))))
-            return
-        for (file, _), block in zip(self.files.groups, self.files.blocks(), strict=True):
-            rows = self._side(file, block, split)
-            if len(rows):
-                yield rows
+        """The rows of one side in blocks, in file order; of "all", the training side first."""
+        for side, rows in self._rows.items():
+            if split in (side, "all"):
+                for start in range(0, len(rows), _BLOCK_ROWS):
+                    yield rows.part(start, start + _BLOCK_ROWS)
 
     def batches(self, split: Split, size: int | None = None) -> Iterator[Batch]:
         """The rows of one side in the order of `blocks`, in batches of at most `size`."""
@@ -204,90 +186,42 @@ class RowsDataModule(pl.LightningDataModule):
 
     def _shuffled(self, number: int, skip: int = 0) -> Iterator[Batch]:
         rng = np.random.default_rng([self.seed & 0xFFFFFFFF, number])
-        if not self.in_memory:
-            for i, batch in enumerate(self._streamed(rng)):
-                if i >= skip:
-                    yield batch
-            return
-        rows = self._memory["train"]
+        rows = self._rows["train"]
         parts = [
             start + draw(stop - start, weight, rng)
             for (start, stop), weight in zip(self._spans, self.weights, strict=True)
         ]
         pool = np.concatenate(parts)
         order = pool[rng.permutation(len(pool))]
-        which = self._drawn_symmetries(rng, len(order))[skip * self.batch_size :]
-        order = order[skip * self.batch_size :]
+        which = None if self.symmetries is None else self.symmetries.draw(rng, len(order))
         block = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
-        for start in range(0, len(order), block):
+        for start in range(skip * self.batch_size, len(order), block):
             part = slice(start, start + block)
-            yield from _cut(self._turned(rows.take(order[part]), which[part]), self.batch_size)
-
-    def _streamed(self, rng: np.random.Generator) -> Iterator[Batch]:
-        """Row groups in random order through a buffer that emits a random half whenever it is full."""
-        pool: list[Rows] = []
-        waiting = 0
-        order = rng.permutation(len(self.files.groups)).tolist()
-        for i, (at, block) in enumerate(zip(order, self.files.blocks(order), strict=True)):
-            file = self.files.groups[at][0]
-            rows = self._side(file, block, "train")
-            weight = self.weights[self.files.files.index(file)]
-            rows = rows.take(draw(len(rows), weight, rng))
-            pool.append(rows)
-            waiting += len(rows)
-            last = i + 1 == len(order)
-            if waiting < self.buffer_rows and not last:
-                continue
-            mixed = concatenate(pool)
-            shuffled = rng.permutation(len(mixed))
-            give = len(mixed) if last else (len(mixed) // 2 // self.batch_size) * self.batch_size
-            step = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
-            for start in range(0, give, step):
-                index = shuffled[start : min(start + step, give)]
-                which = self._drawn_symmetries(rng, len(index))
-                yield from _cut(self._turned(mixed.take(index), which), self.batch_size)
-            pool = [mixed.take(shuffled[give:])]
-            waiting = len(pool[0])
+            batch = self._tensors(rows.take(order[part]))
+            if self.symmetries is not None and which is not None:
+                batch = self.symmetries.turned(batch, which[part])
+            yield from _cut(batch, self.batch_size)
 
     def _load(self) -> None:
+        """Read the files: the rows of each side, and which training rows are those of each file."""
         sides: dict[Split, list[Rows]] = {"train": [], "heldout": []}
         self._spans: list[tuple[int, int]] = []
-        start = 0
+        start = stop = 0
         for file in self.files.files:
-            blocks = [file.read(group) for group in range(len(file.group_rows))]
-            train = concatenate([self._side(file, block, "train") for block in blocks])
-            self._spans.append((start, start + len(train)))
-            start += len(train)
-            sides["train"].append(train)
-            sides["heldout"] += [self._side(file, block, "heldout") for block in blocks]
-        self._memory = {side: concatenate(parts) for side, parts in sides.items()}
-        self.train_rows, self.heldout_rows = len(self._memory["train"]), len(self._memory["heldout"])
+            for group in range(len(file.group_rows)):
+                rows = file.read(group)
+                out = held_out(file.split_numbers(rows.game), self.split_seed, self.heldout)
+                sides["train"].append(rows.take(~out))
+                sides["heldout"].append(rows.take(out))
+                stop += len(sides["train"][-1])
+            self._spans.append((start, stop))
+            start = stop
+        self._rows = {side: concatenate(parts) for side, parts in sides.items()}
+        self.train_rows, self.heldout_rows = len(self._rows["train"]), len(self._rows["heldout"])
         self.epoch_rows = sum(
             epoch_size(stop - start, weight)
             for (start, stop), weight in zip(self._spans, self.weights, strict=True)
         )
-
-    def _count(self) -> None:
-        self.heldout_rows = self.epoch_rows = 0
-        for file, group in self.files.groups:
-            (games,) = file.columns(group, "game")
-            out = int(held_out(file.split_numbers(games), self.split_seed, self.heldout).sum())
-            self.heldout_rows += out
-            self.epoch_rows += epoch_size(len(games) - out, self.weights[self.files.files.index(file)])
-        self.train_rows = self.files.rows - self.heldout_rows
-
-    def _side(self, file: RowFile, rows: Rows, split: Split) -> Rows:
-        if split == "all":
-            return rows
-        out = held_out(file.split_numbers(rows.game), self.split_seed, self.heldout)
-        return rows.take(np.flatnonzero(out if split == "heldout" else ~out))
-
-    def _drawn_symmetries(self, rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
-        return np.zeros(rows, np.int64) if self.symmetries is None else self.symmetries.draw(rng, rows)
-
-    def _turned(self, rows: Rows, which: NDArray[np.int64]) -> Batch:
-        batch = self._tensors(rows)
-        return batch if self.symmetries is None else self.symmetries.turned(batch, which)
 
     def _tensors(self, rows: Rows) -> Batch:
         return to_batch(rows, searched=self.files.selfplay)
@@ -305,26 +239,14 @@ def draw(rows: int, weight: float, rng: np.random.Generator) -> NDArray[np.int64
     return np.concatenate([whole, rng.permutation(rows)[:rest]]) if rest else whole
 
 
-class TrainBatches:
-    """The training batches; each complete iteration is one epoch, the next iteration the next epoch."""
+class _Batches:
+    """Batches that can be iterated over again, as Lightning does."""
 
-    def __init__(self, data: RowsDataModule) -> None:
-        self.data = data
-
-    def __iter__(self) -> Iterator[Batch]:
-        data = self.data
-        yield from data.epoch(data._epoch, data._skip)
-        data.resume_at(data._epoch + 1, 0)
-
-
-class HeldOutBatches:
-    """The held-out batches in file order, or those of `overfit`."""
-
-    def __init__(self, data: RowsDataModule) -> None:
-        self.data = data
+    def __init__(self, begin: Callable[[], Iterator[Batch]]) -> None:
+        self._begin = begin
 
     def __iter__(self) -> Iterator[Batch]:
-        return self.data.epoch(0) if self.data._overfit else self.data.batches("heldout")
+        return self._begin()
 
 
 def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:

@@ -1,7 +1,7 @@
 """Read row files: checked when opened, decoded a row group at a time straight into numpy."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,6 @@ from ckai.datasets.schema import (
     check_values,
     is_headers_path,
 )
-
-_OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES = 12, 12, 5
-"""Bytes in `Rows`: a row without board, mask and search; its search but visits; a visit."""
 
 
 class RowFile:
@@ -58,18 +55,6 @@ class RowFile:
         self.rows = sum(self.group_rows)
         if not self.rows:
             raise DatasetError(f"{self.path}: expected rows, found none")
-
-    @property
-    def nbytes(self) -> int:
-        """Memory of all rows in bytes once they are read, without reading them; see `Rows.nbytes`."""
-        row_bytes, visits = _OTHER_BYTES + self._squares + self._mask_bytes, 0
-        if self.selfplay:
-            row_bytes += _SEARCH_BYTES
-            for i in range(len(self.group_rows)):
-                group = self._file.metadata.row_group(i)
-                columns = [group.column(c) for c in range(group.num_columns)]
-                visits += sum(c.num_values for c in columns if c.path_in_schema.startswith("visits.")) // 2
-        return int(self.rows * row_bytes + visits * _VISIT_BYTES)
 
     def fingerprint(self) -> str:
         """A hash of the file's bytes, 16 hexadecimal digits: unchanged if the file is moved."""
@@ -122,20 +107,6 @@ class RowFile:
         at = np.searchsorted(copies, games).clip(max=len(copies) - 1)
         return np.where(copies[at] == games, originals[at], games)
 
-    def choices(self, group: int) -> tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float32]]:
-        """What was played in the positions at which a move begins.
-
-        Returns:
-            The boards `[N, squares]` int8 in the mover's view, the actions `[N]` uint8 played there, and the
-            results `[N]` float32 for the mover: 1, 0, -1, NaN where unknown.
-        """
-        columns = self._columns(group, ["board", "jumper", "label", "z"])
-        begins = _numbers(columns["jumper"]) < 0
-        board = _numbers(columns["board"].flatten()).reshape(-1, self._squares)
-        known = _numbers(columns["z"].is_valid())
-        results = np.where(known, _numbers(columns["z"].fill_null(0)).astype(np.float32), np.float32(np.nan))
-        return board[begins], _numbers(columns["label"])[begins], results[begins]
-
     def _columns(self, group: int, names: list[str]) -> dict[str, Any]:
         try:
             table = self._file.read_row_group(group, columns=names, use_threads=False)
@@ -166,12 +137,6 @@ class RowFiles:
         self.groups = [(file, group) for file in self.files for group in range(len(file.group_rows))]
         """All (file, row group) pairs in order."""
 
-    def blocks(self, order: Sequence[int] | None = None) -> Iterator[Rows]:
-        """Read the row groups one after the other, in file order or in `order` (indices into `groups`)."""
-        for i in range(len(self.groups)) if order is None else order:
-            file, group = self.groups[i]
-            yield file.read(group)
-
 
 def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = DEFAULT_GAME_NAME) -> Rows:
     """Read row files into memory, in checkers about 64 bytes a row without a search.
@@ -192,52 +157,8 @@ def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = DEFAULT_G
         True
         >>> black_to_move_or_white = rows.take(rows.ply % 2 == 0)  # any index that numpy takes
     """
-    return concatenate(list(_files(paths, game).blocks()))
-
-
-def iter_rows(
-    paths: str | Path | Sequence[str | Path], batch_size: int = 65_536, *, game: str = DEFAULT_GAME_NAME
-) -> Iterator[Rows]:
-    """Read row files batch by batch, in file order; memory is bounded by `batch_size` and one row group.
-
-    Args:
-        paths: one or several Parquet files of rows.
-        batch_size: rows of each batch, at least 1; the last batch may be smaller.
-        game: the game the rows must be of.
-
-    Raises:
-        DatasetError: see `read_rows`; damaged data only when its batch is reached.
-        ValueError: `batch_size` < 1.
-
-    Examples:
-        >>> [len(rows) for rows in iter_rows("games.parquet", batch_size=5)]
-        [5, 5, 1]
-    """
-    if batch_size < 1:
-        raise ValueError(f"expected batch_size >= 1, found {batch_size}")
-    return _batches(_files(paths, game).blocks(), batch_size)
-
-
-def _files(paths: str | Path | Sequence[str | Path], game: str) -> RowFiles:
-    return RowFiles([paths] if isinstance(paths, str | Path) else paths, game)
-
-
-def _batches(blocks: Iterator[Rows], size: int) -> Iterator[Rows]:
-    """Blocks of any length joined and cut into batches of `size`."""
-    pending: list[Rows] = []
-    count = 0
-    for block in blocks:
-        pending.append(block)
-        count += len(block)
-        if count < size:
-            continue
-        joined = concatenate(pending)
-        end = count - count % size
-        for start in range(0, end, size):
-            yield joined.take(np.arange(start, start + size))
-        pending, count = [joined.take(np.arange(end, count))], count - end
-    if count:
-        yield concatenate(pending)
+    files = RowFiles([paths] if isinstance(paths, str | Path) else paths, game)
+    return concatenate([file.read(group) for file, group in files.groups])
 
 
 def newest_dataset(folder: Path) -> Path:

@@ -95,14 +95,6 @@ class Rows:
     def __len__(self) -> int:
         return len(self.label)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory of the arrays in bytes."""
-        arrays = [v for v in vars(self).values() if isinstance(v, np.ndarray)]
-        if self.visits is not None:
-            arrays += vars(self.visits).values()
-        return sum(array.nbytes for array in arrays)
-
     def take(self, index: Any) -> "Rows":
         """The rows at `index`, in its order: numbers, a mask or a slice, as numpy takes them."""
         if not isinstance(index, np.ndarray) or index.dtype == np.bool_ or (index < 0).any():

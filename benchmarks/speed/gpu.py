@@ -134,9 +134,9 @@ class Bench:
     def epoch(self, name: str) -> tuple[str, str]:
         """Train the network of a preset for an epoch and keep it."""
         config = preset(name)
-        network, data = network_and_data([self.data], config, memory_mb=1024)
+        network, data = network_and_data([self.data], config)
         config = replace(config, weights=(self.sizes.epoch_rows / data.train_rows,))
-        network, data = network_and_data([self.data], config, memory_mb=1024)
+        network, data = network_and_data([self.data], config)
         state = train(network, data, config.train, device=self.device)
         self.networks[name] = network
         seconds = state["history"][-1]["seconds"]

@@ -31,7 +31,7 @@ class ExpertMoves:
 
     def __init__(self, path: Path, game: str) -> None:
         self.path, self.game = path, game
-        self._rows: tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float32]] | None = None
+        self._rows: tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float64]] | None = None
 
     def load(self) -> None:
         """Read the file.
@@ -41,13 +41,12 @@ class ExpertMoves:
         """
         import numpy as np
 
-        from ckai.datasets.reader import RowFile
+        from ckai.datasets.reader import read_rows
 
         if self._rows is None:
-            file = RowFile(self.path, self.game)
-            groups = [file.choices(group) for group in range(len(file.group_rows))]
-            boards, actions, results = (np.concatenate(column) for column in zip(*groups, strict=True))
-            self._rows = boards, actions, results
+            rows = read_rows(self.path, game=self.game)
+            rows = rows.take(rows.jumper < 0)  # where a move begins
+            self._rows = rows.board, rows.label, np.where(rows.z_known, rows.z, np.nan)
 
     def played(self, board: "NDArray[np.int8]", moves: Sequence[Any]) -> list[Played]:
         """Count the moves played in a position, the most frequent first.

@@ -65,7 +65,6 @@ def evaluate_checkpoint(
     split: Split | None = None,
     split_seed: int | None = None,
     heldout: float | None = None,
-    memory_mb: int = 1024,
 ) -> Evaluation:
     """Evaluate a checkpoint on the rows of games.
 
@@ -78,7 +77,6 @@ def evaluate_checkpoint(
         split: "heldout", "train" or "all" games; None: "heldout", or "all" if the network was trained on none
             of `paths` and neither `split_seed` nor `heldout` is given.
         split_seed, heldout: the split; None: as in the checkpoint's training.
-        memory_mb: see `RowsDataModule`.
 
     Raises:
         DatasetError: data that cannot be used, that were split with different seeds, or no rows on that side.
@@ -101,7 +99,6 @@ def evaluate_checkpoint(
         paths,
         heldout=share,
         split_seed=seed,
-        memory_mb=memory_mb,
         need_both_sides=False,
         game=network.encode.GAME,
     )

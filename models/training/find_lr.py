@@ -35,16 +35,13 @@ class LrSearch:
     suggestion: float
 
 
-def find_lr(
-    paths: Sequence[Path], config: PretrainConfig, *, steps: int = 200, memory_mb: int = 1024
-) -> LrSearch:
+def find_lr(paths: Sequence[Path], config: PretrainConfig, *, steps: int = 200) -> LrSearch:
     """Train a fresh network for some steps with a growing learning rate.
 
     Args:
         paths: row files.
         config: of the training that needs a learning rate.
         steps: of the test, at most.
-        memory_mb: see `RowsDataModule`.
 
     Raises:
         DatasetError: data that cannot be used.
@@ -53,7 +50,7 @@ def find_lr(
     """
     if config.init:
         raise TrainingError("expected a new network to find a learning rate for, found --init; omit it")
-    network, data = network_and_data(paths, config, memory_mb)
+    network, data = network_and_data(paths, config)
     device = pick_device()
     module = PolicyValueModule(network, replace(config.train, ema=0.0), epoch_steps=steps).to(device)
     bf16 = lightning_precision(config.train.precision, device) == "bf16-mixed"

@@ -54,9 +54,7 @@ class PretrainResult:
     """Whether it continued a training that was interrupted."""
 
 
-def network_and_data(
-    paths: Sequence[str | Path], config: PretrainConfig, memory_mb: int
-) -> tuple[Network, RowsDataModule]:
+def network_and_data(paths: Sequence[str | Path], config: PretrainConfig) -> tuple[Network, RowsDataModule]:
     """Seed PyTorch, then build the network and open the data of a pretraining.
 
     Raises:
@@ -72,7 +70,6 @@ def network_and_data(
         heldout=config.heldout,
         split_seed=config.split_seed,
         seed=config.train.seed,
-        memory_mb=memory_mb,
         game=network.encode.GAME,
         weights=config.weights,
     )
@@ -85,7 +82,6 @@ def pretrain(
     config: PretrainConfig | None = None,
     *,
     force: bool = False,
-    memory_mb: int = 1024,
     save_seconds: float = 60.0,
     progress: Callable[[TrainingProgress], None] | None = None,
     say: Callable[[str], None] = lambda text: None,
@@ -101,7 +97,6 @@ def pretrain(
         config: the settings; None: the defaults.
         force: replace an existing checkpoint, and discard an interrupted training with other settings or with
             a damaged state.
-        memory_mb: see `RowsDataModule`.
         save_seconds: between two saved states within an epoch.
         progress: called a few times a second.
         say: called with lines of text for the user.
@@ -125,7 +120,7 @@ def pretrain(
     if output.suffix != ".ckpt":
         raise TrainingError(f"{output}: expected a name that ends in .ckpt: the run folder is named after it")
     refuse_to_replace(output, force)
-    network, data = network_and_data(paths, config, memory_mb)
+    network, data = network_and_data(paths, config)
     with locked(run_folder(output) / LOCK):
         return _pretrain(network, data, output, config, force, save_seconds, progress, say)
 
@@ -206,8 +201,6 @@ def _interrupted(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
     if changed:
         key = changed[0]
         named = "other data" if key == "fingerprints" else f"{key}: {before.get(key)}, now {now.get(key)}"
-        if key in ("in_memory", "in_buffer"):
-            named = f"rows {named.replace('_', ' ')}, which follows from --memory-mb"
         more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise TrainingError(f"{run}: holds an unfinished training with other settings ({named}{more})")
     saved = load_checkpoint(run / LAST)
@@ -264,14 +257,13 @@ def pretrain_nothing_kept(
     paths: Sequence[Path],
     config: PretrainConfig,
     *,
-    memory_mb: int = 1024,
     progress: Callable[[TrainingProgress], None] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> PretrainResult:
     """`pretrain` in a temporary folder that is gone at the end, checkpoint and all; see there."""
     with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
         output = Path(folder) / "trial.ckpt"
-        result = pretrain(paths, output, config, memory_mb=memory_mb, progress=progress, say=say)
+        result = pretrain(paths, output, config, progress=progress, say=say)
         load_checkpoint(output).network()
     return result
 
@@ -294,8 +286,6 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
         "encoding": network.encode.VERSION,
         "data": [str(file.path) for file in data.files.files],
         "fingerprints": [file.fingerprint() for file in data.files.files],
-        "in_memory": data.in_memory,
-        "in_buffer": None if data.in_memory else data.buffer_rows,
     }
     loaded: dict[str, Any] = json.loads(json.dumps(description))
     return loaded

@@ -133,7 +133,7 @@ def _differences(config: dict[str, Any]) -> dict[str, Any]:
     return {**changed, **_given(config)}
 
 
-_LEFT_OUT = {"model", "settings", "data", "in_memory", "in_buffer", "fingerprints", "encoding", "init_digest"}
+_LEFT_OUT = {"model", "settings", "data", "fingerprints", "encoding", "init_digest"}
 
 
 def _given(config: dict[str, Any]) -> dict[str, Any]:

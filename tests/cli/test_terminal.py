@@ -24,7 +24,6 @@ from ckai.cli.playing.start import (
 from ckai.cli.terminal.commands import COMMANDS, OVER, PLAY, VIEW, CommandError, help_lines, read_command
 from ckai.cli.terminal.game import Options, TerminalGame
 from ckai.cli.terminal.screen import Screen, clean, make_console
-from ckai.datasets.reader import RowFile
 from ckai.game import Game, Position
 from ckai.pdn import read_games, write_game
 from ckai.rl.engine.result import Line, SearchResult
@@ -665,13 +664,6 @@ def test_a_player_without_a_search_declines_draws(here):
     assert "the engine declines the draw" in shown.getvalue()
     assert "ckai would play 9-13" in shown.getvalue()
     assert texts(script) == ["11-15", "21-17"]
-
-
-def test_choices_are_the_rows_at_which_a_move_begins(make_rows, here):
-    file = RowFile(here / "games.parquet")
-    boards, actions, results = file.choices(0)
-    assert boards.shape == (4, 32)
-    assert (len(actions), results.tolist()) == (4, [1, 1, 0, -1])
 
 
 def test_sessions_know_the_moves_ahead():

@@ -1,4 +1,4 @@
-"""Rows to batches: the split, streaming, what a batch holds, and files that cannot be used."""
+"""Rows to batches: the split, what a batch holds, and files that cannot be used."""
 
 from dataclasses import replace
 
@@ -11,8 +11,7 @@ import torch
 
 from ckai.datasets.convert import parse_files
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.reader import RowFile, iter_rows, newest_dataset, read_rows
-from ckai.datasets.rows import concatenate
+from ckai.datasets.reader import RowFile, newest_dataset, read_rows
 from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, check_values
 from ckai.datasets.split import held_out, position_keys
 
@@ -105,39 +104,20 @@ def test_every_epoch_is_the_whole_training_side_in_another_order(expert):
     assert not torch.equal(first[0]["board"], second[0]["board"])
 
 
-@pytest.mark.parametrize("searched", [False, True])
-def test_streaming_gives_the_same_rows_as_memory(tmp_path, rows, searched):
-    path = make_rows.write(tmp_path / "r.parquet", make_rows.with_search(rows) if searched else rows)
-    memory = RowsDataModule([path], batch_size=40, heldout=0.2)
-    stream = RowsDataModule([path], batch_size=40, heldout=0.2, memory_mb=0)
-    assert memory.in_memory
-    assert not stream.in_memory
-    assert (memory.train_rows, memory.heldout_rows) == (stream.train_rows, stream.heldout_rows)
-    assert all_rows(memory.batches("heldout")) == all_rows(stream.batches("heldout"))
-    for epoch in range(2):
-        batches = list(stream.epoch(epoch))
-        assert all_rows(batches) == all_rows(memory.epoch(epoch))
-        assert [len(batch["label"]) for batch in batches[:-1]] == [40] * (stream.steps_per_epoch - 1)
-    assert not torch.equal(next(stream.epoch(0))["board"], next(stream.epoch(1))["board"])
-    np.testing.assert_array_equal(memory.train_positions(), stream.train_positions())
-
-
-@pytest.mark.parametrize("memory_mb", [0, 64])
-def test_an_epoch_can_begin_in_its_middle(expert, memory_mb):
-    data = RowsDataModule([expert], batch_size=50, memory_mb=memory_mb)
+def test_an_epoch_can_begin_in_its_middle(expert):
+    data = RowsDataModule([expert], batch_size=50)
     whole, rest = list(data.epoch(3)), list(data.epoch(3, skip=5))
     assert len(rest) == len(whole) - 5
     for a, b in zip(whole[5:], rest, strict=True):
         assert all(torch.equal(a[name], b[name]) for name in a)
 
 
-@pytest.mark.parametrize("memory_mb", [1024, 0])
-def test_training_batches_are_transformed_and_held_out_ones_are_not(expert, memory_mb):
+def test_training_batches_are_transformed_and_held_out_ones_are_not(expert):
     def double(batch):
         return {**batch, "z": 2 * batch["z"]}
 
     plain, other = (
-        RowsDataModule([expert], batch_size=64, heldout=0.3, memory_mb=memory_mb, transform=transform)
+        RowsDataModule([expert], batch_size=64, heldout=0.3, transform=transform)
         for transform in (None, double)
     )
     before, after = list(plain.train_dataloader()), list(other.train_dataloader())
@@ -275,14 +255,6 @@ def test_the_fingerprint_follows_the_content(tmp_path, expert, rows):
     assert RowFile(make_rows.write(tmp_path / "c.parquet", rows[:-1])).fingerprint() != first
 
 
-def test_the_fingerprint_notices_a_single_byte(tmp_path, expert):
-    data = bytearray(expert.read_bytes())
-    data[5000] ^= 1  # in a page, whose checksum is not read here
-    changed = tmp_path / "changed.parquet"
-    changed.write_bytes(data)
-    assert RowFile(changed).fingerprint() != RowFile(expert).fingerprint()
-
-
 def test_the_schema_here_is_that_of_the_writers(expert):
     assert pq.read_schema(expert).names == EXPERT_SCHEMA.names
 
@@ -290,38 +262,19 @@ def test_the_schema_here_is_that_of_the_writers(expert):
 # --- rows without a data module ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [1, 7, 100, 150, 10_000])  # row groups have 100
-def test_batches_of_rows_are_the_rows_in_order(tmp_path, rows, size):
-    files = [
-        make_rows.write(tmp_path / "a.parquet", rows[:330]),
-        make_rows.write(tmp_path / "b.parquet", make_rows.with_search(rows[330:500])),
-    ]
-    whole, batches = read_rows(files), list(iter_rows(files, size))
-    assert [len(batch) for batch in batches] == [size] * (500 // size) + [500 % size] * (500 % size > 0)
-    again = concatenate(batches)
-    assert whole.label.tolist() == [row["label"] for row in rows[:500]] == again.label.tolist()
-    assert np.array_equal(whole.board, again.board)
-    assert np.array_equal(whole.q, again.q, equal_nan=True)
-    assert np.array_equal(whole.visits.dense(whole.label, 128), again.visits.dense(again.label, 128))
-
-
-def test_rows_are_checked_before_the_first_batch_is_asked_for(tmp_path, expert):
+def test_rows_of_no_file_or_of_another_game_are_refused(tmp_path, expert):
     with pytest.raises(DatasetError, match="no such file"):
-        iter_rows(tmp_path / "none.parquet")
-    with pytest.raises(ValueError, match="expected batch_size >= 1, found 0"):
-        iter_rows(expert, 0)
+        read_rows(tmp_path / "none.parquet")
     with pytest.raises(DatasetError, match="expected rows of connect4, found rows of checkers"):
         read_rows(str(expert), game="connect4")
 
 
-@pytest.mark.parametrize("memory_mb", [64, 0])
-def test_copies_of_a_game_stand_on_one_side(tmp_path, memory_mb):
+def test_copies_of_a_game_stand_on_one_side(tmp_path):
     firsts = ["11-15", "11-16", "12-16", "9-13", "9-14", "10-14", "10-15"]
     games = [f"1. {first} *\n" for first in firsts]
     (tmp_path / "games.pdn").write_text("".join(games) * 20)
     parse_files(tmp_path / "games.pdn", tmp_path / "games.parquet")
-    data = RowsDataModule([tmp_path / "games.parquet"], heldout=0.4, memory_mb=memory_mb)
-    assert data.in_memory == bool(memory_mb)
+    data = RowsDataModule([tmp_path / "games.parquet"], heldout=0.4)
     sides = {
         split: {int(label) for batch in data.batches(split) for label in batch["label"]}
         for split in ("train", "heldout")
@@ -401,24 +354,3 @@ def test_boards_of_other_games_have_values_of_their_own(expert):
     check_values(expert, other, 0, "connect4")
     with pytest.raises(DatasetError, match="expected a board"):
         check_values(expert, other, 0, "checkers")
-
-
-@pytest.mark.parametrize("searched", [False, True])
-def test_the_memory_of_rows_is_known_before_they_are_read(tmp_path, rows, searched):
-    path = make_rows.write(tmp_path / "games.parquet", make_rows.with_search(rows) if searched else rows)
-    found = RowFile(path).nbytes
-    read = read_rows(path).nbytes
-    assert read - 8 <= found <= read + 4 * len(rows)  # the last offset; a column that may be missing
-
-
-def test_rows_with_many_visit_counts_are_streamed_earlier(tmp_path, rows):
-    searched = make_rows.with_search(rows)
-    paths = []
-    for times in (1, 10):
-        many = [{**row, "visits": row["visits"] * times} for row in searched]
-        paths.append(make_rows.write(tmp_path / f"{times}.parquet", many * 5))
-    fits = [
-        RowsDataModule([path], heldout=0.0, memory_mb=1, need_both_sides=False).in_memory for path in paths
-    ]
-    assert RowFile(paths[0]).rows * 128 < 2**20 < RowFile(paths[1]).nbytes
-    assert fits == [True, False]

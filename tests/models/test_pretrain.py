@@ -473,10 +473,10 @@ def test_it_stops_when_held_out_games_get_no_better(tmp_path, data):
     assert result.metrics["policy_loss"] == pytest.approx(float(best["heldout_policy_loss"]), rel=1e-5)
 
 
-def test_streamed_rows_and_self_play_rows_train_too(tmp_path):
+def test_self_play_rows_train_too(tmp_path):
     rows = make_rows.with_search(make_rows.random_games(12))
     path = make_rows.write(tmp_path / "s.parquet", rows)
-    result = pretrain([path], tmp_path / "net.ckpt", config(1), memory_mb=0)
+    result = pretrain([path], tmp_path / "net.ckpt", config(1))
     assert result.metrics["rows"] > 0
 
 

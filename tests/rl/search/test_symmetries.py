@@ -62,7 +62,7 @@ def test_an_epoch_is_the_same_after_a_resume(path):
     assert [seen(batch) for batch in data.epoch(0, 2)] == whole[2:]
     assert [seen(batch) for batch in data.epoch(1)] != whole
     streamed = RowsDataModule([path], batch_size=7, heldout=0.0, need_both_sides=False, game=GAME.name,
-                              symmetries=TABLE, memory_mb=0)  # fmt: skip
+                              symmetries=TABLE)  # fmt: skip
     whole = [seen(batch) for batch in streamed.epoch(0)]
     assert [seen(batch) for batch in streamed.epoch(0, 2)] == whole[2:]
     plain = RowsDataModule([path], batch_size=7, heldout=0.0, need_both_sides=False, game=GAME.name)
