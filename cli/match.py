@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.output import (
     ProgressLines,
@@ -109,7 +108,6 @@ class _Even(click.IntRange):
     help="Seed of the openings and players.",
 )
 @evaluator_option()
-@ray_option
 @click.option(
     "-o",
     "--output",
@@ -168,7 +166,6 @@ class Arena:
         tables: str,
         seed: int,
         evaluator: str,
-        ray: str | None,
         output: Path | None,
     ) -> None:
         """Choose the game, draw the openings and open the tablebases.
@@ -176,13 +173,12 @@ class Arena:
         Args:
             names: player specs, see `ckai.rl.players.loading`.
             games: games of a match.
-            game, start, max_plies, adjudicate, tables, seed, evaluator, ray, output: the options; `start` is
+            game, start, max_plies, adjudicate, tables, seed, evaluator, output: the options; `start` is
                 `--openings`.
 
         Raises:
             CheckpointError: a file is not a checkpoint.
             TableError: a tablebase is damaged.
-            RayError: there is no such cluster.
             GamesFileError: games cannot be appended to the output.
             click.BadParameter: tablebases of a game that has none.
         """
@@ -193,7 +189,7 @@ class Arena:
         from ckai.rl.players.loading import game_of, load_player
 
         report_compilation()
-        self.games, self.output, self.ray = games, output, ray
+        self.games, self.output = games, output
         if output is not None:
             check_games_file(output)
         self.spec = get_game(game or game_of(names) or DEFAULT_GAME.name)
@@ -205,7 +201,7 @@ class Arena:
                     f"expected a game with tablebases, found {self.spec.name}", param_hint="--adjudicate"
                 )
             ensure_tables(adjudicate)
-        self.evaluator, self.threads = evaluator, available_cores()
+        self.threads = available_cores()
         self.settings = {"max_plies": max_plies, "adjudicate": adjudicate or 0, "seed": seed}
         if start == "balanced":
             self.openings = draw_openings(games // 2, seed, self.spec)
@@ -224,14 +220,8 @@ class Arena:
             )
         )
         """Loads the player of a spec, once."""
-        if ray is not None:
-            from ckai.rl.leases.cluster import connect
-            from ckai.rl.leases.config import WorkersConfig
-
-            connect(ray, WorkersConfig())
-        else:
-            for name in names:
-                self.player(name)
+        for name in names:
+            self.player(name)
 
     def match(self, a: str, b: str) -> str:
         """Return what identifies a match: a hash of all that decides its games, networks by their files."""
@@ -277,16 +267,18 @@ class Arena:
             result.games.append(game)
             on_game()
 
-        settings: dict[str, Any] = {**self.settings, "spec": self.spec, "in_flight": IN_FLIGHT}
-        settings |= {"done": done, "on_game": add, "stop": stop}
-        if self.ray is not None:
-            from ckai.rl.leases.matches import play_match_on_ray
-
-            settings |= {"tables": self.tables, "backend": self.evaluator}
-            play_match_on_ray(a, b, self.openings, **settings)
-        else:
-            players = (self.player(a), self.player(b))
-            play_match(*players, self.openings, threads=self.threads, **settings)
+        play_match(
+            self.player(a),
+            self.player(b),
+            self.openings,
+            threads=self.threads,
+            spec=self.spec,
+            in_flight=IN_FLIGHT,
+            done=done,
+            on_game=add,
+            stop=stop,
+            **self.settings,
+        )
 
 
 # --- two players ------------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation, stderr_console
 from ckai.cli.shared.settings import given_settings, settings_options
@@ -61,7 +60,13 @@ DEFAULT_EVALUATOR = "auto"
     help=f"Generations in all, with finished ones.  [default: those of the run, else {GENERATIONS}]",
 )
 @settings_options(RunConfig, WorkSettings)
-@ray_option
+@click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="auto",
+    metavar="[ADDRESS]",
+    help="Play on a Ray cluster: that of this machine, one at HOST:PORT, or `local`, one for this command.",
+)
 @click.option("--dry-run", is_flag=True, help="Estimate the cost of a generation and exit.")
 @click.option(
     "--join",

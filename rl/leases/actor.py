@@ -1,4 +1,4 @@
-"""The actor of a worker on Ray: plays leases of a run, and pairs of matches, on a node."""
+"""The actor of a worker on Ray: plays leases of a run on a node."""
 
 import os
 import socket
@@ -7,7 +7,6 @@ from typing import Any
 
 from ckai.rl.leases.cluster import import_ray
 from ckai.rl.leases.lease import Lease, ckai_version
-from ckai.rl.leases.matches import play_pairs
 from ckai.rl.leases.worker import LeaseWorker, WorkerError, WorkerSetup
 from ckai.rl.leases.workers import Heartbeat
 
@@ -38,10 +37,6 @@ class WorkerActor:
             return self._worker.play(lease)
         finally:
             del self._setups[lease.name]
-
-    def play_pairs(self, setup: list[Any], pairs: tuple[int, ...]) -> str:
-        """Play pairs of a match, see `ckai.rl.leases.matches.play_pairs`."""
-        return play_pairs(setup, pairs, self._heartbeat.threads)
 
     def heartbeat(self) -> tuple[str, Heartbeat]:
         """Return the worker's name and its heartbeat."""

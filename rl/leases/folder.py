@@ -24,7 +24,6 @@ from ckai.datasets.files import WriteError, remove_temporaries, write_whole
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.lease import Lease
 from ckai.rl.leases.ledger import Ledger, lease_size
-from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import LEASES, WorkerSetup
 from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
 from ckai.rl.selfplay.shards import ShardError
@@ -110,8 +109,6 @@ class LeaseFolder:
 
     plays_here = True
     """The process of the run plays too."""
-    matches: LeasedMatches | None = None
-    """It plays the gate matches."""
 
     def __init__(self, folder: Path, in_flight: int, silence: float = WorkersConfig.lease_timeout) -> None:
         """Begin without workers.

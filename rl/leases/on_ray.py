@@ -17,7 +17,6 @@ from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.lease import Lease, ckai_version
 from ckai.rl.leases.ledger import Ledger, lease_size
-from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import LEASES, WorkerSetup
 from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
 from ckai.rl.selfplay.shards import ShardError
@@ -41,8 +40,6 @@ class _Actor:
     """Its name; empty until it has answered."""
     leases: dict[Any, Lease] = field(default_factory=dict)
     """Its leases by the reference to the shard."""
-    match: Any = None
-    """Reference to the games of the pairs of a match that it plays; None: it has none."""
 
 
 class RayWorkers:
@@ -61,7 +58,6 @@ class RayWorkers:
         self.heartbeats: dict[str, Heartbeat] = {}
         self._ray, self._config, self._in_flight = import_ray(), config, in_flight
         self._arguments = (ckai_version(), backend, config.cpus_per_worker)
-        self.matches: LeasedMatches | None = LeasedMatches(self._lend, backend, config.cpus_per_worker)
         self._actors: list[_Actor] = []
         self._ledger: Ledger | None = None
         self._make_setup: Callable[[int], WorkerSetup] | None = None
@@ -95,7 +91,7 @@ class RayWorkers:
             warnings += self._tend()
             for _ in range(LEASES):
                 for actor in self._actors:
-                    if actor.name and len(actor.leases) + (actor.match is not None) < LEASES:
+                    if actor.name and len(actor.leases) < LEASES:
                         self._lease(actor, ledger)
         return warnings
 
@@ -124,19 +120,6 @@ class RayWorkers:
                 ) from error
         return self._setups[generation]
 
-    def _lend(self, setup: Any, pairs: tuple[int, ...], warn: Callable[[str], None]) -> Any:
-        """Let an actor without a match play pairs of one; see `LeasedMatches`."""
-        with self._lock:
-            for line in self._tend():
-                warn(line)
-            # Those with little to play first.
-            free = [actor for actor in self._actors if actor.name and actor.match is None]
-            if not free:
-                return None
-            actor = min(free, key=lambda each: len(each.leases))
-            actor.match = actor.handle.play_pairs.remote([setup], pairs)
-            return actor.match
-
     # --- actors ---------------------------------------------------------------------------------------
 
     def _tend(self) -> list[str]:
@@ -145,9 +128,6 @@ class RayWorkers:
         if now - self._looked > NODES_SECONDS:
             self._looked = now
             self._follow_nodes(now)
-        for actor in self._actors:
-            if actor.match is not None and self._ray.wait([actor.match], timeout=0)[0]:
-                actor.match = None
         return [line for actor in list(self._actors) for line in self._listen(actor, now)]
 
     def room(self) -> list[tuple[str, int]]:
@@ -181,7 +161,7 @@ class RayWorkers:
                     num_gpus=config.gpus_per_worker,
                     max_restarts=-1,
                     max_task_retries=0,
-                    max_concurrency=LEASES + 2,  # a match, and the heartbeats
+                    max_concurrency=LEASES + 1,  # the heartbeats
                     scheduling_strategy="SPREAD",
                 )
                 .remote(*self._arguments)
@@ -198,7 +178,7 @@ class RayWorkers:
         for lease in actor.leases.values():
             if self._ledger is not None:
                 self._ledger.take_back(lease.name)
-        actor.leases, actor.match = {}, None
+        actor.leases = {}
         self.heartbeats.pop(actor.name, None)
         actor.name = ""
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ckai.rl.leases.ledger import Ledger
-from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import WorkerSetup
 
 HEARTBEAT_SECONDS = 2.0
@@ -33,8 +32,6 @@ class Workers(Protocol):
     """Whether the process of the run plays too."""
     heartbeats: dict[str, Heartbeat]
     """Last heartbeat of each worker that is alive, by its name."""
-    matches: LeasedMatches | None
-    """Where gate matches are leased; None: they are played in the process of the run."""
 
     def begin(self, ledger: Ledger, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
         """Begin a generation, or continue it.

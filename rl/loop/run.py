@@ -29,7 +29,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +38,12 @@ from ckai.datasets.tables import Tables
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.leases.folder import FOLDER as LEASES
 from ckai.rl.leases.folder import LeaseFolder
-from ckai.rl.leases.matches import NetworkSource
 from ckai.rl.leases.workers import Workers
 from ckai.rl.loop.config import MAX_GENERATIONS
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import RunError, fresh_folder, read_measured
-from ckai.rl.loop.gate import GATE_PARTS, PlayMatch, in_threads, play_gate_match
+from ckai.rl.loop.gate import GATE_PART, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.playing import RunSelfPlay
 from ckai.rl.loop.report import best_generation
@@ -103,7 +101,7 @@ class Run(RunSelfPlay):
                         played["workers"]["learner_waited"] = round(time.monotonic() - finished, 3)
                     ahead = self.config.overlap and n < generations
                     with self._playing(n + 1, on_event, backend, workers) if ahead else nullcontext():
-                        self._finish(n, played, on_event, backend, workers)
+                        self._finish(n, played, on_event, backend)
                         finished = time.monotonic()
             finally:
                 workers.close()
@@ -125,12 +123,10 @@ class Run(RunSelfPlay):
         with running([work], stop, name="generation"):
             yield
 
-    def _finish(
-        self, n: int, played: dict[str, Any], on_event: EventCallback, backend: str, workers: Workers
-    ) -> None:
+    def _finish(self, n: int, played: dict[str, Any], on_event: EventCallback, backend: str) -> None:
         """Train on a generation that was played, play its gate match, and mark it as finished."""
         learned = self._learn(n, on_event)
-        gate = self._play_gate(n, on_event, backend, workers)
+        gate = self._play_gate(n, on_event, backend)
         accepted = gate["accepted"]
         chosen = self.path(n, "candidate.ckpt") if accepted else self.path(n - 1, "network.ckpt")
         _copy(chosen, self.path(n, "network.ckpt"))
@@ -184,14 +180,14 @@ class Run(RunSelfPlay):
 
     # --- gate match ----------------------------------------------------------------------------------
 
-    def _play_gate(self, n: int, on_event: EventCallback, backend: str, workers: Workers) -> dict[str, Any]:
+    def _play_gate(self, n: int, on_event: EventCallback, backend: str) -> dict[str, Any]:
         path, gate = self.path(n, "match.json"), self.config.gate
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
             if gate.games:
-                with self._gate_players(n, on_event, backend, workers) as play:
+                with self._gate_players(n, backend) as players:
                     measured = play_gate_match(
-                        play,
+                        *players,
                         gate,
                         path,
                         names=(
@@ -205,32 +201,21 @@ class Run(RunSelfPlay):
                         on_event=on_event,
                     )
             write_whole(path, json.dumps(measured) + "\n")
-        for name in GATE_PARTS:
-            self.path(n, name).unlink(missing_ok=True)
+        self.path(n, GATE_PART).unlink(missing_ok=True)
         return read_measured(path)
 
     @contextmanager
-    def _gate_players(
-        self, n: int, on_event: EventCallback, backend: str, workers: Workers
-    ) -> Iterator[PlayMatch]:
-        """Yield what plays the gate match of generation `n`: workers, or threads of this process."""
+    def _gate_players(self, n: int, backend: str) -> Iterator[tuple[SearchPlayer, SearchPlayer]]:
+        """Yield the players of the gate match of generation `n`: the new network and the old one."""
         selfplay = self.config.selfplay
         sims = self.config.gate.sims or selfplay.sims
         constants = search_constants(selfplay).without_exploration()._replace(root_rule=PUCT)
-        new, old = self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt")
-        if workers.matches is not None:
-            sources = [NetworkSource(network.read_bytes(), sims, constants) for network in (new, old)]
-
-            def warn(line: str) -> None:
-                on_event(RunEvent(n, "gate", 0, self.config.gate.games, {"warning": line}))
-
-            yield partial(workers.matches.play, (sources[0], sources[1]), tables=selfplay.tables, warn=warn)
-            return
         tables = Tables.open(selfplay.tables) if selfplay.tables else None
-        evaluators = [self._load(network, backend) for network in (new, old)]
+        networks = (self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt"))
+        evaluators = [self._load(network, backend) for network in networks]
         try:
-            players = [SearchPlayer(each, sims, constants, tables, spec=self.spec) for each in evaluators]
-            yield in_threads(players[0], players[1])
+            new, old = (SearchPlayer(each, sims, constants, tables, spec=self.spec) for each in evaluators)
+            yield new, old
         finally:
             for evaluator in evaluators:
                 evaluator.close()

@@ -12,22 +12,15 @@ from dataclasses import replace
 import pytest
 from whole_run import check_whole
 
-from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases import cluster as connection
 from ckai.rl.leases.actor import WorkerActor
 from ckai.rl.leases.cluster import RayError
 from ckai.rl.leases.config import WorkersConfig
-from ckai.rl.leases.folder import LeaseFolder
 from ckai.rl.leases.lease import ckai_version
-from ckai.rl.leases.matches import play_match_on_ray
 from ckai.rl.leases.on_ray import RayWorkers
 from ckai.rl.leases.worker import WorkerError
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
-from ckai.rl.matches.match import play_match
-from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn
-from ckai.rl.players.loading import load_player
 from ckai.rl.selfplay.config import SelfPlayConfig
 
 TINY = RunConfig(
@@ -168,75 +161,6 @@ def test_an_object_store_that_takes_nothing_ends_the_run_and_with_room_it_goes_o
     run.go(1, ignore_event, workers=workers_of(cluster, count=1))  # nothing is lost
     check_whole(run, 1)
     assert run.history()[0]["selfplay"]["workers"]["games"] == 16
-
-
-@needs_ray
-@pytest.mark.slow
-@pytest.mark.parametrize("overlap", [False, True])
-def test_gate_matches_are_played_by_the_workers(run, cluster, overlap):
-    run.config = replace(TINY, overlap=overlap, gate=GateConfig(games=24, sims=30))
-    events, workers = [], workers_of(cluster)
-    thread = threading.Thread(target=run.go, args=(2, events.append), kwargs={"workers": workers})
-    thread.start()
-    while thread.is_alive() and not any(event.stage == "gate" for event in events):
-        time.sleep(0.05)
-    if not overlap:  # its pairs go back, and another node plays them
-        cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
-    thread.join()
-    check_whole(run, 2)
-    for n in (1, 2):
-        played, measured = run.path(n, "match.pdn").read_bytes(), run.history()[n - 1]["match"]
-        assert measured["games"] == 24
-        for name in ("match.pdn", "match.json"):
-            run.path(n, name).unlink()
-        alone = run._play_gate(n, ignore_event, "torch", LeaseFolder(run.folder, 4))
-        assert {**alone, "seconds": 0} == {**measured, "seconds": 0}
-        assert run.path(n, "match.pdn").read_bytes() == played
-
-
-@needs_ray
-@pytest.mark.slow
-def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
-    connection.connect(cluster.address, WorkersConfig())
-    a, b = f"{run.network}@60", "random"
-    openings, games, found = draw_openings(12, 0), [], []
-    where = {"spec": DEFAULT_GAME, "tables": None, "backend": "torch", "max_plies": 200, "seed": 3}
-    where["adjudicate"] = 3
-
-    def play():
-        found.append(play_match_on_ray(a, b, openings, on_game=games.append, **where))
-
-    thread = threading.Thread(target=play)
-    thread.start()
-    while thread.is_alive() and not games:
-        time.sleep(0.02)
-    cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
-    thread.join()
-    players = [load_player(text, backend="torch") for text in (a, b)]
-    alone = play_match(*players, openings, max_plies=200, seed=3, adjudicate=3)
-    assert alone.adjudicated
-    assert match_pdn(found[0], "a", "b", DEFAULT_GAME) == match_pdn(alone, "a", "b", DEFAULT_GAME)
-    assert len(games) == 24
-    games.clear()
-    again = play_match_on_ray(a, b, openings, done=alone.games[:17], on_game=games.append, **where)
-    assert match_pdn(again, "a", "b", DEFAULT_GAME) == match_pdn(alone, "a", "b", DEFAULT_GAME)
-    assert len(games) == 7
-
-
-@needs_ray
-@pytest.mark.slow
-def test_a_player_that_no_node_can_load(tmp_path, cluster):
-    connection.connect(cluster.address, WorkersConfig())
-    (tmp_path / "no.ckpt").write_bytes(b"no network")
-    with pytest.raises(RayError, match=r"no node can play .*no\.ckpt@3 against random: .*expected a ckai"):
-        play_match_on_ray(
-            f"{tmp_path / 'no.ckpt'}@3",
-            "random",
-            draw_openings(1, 0),
-            spec=DEFAULT_GAME,
-            tables=None,
-            backend="torch",
-        )
 
 
 @needs_ray
