@@ -38,7 +38,7 @@ SIDES = {"heldout": "the held-out games", "train": "the training games", "all": 
     "--plots",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Folder for plots of the calibration, phases of the game and first-layer filters.",
+    help="Folder for a plot of the calibration, calibration.png.",
 )
 @click.option(
     "--tables",
@@ -160,7 +160,7 @@ def command(
     if truth is not None:
         click.echo(tablebase_text(truth))
     if plots is not None:
-        click.echo(f"calibration.png and filters.png are in {plots}")
+        click.echo(f"plotted the calibration in {plots / 'calibration.png'}")
 
 
 def _print(result: Mapping[str, Any], text: str, as_json: bool) -> None:
@@ -248,7 +248,6 @@ def tablebase_text(truth: dict[str, Any]) -> str:
 
 
 def _draw(folder: Path, loaded: Any, breakdown: dict[str, Any]) -> None:
-    from ckai.models.evaluation.plots import plot_calibration, plot_filters
+    from ckai.models.evaluation.plots import plot_calibration
 
     plot_calibration(folder / "calibration.png", breakdown, f"{loaded.architecture}, {loaded.path}")
-    plot_filters(folder / "filters.png", loaded.network())

@@ -48,12 +48,6 @@ from ckai.models.training.presets import PRESETS
     is_flag=True,
     help="Replace an existing checkpoint; discard an interrupted training with other settings.",
 )
-@click.option(
-    "--find-lr", is_flag=True, help="Plot a learning rate range test and suggest a rate, without training."
-)
-@click.option(
-    "--fast-dev-run", is_flag=True, help="Run one batch of every step as a check, without keeping the result."
-)
 @json_option
 @click.pass_context
 def command(
@@ -63,8 +57,6 @@ def command(
     pairs: tuple[str, ...],
     output: Path,
     force: bool,
-    find_lr: bool,
-    fast_dev_run: bool,
     as_json: bool,
 ) -> None:
     """Train a network on the moves and results of games.
@@ -76,7 +68,7 @@ def command(
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.registry import parse_settings
-    from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, run_folder
+    from ckai.models.training.pretrain import pretrain, run_folder
 
     try:
         chosen = PRESETS[preset] if preset else {}
@@ -102,36 +94,18 @@ def command(
     files = [path for group in of_path for path in group]
     weighted = zip(config.weights, of_path, strict=False)  # a run's weight is that of each generation
     config = replace(config, weights=tuple(weight for weight, group in weighted for _ in group))
-    if find_lr and (fast_dev_run or config.train.overfit):
-        raise click.UsageError("expected --find-lr without --fast-dev-run and --overfit; omit one of them")
-    if find_lr:
-        _find_lr(files, data_text, output, config, as_json)
-        return
-    keeps = not (fast_dev_run or config.train.overfit)
     with TrainingBar() as bar:
-        bar.message(f"{model} on {data_text} -> {output if keeps else 'nothing (check only)'}")
-        if not keeps:
-            if fast_dev_run:
-                config = replace(config, train=replace(config.train, epochs=1, overfit=1, patience=0))
-            result = pretrain_nothing_kept(files, config, progress=bar.update, say=bar.message)
-        else:
-            try:
-                result = pretrain(
-                    files,
-                    output,
-                    config,
-                    force=force,
-                    progress=bar.update,
-                    say=bar.message,
-                )
-            except KeyboardInterrupt:
-                if (run_folder(output) / "last.ckpt").exists():
-                    bar.message("run the same command again to continue")
-                raise
+        bar.message(f"{model} on {data_text} -> {output}")
+        try:
+            result = pretrain(files, output, config, force=force, progress=bar.update, say=bar.message)
+        except KeyboardInterrupt:
+            if (run_folder(output) / "last.ckpt").exists():
+                bar.message("run the same command again to continue")
+            raise
     if as_json:
         summary: dict[str, Any] = {
-            "output": str(result.output) if keeps else None,
-            "run": str(result.run) if keeps else None,
+            "output": str(result.output),
+            "run": str(result.run),
             "continued": result.continued,
             "model": result.config.model,
             "data": [str(path) for path in paths],
@@ -140,31 +114,7 @@ def command(
         }
         print_json(summary)
         return
-    if fast_dev_run:
-        click.echo(f"{model}: trained, saved, loaded and evaluated one batch; nothing kept")
-        return
     if result.metrics:
-        where = "on the batches it was trained on" if config.train.overfit else "on held-out games"
-        click.echo(metrics_table(result.metrics, where))
-    spent = f"{model} after {count_text(result.info['epochs'], 'epoch')}, {result.info['seconds']:.0f} s"
-    click.echo(f"{result.output}: {spent}" if keeps else f"{spent}; nothing kept")
-
-
-def _find_lr(files: list[Path], data_text: str, output: Path, config: PretrainConfig, as_json: bool) -> None:
-    from ckai.cli.shared.output import stderr_console
-    from ckai.models.training.find_lr import find_lr, plot_search
-
-    stderr_console().print(f"{config.model} on {data_text}: trying learning rates ...")
-    search = find_lr(files, config)
-    picture = output.with_suffix(".lr.png")
-    plot_search(picture, search)
-    if as_json:
-        summary = {
-            "suggestion": search.suggestion,
-            "lr": search.lr,
-            "loss": search.loss,
-            "plot": str(picture),
-        }
-        print_json(summary)
-    else:
-        click.echo(f"suggestion: --lr {search.suggestion:.2g} (curve in {picture})")
+        click.echo(metrics_table(result.metrics, "on held-out games"))
+    epochs = count_text(result.info["epochs"], "epoch")
+    click.echo(f"{result.output}: {model} after {epochs}, {result.info['seconds']:.0f} s")

@@ -19,7 +19,6 @@ If the data include self-play, it also has:
                                or to 0 where it has no policy target; A is 8 times the bytes of `legal`
 """
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -109,7 +108,6 @@ class RowsDataModule(pl.LightningDataModule):
         self.game, self.files = game, RowFiles(paths, game)
         self.symmetries, self.transform = symmetries, transform
         self.weights = tuple(weights) or (1.0,) * len(paths)
-        self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
         self._load()
@@ -132,24 +130,18 @@ class RowsDataModule(pl.LightningDataModule):
         return _Batches(self._next_epoch)
 
     def val_dataloader(self) -> "_Batches | list[Batch]":
-        """The held-out batches in file order, or those of `overfit`; empty if no games are held out."""
-        if self._overfit:
-            return _Batches(lambda: self.epoch(0))
+        """The held-out batches in file order; empty if no games are held out."""
         return _Batches(lambda: self.batches("heldout")) if self.heldout else []
 
     @property
     def steps_per_epoch(self) -> int:
         """Number of training batches in an epoch; the last may be smaller."""
-        return self._overfit or -(-self.epoch_rows // self.batch_size)
+        return -(-self.epoch_rows // self.batch_size)
 
     @property
     def measures(self) -> bool:
         """Whether there is anything to evaluate on during training."""
-        return bool(self.heldout or self._overfit)
-
-    def overfit(self, batches: int) -> None:
-        """Train every epoch on the same first `batches` batches, and evaluate on them; 0 turns it off."""
-        self._overfit = min(batches, -(-self.epoch_rows // self.batch_size))
+        return bool(self.heldout)
 
     def resume_at(self, epoch: int, batch: int) -> None:
         """Continue training in `epoch` (0-based) after `batch` of its batches."""
@@ -180,8 +172,7 @@ class RowsDataModule(pl.LightningDataModule):
 
     def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
         """The training batches of epoch `number` (0-based), without the first `skip`."""
-        batches = self._shuffled(0 if self._overfit else number, skip)
-        batches = itertools.islice(batches, self._overfit - skip) if self._overfit else batches
+        batches = self._shuffled(number, skip)
         return batches if self.transform is None else map(self.transform, batches)
 
     def _shuffled(self, number: int, skip: int = 0) -> Iterator[Batch]:

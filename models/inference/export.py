@@ -1,4 +1,4 @@
-"""Export networks to ONNX, OpenVINO or TorchScript, verified before the file is kept.
+"""Export networks to ONNX or OpenVINO, verified before the file is kept.
 
 All formats have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, actions]` and
 `values` float32 `[B]`, in [-1, 1] for the side to move. In checkers there are 128 actions, and the first 34
@@ -31,10 +31,10 @@ from ckai.models.inference.evaluator import (
     import_extra,
     output_arrays,
 )
-from ckai.models.inference.openvino_backend import convert, load_core, trace
+from ckai.models.inference.openvino_backend import convert, load_core
 from ckai.models.layers.network import Network
 
-SUFFIXES = {"onnx": ".onnx", "openvino": ".xml", "torchscript": ".pt"}
+SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
 """Formats and their file extensions; OpenVINO's weights are in a `.bin` next to the `.xml`."""
 EXACT = 1e-4
 """Max difference from PyTorch in float32, in probabilities of legal actions and in values."""
@@ -68,7 +68,7 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
     Args:
         network: the network to export.
         path: the file to write.
-        to: "onnx", "openvino" or "torchscript".
+        to: "onnx" or "openvino".
         force: replace an existing file.
 
     Raises:
@@ -85,7 +85,7 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
         raise ValueError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
     for file in (path, path.with_suffix(".bin")) if to == "openvino" else (path,):
         refuse_to_replace(file, force)
-    write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
+    write, read = {"onnx": _onnx, "openvino": _openvino}[to]
     encode = network.encode
     boards = sample_positions(256, encode)
     original = evaluate_positions(TorchEvaluator(network), boards, encode)
@@ -177,21 +177,5 @@ def _read_openvino(path: Path) -> _Run:
     return run
 
 
-def _write_torchscript(network: Network, path: Path) -> None:
-    trace(network)[1].save(str(path))
-
-
-def _read_torchscript(path: Path) -> _Run:
-    module: Any = torch.jit.load(str(path))  # type: ignore[no-untyped-call]
-
-    def run(boards: Boards) -> tuple[Any, Any]:
-        with torch.inference_mode():
-            logits, values = module(torch.from_numpy(boards))
-            return logits.numpy(), values.numpy()
-
-    return run
-
-
 _onnx = (_write_onnx, _read_onnx)
 _openvino = (_write_openvino, _read_openvino)
-_torchscript = (_write_torchscript, _read_torchscript)

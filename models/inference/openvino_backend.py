@@ -4,7 +4,7 @@ import functools
 import itertools
 import threading
 import warnings
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -116,23 +116,14 @@ class OpenVINOEvaluator:
         self._compiled = itertools.cycle(())
 
 
-def trace(network: Network) -> tuple[PackedNetwork, Any]:
-    """A float32 copy of a network, and its TorchScript trace, which takes bytes as `PackedNetwork` does."""
-    mine = float32_copy(network)
-    traced: Any = torch.jit.trace
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        rows = torch.zeros(4, mine.width, dtype=torch.int8)
-        return mine, traced(mine, (rows,), check_trace=False)
-
-
 def convert(openvino: Any, network: Network) -> tuple[PackedNetwork, Any]:
-    """A copy of a network and OpenVINO's model of it, which may share the copy's memory."""
-    mine, traced = trace(network)  # OpenVINO itself would trace twice, to compare
-    shape = openvino.PartialShape([-1, mine.width])
+    """A float32 copy of a network and OpenVINO's model of it, which may share the copy's memory."""
+    mine, trace = float32_copy(network), cast(Any, torch.jit.trace)
     rows = torch.zeros(4, mine.width, dtype=torch.int8)
+    shape = openvino.PartialShape([-1, mine.width])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        traced = trace(mine, (rows,), check_trace=False)  # OpenVINO itself would trace twice, to compare
         return mine, openvino.convert_model(traced, example_input=rows, input=[shape])
 
 

@@ -20,10 +20,6 @@ class Cnn2x2(DenseNetwork):
         self.conv2 = nn.Conv2d(settings.channels, settings.channels, 2)
         self.dense = nn.Linear(settings.channels * self.encode.board_size, settings.hidden)
 
-    def first_layer(self) -> nn.Module:
-        """See `Network.first_layer`."""
-        return self.conv1
-
     def features(self, x: Tensor) -> Tensor:
         """See `DenseNetwork.features`."""
         x = functional.relu(self.conv1(functional.pad(x, (0, 1, 0, 1))))

@@ -21,10 +21,6 @@ class Cnn3x3(DenseNetwork):
         self.conv2 = nn.Conv2d(settings.channels, settings.channels, 3, padding=1)
         self.dense = nn.Linear(settings.channels * self.encode.board_size, settings.hidden)
 
-    def first_layer(self) -> nn.Module:
-        """See `Network.first_layer`."""
-        return self.conv1
-
     def features(self, x: Tensor) -> Tensor:
         """See `DenseNetwork.features`."""
         x = functional.relu(self.conv1(x))

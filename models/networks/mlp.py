@@ -33,10 +33,6 @@ class Mlp(DenseNetwork):
         sizes = [self.encode.PLANES * self.encode.board_size] + [settings.hidden] * settings.layers
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
 
-    def first_layer(self) -> nn.Module:
-        """See `Network.first_layer`."""
-        return self.layers[0]
-
     def features(self, x: Tensor) -> Tensor:
         """See `DenseNetwork.features`."""
         x = x.flatten(1)

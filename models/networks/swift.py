@@ -102,10 +102,6 @@ class Swift(Network):
         buckets: int = self.settings.buckets
         return -(-self.encode.max_pieces // buckets)
 
-    def first_layer(self) -> nn.Module:
-        """See `Network.first_layer`."""
-        return self.first
-
     def bounds(self) -> dict[str, float]:
         """Return the largest absolute value of each parameter, by its name: no sum of integers overflows."""
         first = MAX_SUM / (self.encode.max_pieces + 2)

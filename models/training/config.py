@@ -85,17 +85,6 @@ class TrainConfig:
         help="Save an exponential moving average of the weights, with this decay per step, such as 0.999; 0 "
         "saves the last weights",
     )
-    compile: bool = setting(
-        default=False,
-        help="Use torch.compile, which is faster after a minute of compilation and needs a C++ compiler on "
-        "a CPU",
-    )
-    overfit: int = setting(
-        default=0,
-        ge=0,
-        help="Train and evaluate on this many batches only, to check that the network can learn; the command "
-        "keeps nothing then; 0 uses all",
-    )
     loss: LossConfig = setting(default_factory=LossConfig, help="Loss")
     optimizer: OptimizerConfig = setting(default_factory=OptimizerConfig, help="Optimizer")
 

@@ -1,6 +1,6 @@
 """The losses, and the LightningModule that trains a network."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -153,11 +153,7 @@ class PolicyValueModule(pl.LightningModule):
         self.averaged: MovingAverage | None = None
         if config.ema:
             self.averaged = MovingAverage(network, config.ema)
-        self.outputs: Callable[[Tensor], tuple[Tensor, Tensor]]
-        if config.compile:
-            self.outputs = torch.compile(network.forward_planes)
-        else:
-            self.outputs = GraphedPasses(network)
+        self.outputs = GraphedPasses(network)
         self.resumed: dict[str, Any] | None = None
         """What to resume from: `step`, and `moments`, the state of the optimizer."""
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
@@ -219,8 +215,7 @@ class PolicyValueModule(pl.LightningModule):
 
     def close(self) -> None:
         """Free the CUDA graphs of the passes."""
-        if isinstance(self.outputs, GraphedPasses):
-            self.outputs.close()
+        self.outputs.close()
 
     def _decayed(self) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
         """Return the parameters with weight decay and those without: norms, and biases of any shape."""

@@ -6,13 +6,11 @@ The run folder next to the output (`pretrained.ckpt` -> `pretrained.run/`) conta
     .lock         held while it trains: two trainings never write one output
     last.ckpt     the latest state, written at the end of each epoch and every minute; gone at the end
     metrics.csv   one line an epoch; also as curves.png and in tensorboard/
-    filters.png   the first layer's filters, at the end
 """
 
 import json
 import platform
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -24,7 +22,6 @@ import torch
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, write_whole
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
-from ckai.models.evaluation import plots
 from ckai.models.evaluation.data_splits import check_split, data_entries
 from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.devices import pick_device
@@ -179,7 +176,6 @@ def _pretrain(
     }
     save_checkpoint(output, network, metrics=metrics, info=info)
     (run / LAST).unlink(missing_ok=True)
-    plots.plot_filters(run / "filters.png", network)
     return PretrainResult(output, run, config, metrics, info, saved is not None)
 
 
@@ -212,7 +208,7 @@ def _interrupted(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
 def _clear(run: Path) -> None:
     """Remove an earlier training from the run folder; other files stay."""
     shutil.rmtree(run / "tensorboard", ignore_errors=True)
-    for name in ("config.json", LAST, "metrics.csv", "curves.png", "filters.png"):
+    for name in ("config.json", LAST, "metrics.csv", "curves.png"):
         (run / name).unlink(missing_ok=True)
 
 
@@ -251,21 +247,6 @@ def _train(
         return state
     finally:
         log.close()
-
-
-def pretrain_nothing_kept(
-    paths: Sequence[Path],
-    config: PretrainConfig,
-    *,
-    progress: Callable[[TrainingProgress], None] | None = None,
-    say: Callable[[str], None] = lambda text: None,
-) -> PretrainResult:
-    """`pretrain` in a temporary folder that is gone at the end, checkpoint and all; see there."""
-    with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
-        output = Path(folder) / "trial.ckpt"
-        result = pretrain(paths, output, config, progress=progress, say=say)
-        load_checkpoint(output).network()
-    return result
 
 
 def _final_metrics(network: Network, data: RowsDataModule) -> dict[str, Any]:

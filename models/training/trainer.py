@@ -102,7 +102,6 @@ def train(
     device = device or pick_device()
     if network.CHANNELS_LAST:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    data.overfit(config.overfit)
     module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch)
     module.train()  # a loaded network is in evaluation mode, which Lightning keeps
     keeper = _Keeper(module, data, config, state, save, save_seconds, progress)

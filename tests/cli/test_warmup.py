@@ -103,7 +103,7 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("stats", "data/sample.parquet"),
         ("pretrain", *network),
         ("evaluate", "pretrained.ckpt", "--data", "data/sample.parquet"),
-        ("export", "pretrained.ckpt", "-o", "network.pt", "--to", "torchscript"),
+        ("export", "pretrained.ckpt", "-o", "network.onnx"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/a", *SMALL),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/b", *SMALL, "--root-rule", "gumbel"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL,

@@ -14,9 +14,8 @@ from ckai.models.inputs import prepared
 from ckai.models.inputs.prepared import PreparedBatches
 from ckai.models.registry import build
 from ckai.models.training.averaging import MovingAverage
-from ckai.models.training.config import PretrainConfig, TrainConfig
-from ckai.models.training.find_lr import find_lr
-from ckai.models.training.trainer import TrainingError, train
+from ckai.models.training.config import TrainConfig
+from ckai.models.training.trainer import train
 
 CPU = torch.device("cpu")
 
@@ -51,12 +50,6 @@ def test_a_loaded_network_learns_as_a_built_one_does(tmp_path, rows):
         # The running statistics of batch norm are of the rows.
         assert set(batches_seen(network)) == {2 * data.steps_per_epoch}
     assert losses[0] == losses[1]
-
-
-def test_a_learning_rate_is_searched_for_new_networks_alone(tmp_path, rows):
-    config = PretrainConfig(init=str(resnet(tmp_path)), heldout=0.0)
-    with pytest.raises(TrainingError, match="expected a new network to find a learning rate for"):
-        find_lr([rows], config, steps=12)
 
 
 class Slow:
