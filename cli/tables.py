@@ -29,24 +29,21 @@ def command() -> None:
     help="Largest number of pieces, both sides together.",
 )
 @_folder
-@click.option("--force", is_flag=True, help="Build them again from scratch, and replace the file.")
+@click.option("--force", is_flag=True, help="Build them again, and replace the file.")
 @json_option
 def build(pieces: int, folder: Path | None, force: bool, as_json: bool) -> None:
-    """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies.
-
-    An interrupted build continues where it stopped.
-    """
+    """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies."""
     from ckai.datasets.machine import cache_folder
     from ckai.datasets.tables import TableError, table_path
-    from ckai.datasets.tables.file import read_header
+    from ckai.datasets.tables.file import read_tables
 
     path = table_path(pieces, folder or cache_folder())
     header: dict[str, Any] | None = None
     if path.exists() and not force:
-        header = read_header(path)[0]
+        header = read_tables(path)[2]
     built = header is None
     if header is None:
-        header = build_with_progress(pieces, path, force=force)
+        header = build_with_progress(pieces, path)
     if header["pieces"] != pieces:
         raise TableError(
             f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --force"

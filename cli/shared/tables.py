@@ -70,16 +70,12 @@ def ensure_tables(pieces: int) -> None:
         build_with_progress(pieces, table_path(pieces, cache_folder()))
 
 
-def build_with_progress(
-    pieces: int, path: Path, threads: int | None = None, force: bool = False
-) -> dict[str, Any]:
+def build_with_progress(pieces: int, path: Path) -> dict[str, Any]:
     """Build tables with a progress bar, after printing the estimated cost.
 
     Args:
         pieces: largest number of pieces.
         path: file to write.
-        threads: CPU threads; default: one per core.
-        force: drop what an interrupted build left.
 
     Returns:
         The header of the file.
@@ -87,7 +83,7 @@ def build_with_progress(
     from ckai.datasets.tables import build_tables, cost_of
 
     report_compilation()
-    threads = threads or available_cores()
+    threads = available_cores()
     cost = cost_of(pieces, threads)
     stderr_console().print(
         f"building tablebases for up to {pieces} pieces, {cost.positions:,} positions, in {path}: about "
@@ -95,4 +91,4 @@ def build_with_progress(
         f"{cost.memory / 2**20:,.0f} MiB of memory"
     )
     with progress_bar("solving", "positions") as progress:
-        return build_tables(pieces, path, threads=threads, force=force, progress=progress)
+        return build_tables(pieces, path, threads=threads, progress=progress)

@@ -1,7 +1,5 @@
-"""Build tables, a class on each core; finished ones are saved, so a kill loses only those in progress."""
+"""Build tables, a class on each core."""
 
-import shutil
-import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -11,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError, locked, remove_temporaries, write_whole
+from ckai.datasets.files import locked, remove_temporaries
 from ckai.datasets.machine import available_cores
-from ckai.datasets.tables.file import TableError, read_header, write_tables
+from ckai.datasets.tables.file import TableError, write_tables
 from ckai.datasets.tables.layout import Material, TableLayout, levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, MAX_DISTANCE, UNKNOWN, solve_pair
 
@@ -49,19 +47,14 @@ def build_tables(
     path: Path,
     *,
     threads: int | None = None,
-    force: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Solve all positions with up to `pieces` pieces and write them to a table file.
-
-    Solved classes are kept in a folder beside the file until it is complete; a killed build continues from
-    them.
 
     Args:
         pieces: 2 to 6.
         path: the file to write, usually `table_path(pieces, cache_folder())`.
         threads: CPU threads; None: one a core.
-        force: drop the classes that a killed build left.
         progress: called with the positions solved and the positions in all.
 
     Returns:
@@ -72,7 +65,7 @@ def build_tables(
         ValueError: `pieces` out of range.
         TableError: a distance above 250 plies, which a byte cannot hold.
         LockedError: another process builds these tables.
-        WriteError: the folder or a file cannot be written.
+        WriteError: the file cannot be written.
 
     Examples:
         >>> from pathlib import Path
@@ -82,41 +75,20 @@ def build_tables(
     layout = make_layout(pieces)
     with locked(path.with_name(f".{path.name}.lock")):
         remove_temporaries(path.parent, of=path.name)
-        kept = path.with_suffix(".building")
-        if force:
-            shutil.rmtree(kept, ignore_errors=True)
-        header = _build(layout, path, kept, threads or available_cores(), progress)
-        shutil.rmtree(kept)
+        values = _solve(layout, threads or available_cores(), progress)
+        header = {"pieces": pieces, "counts": _counts(layout, values), "longest": _longest(layout, values)}
+        write_tables(path, values, header)
     return header
 
 
-def _build(
-    layout: TableLayout, path: Path, kept: Path, threads: int, progress: Callable[[int, int], None]
-) -> dict[str, Any]:
-    """`build_tables` under its lock; solved classes are kept in the folder `kept`."""
+def _solve(layout: TableLayout, threads: int, progress: Callable[[int, int], None]) -> NDArray[np.uint8]:
     values = np.full(layout.positions, UNKNOWN, np.uint8)
-    try:
-        kept.mkdir(exist_ok=True)
-    except OSError as error:
-        raise WriteError.of(error, kept) from error
     solved = 0
 
     def solve(of: Material) -> int:
-        file = kept / f"{of}.values"
-        parts = [layout.part(values, side) for side in dict.fromkeys((of, of.swapped))]
-        size = sum(map(len, parts))
-        saved = _saved(file, size)
-        if saved is None:
-            if solve_pair(*of, values, layout.lookup) < 0:
-                raise TableError(f"{of}: expected distances of up to {MAX_DISTANCE} plies, found more")
-            solved_values = b"".join(part.tobytes() for part in parts)
-            write_whole(file, solved_values + _checksum(solved_values))
-        else:
-            at = 0
-            for part in parts:
-                part[:] = saved[at : at + len(part)]
-                at += len(part)
-        return size
+        if solve_pair(*of, values, layout.lookup) < 0:
+            raise TableError(f"{of}: expected distances of up to {MAX_DISTANCE} plies, found more")
+        return sum(_size(layout, side) for side in {of, of.swapped})
 
     with ThreadPoolExecutor(threads) as pool:
         for level in levels(layout.pieces):
@@ -130,27 +102,11 @@ def _build(
                 for future in running:
                     future.cancel()
                 raise
-    header = {"counts": _counts(layout, values), "longest": _longest(layout, values)}
-    write_tables(path, layout, values, header)
-    return read_header(path)[0]
+    return values
 
 
 def _size(layout: TableLayout, of: Material) -> int:
     return layout.sizes[layout.classes.index(of)]
-
-
-def _saved(file: Path, size: int) -> NDArray[np.uint8] | None:
-    """Values saved by an earlier build with their checksum; None if there are none, or others."""
-    try:
-        data = file.read_bytes()
-    except FileNotFoundError:
-        return None
-    values, checksum = data[:size], data[size:]
-    return np.frombuffer(values, np.uint8) if checksum == _checksum(values) else None
-
-
-def _checksum(values: bytes) -> bytes:
-    return zlib.crc32(values).to_bytes(4, "little")
 
 
 def _counts(layout: TableLayout, values: NDArray[np.uint8]) -> dict[str, list[int]]:

@@ -2,7 +2,6 @@
 
 import json
 import random
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +17,7 @@ from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, TableError, Table
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import STARTS, class_key, class_size, rank_position, unrank_position
 from ckai.datasets.tables.layout import levels, make_layout
-from ckai.datasets.tables.solve import DRAWN, look, solve_pair
+from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
 from ckai.game.kernels import apply_hop, legal_actions
 
@@ -148,7 +147,7 @@ def test_four_pieces(folder):
     header = build_tables(4, table_path(4, folder))
     assert header["counts"] == COUNTS
     assert header["longest"]["mm-mm"] == 109
-    assert table_path(4, folder).stat().st_size < 4_000_000
+    assert table_path(4, folder).stat().st_size < 7_000_000
     check(Tables.open(4, folder=folder), 20_000)
 
 
@@ -200,42 +199,13 @@ def test_what_is_not_in_the_tables_is_said(three, folder):
         Tables.open(4, folder=folder / "none")
 
 
-def test_what_a_killed_build_left_is_checked_and_dropped_on_request(three, folder, tmp_path, monkeypatch):
-    solved = []
-
-    def solve(*of):
-        solved.append(of)
-        return solve_pair(*of)
-
-    monkeypatch.setattr("ckai.datasets.tables.build.solve_pair", solve)
-    monkeypatch.setattr("ckai.datasets.tables.build.write_tables", lambda *of: 1 / 0)  # killed at the end
-    path = table_path(3, tmp_path)
-    with pytest.raises(ZeroDivisionError):
-        build_tables(3, path, threads=1)
-    monkeypatch.undo()
-    monkeypatch.setattr("ckai.datasets.tables.build.solve_pair", solve)
-    kept = sorted(path.with_suffix(".building").glob("*.values"))
-    assert len(solved) == len(kept) > 3
-    kept[0].write_bytes(b"\xff" * kept[0].stat().st_size)
-    solved.clear()
-    build_tables(3, path, threads=1)
-    assert len(solved) == 1
-    assert path.read_bytes() == table_path(3, folder).read_bytes()
-    shutil.copytree(tmp_path, tmp_path / "again")
-    (tmp_path / "again" / "tables-3.building").mkdir()
-    (tmp_path / "again" / "tables-3.building" / kept[0].name).write_bytes(b"")
-    solved.clear()
-    build_tables(3, tmp_path / "again" / "tables-3.ckt", threads=1, force=True)
-    assert len(solved) == len(kept)
-
-
 @pytest.mark.parametrize("pieces", [-1, 0, 1, 7])
 def test_tables_that_there_are_not_are_refused(pieces):
     with pytest.raises(TableError, match=f"expected tables of 2 to 6 pieces, found {pieces}"):
         Tables.open(pieces)
 
 
-@pytest.mark.parametrize("at", [3, 40, 90, 2000, -5])
+@pytest.mark.parametrize("at", [3, 16, 40, 2000, -5])
 def test_a_damaged_file_is_refused_by_name(three, folder, tmp_path, at):
     data = bytearray(table_path(3, folder).read_bytes())
     data[at] ^= 4
@@ -247,48 +217,8 @@ def test_a_damaged_file_is_refused_by_name(three, folder, tmp_path, at):
     with pytest.raises(TableError, match="damaged or cut short"):
         read_tables(path)
     path.write_bytes(b"")
-    with pytest.raises(TableError, match="expected 'ckai tables 1', found ''"):
+    with pytest.raises(TableError, match="expected 'ckai tables 2', found ''"):
         read_tables(path)
-
-
-def test_larger_tables_are_mapped_and_checked(three, folder, monkeypatch):
-    from ckai.datasets.tables import file
-
-    monkeypatch.setattr(file, "SMALL", 0)
-    tables = Tables.open(3, folder=folder)
-    raw = table_path(3, folder).with_suffix(".values")
-    assert isinstance(tables.values.base, np.memmap)
-    assert (tables.values == three.values).all()
-    assert three.probe(Position.from_fen("W:WK1,K5:BK30")) == tables.probe(Position.from_fen("W:WK1,K5:BK30"))
-    del tables
-    spoiled = bytearray(raw.read_bytes())
-    spoiled[100] ^= 1
-    raw.write_bytes(spoiled)
-    assert (Tables.open(3, folder=folder).values == three.values).all()
-
-
-def test_a_build_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
-    from ckai.datasets.tables import build
-
-    path = table_path(3, tmp_path)
-    solved = []
-    real = build.solve_pair
-
-    def some(*arguments):
-        if len(solved) == 5:
-            raise KeyboardInterrupt
-        solved.append(arguments[:4])
-        return real(*arguments)
-
-    monkeypatch.setattr(build, "solve_pair", some)
-    with pytest.raises(KeyboardInterrupt):
-        build_tables(3, path, threads=1)
-    assert not path.exists()
-    monkeypatch.setattr(build, "solve_pair", lambda *a: solved.append(a[:4]) or real(*a))
-    header = build_tables(3, path, threads=1)
-    assert header["counts"]["3"] == COUNTS["3"]
-    assert len(solved) == len(set(solved)) == sum(map(len, levels(3)))
-    assert sorted(p.name for p in tmp_path.iterdir()) == [".tables-3.ckt.lock", "tables-3.ckt"]
 
 
 def test_two_builds_of_one_table_do_not_share_a_folder(tmp_path):
