@@ -374,7 +374,7 @@ def test_curves_have_the_training_losses_of_held_out_games_beside_them(tmp_path,
         def __iter__(self):
             return self.data.epoch(0)
 
-    monkeypatch.setattr(RowsDataModule, "val_dataloader", FirstEpoch)
+    monkeypatch.setattr(RowsDataModule, "val_dataloader", lambda data: FirstEpoch(data))
     (texts,) = history_of(pretrain([path], tmp_path / "net.ckpt", setup))
     row = {name: float(text) for name, text in texts.items()}
     assert row["heldout_training_policy_loss"] == pytest.approx(row["train_policy_loss"], rel=1e-4)
