@@ -6,8 +6,8 @@ The order of `auto` is that of the speeds measured with the networks of all pres
 
 import importlib.util
 import logging
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.files import first_line
 from ckai.models.inference.devices import use_one_torch_thread
-from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, TorchEvaluator
-from ckai.models.inference.threads import JoinableThread
+from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, Floats, TorchEvaluator
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 from ckai.models.networks.swift import Swift
@@ -27,8 +26,6 @@ BACKENDS = ("integers", "cuda", "openvino", "torch")
 """Names of the backends; `cuda:N` is the GPU with that number, from 0."""
 SECONDS = 0.1
 """Minimum duration of a measurement."""
-SLOW = 0.3
-"""Seconds from which a first call is long enough to be the whole measurement."""
 _LOG = logging.getLogger("ckai")
 
 
@@ -96,41 +93,23 @@ def evaluations_per_second(
         threads: threads that call at once.
         seconds: duration of the measurement.
     """
-    counts, ends = [0] * threads, [0.0] * threads
-    errors: list[BaseException] = []
-    gate = threading.Barrier(threads)
-    begun = [0.0] * threads
 
-    def work(i: int) -> None:
-        try:
-            if threads > 1:
-                use_one_torch_thread()
-            begun[i] = time.perf_counter()
-            logits, values = (np.array(out) for out in evaluator.evaluate(rows))
-            if time.perf_counter() - begun[i] > max(SLOW, seconds):  # long enough as a measurement
-                counts[i] = len(rows)
-            gate.wait()
-            if not counts[i]:
-                begun[i] = time.perf_counter()
-            while time.perf_counter() - begun[i] < seconds:
-                evaluator.evaluate(rows, logits, values)
-                counts[i] += len(rows)
-            ends[i] = time.perf_counter()
-        except BaseException as error:
-            errors.append(error)
-            gate.abort()
+    def outputs(_: int) -> tuple[Floats, Floats]:
+        logits, values = evaluator.evaluate(rows)
+        return logits.copy(), values.copy()
 
-    if threads == 1:
-        work(0)
-    else:
-        callers = [JoinableThread(target=work, args=(i,)) for i in range(threads)]
-        for caller in callers:
-            caller.start()
-        for caller in callers:
-            caller.join()
-    if errors:
-        raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
-    return sum(counts) / (max(ends) - min(begun))
+    def work(out: tuple[Floats, Floats]) -> int:
+        count = 0
+        while time.perf_counter() - begun < seconds:
+            evaluator.evaluate(rows, *out)
+            count += len(rows)
+        return count
+
+    with ThreadPoolExecutor(threads, initializer=use_one_torch_thread) as pool:
+        run = map if threads == 1 else pool.map
+        ready = list(run(outputs, range(threads)))
+        begun = time.perf_counter()
+        return sum(run(work, ready)) / (time.perf_counter() - begun)
 
 
 def sample_positions(number: int, encoding: Encoding, seed: int = 0) -> Boards:

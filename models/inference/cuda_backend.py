@@ -22,12 +22,23 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.files import first_line
-from ckai.models.inference.evaluator import BackendError, Boards, Floats, PackedNetwork
-from ckai.models.inference.fixed_batches import MAX_BATCH, FixedBatchEvaluator
+from ckai.models.inference.evaluator import (
+    BackendError,
+    Boards,
+    Floats,
+    PackedNetwork,
+    check_boards,
+    output_arrays,
+    sizes_of,
+)
 from ckai.models.layers.network import Network
 
 CUDA = "cuda"
 """Name of the backend on the first GPU; `cuda:1` is the second one."""
+SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
+"""Batch sizes, ascending. From 17 positions on, less than half of a padded batch is padding."""
+MAX_BATCH = SIZES[-1]
+"""Positions in the largest batch; more are evaluated one batch after the other."""
 LANES = 2
 """Batches in flight on a GPU."""
 WARM_UPS = 3
@@ -48,8 +59,12 @@ CAPTURING = threading.Lock()
 which no thread may do during a capture."""
 
 
-class CudaEvaluator(FixedBatchEvaluator):
-    """A network on a GPU; with several calling threads, two batches are in flight."""
+class CudaEvaluator:
+    """A network on a GPU; with several calling threads, two batches are in flight.
+
+    Batches are padded to fixed sizes. A caller takes a free lane, writes its positions there, and waits for
+    the results, while the batches of other callers are evaluated or copied in the other lane.
+    """
 
     def __init__(self, network: Network, device: torch.device, dtype: torch.dtype = torch.bfloat16) -> None:
         """Copy a network to a GPU.
@@ -67,20 +82,47 @@ class CudaEvaluator(FixedBatchEvaluator):
         with _memory_for(f"a network and batches of {MAX_BATCH} positions", device):
             mine = copy.deepcopy(network).to(device=device, dtype=dtype).eval().requires_grad_(False)
             rows = PackedNetwork(mine).eval()
-            lanes = [CudaLane(rows, device, stream) for stream in gpu.streams]
+            self._lanes = [CudaLane(rows, device, stream) for stream in gpu.streams]
         number = str(dtype).removeprefix("torch.")
-        super().__init__(
-            f"{network.architecture}, cuda graphs {number}, {device}", mine.encode, lanes, gpu.turns
-        )
+        self.name = f"{network.architecture}, cuda graphs {number}, {device}"
+        self._encoding, self._turns = mine.encode, gpu.turns
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """See `Evaluator.evaluate`."""
+        check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
+        logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
+        rows = self._encoding.append_extra(boards)  # computed by each caller before it takes a lane
+        for start in range(0, len(rows), MAX_BATCH):
+            part = slice(start, start + MAX_BATCH)
+            number = len(rows[part])
+            turn = self._turns.get()
+            try:
+                lane = self._lanes[turn]
+                lane.rows[:number] = rows[part]
+                lane.start(next(size for size in SIZES if size >= number))
+                lane.wait()
+                logits[part], values[part] = lane.logits[:number], lane.values[:number]
+            finally:
+                self._turns.put(turn)
+        return logits, values
 
     def close(self) -> None:
         """Free the graphs and buffers."""
         with CAPTURING:
-            super().close()
+            self._lanes.clear()
 
 
 class CudaLane:
-    """The buffers and graphs of one batch in flight, see `ckai.models.inference.fixed_batches.Lane`."""
+    """The buffers and graphs of one batch in flight, used by one caller at a time.
+
+    Attributes:
+        rows: `[MAX_BATCH, position_bytes + EXTRA]` int8 inputs, pinned, written by the caller; further rows
+            than a batch has hold those of an earlier one, which do no harm.
+        logits: `[MAX_BATCH, NUM_ACTIONS]` float32, pinned, valid between `wait` and the next `start`.
+        values: `[MAX_BATCH]` float32 in [-1, 1] for the side to move, valid as `logits` are.
+    """
 
     def __init__(self, network: PackedNetwork, device: torch.device, stream: torch.cuda.Stream) -> None:
         """Allocate the buffers.
@@ -93,8 +135,8 @@ class CudaLane:
         self._network, self._device, self._stream = network, device, stream
         self._host_inputs, *self._host_outputs = _buffers(network, torch.device("cpu"), device.type == CUDA)
         self._inputs, *self._outputs = _buffers(network, device, pinned=False)
-        self._rows: Boards = self._host_inputs.numpy()
-        self._logits, self._values = (output.numpy() for output in self._host_outputs)
+        self.rows: Boards = self._host_inputs.numpy()
+        self.logits, self.values = (output.numpy() for output in self._host_outputs)
         # A waiting thread sleeps, as learning and other games want the cores.
         self._done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
@@ -104,23 +146,8 @@ class CudaLane:
         self._captures = True
         stream.wait_stream(torch.cuda.current_stream(device))  # which has filled the buffers and weights
 
-    @property
-    def rows(self) -> Boards:
-        """See `Lane.rows`; pinned."""
-        return self._rows
-
-    @property
-    def logits(self) -> Floats:
-        """See `Lane.logits`; pinned."""
-        return self._logits
-
-    @property
-    def values(self) -> Floats:
-        """See `Lane.values`; pinned."""
-        return self._values
-
     def start(self, size: int) -> None:
-        """See `Lane.start`.
+        """Begin to evaluate the first `size` rows, one of `SIZES`; may return before that is done.
 
         Raises:
             BackendError: the GPU's memory is full.
@@ -143,7 +170,7 @@ class CudaLane:
             self._done.record(self._stream)
 
     def wait(self) -> None:
-        """See `Lane.wait`."""
+        """Wait for the results of `start`; other threads run meanwhile."""
         self._done.synchronize()
 
     def _copies_of(self, size: int) -> list[tuple[Tensor, Tensor]]:

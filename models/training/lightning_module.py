@@ -1,6 +1,6 @@
 """The losses, and the LightningModule that trains a network."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -110,24 +110,6 @@ def restoring() -> Iterator[None]:
         ) from error
 
 
-def _restore_moments(optimizer: torch.optim.Optimizer, moments: Mapping[int, Any]) -> None:
-    """Load the state of the parameters into an optimizer that has made no step.
-
-    Raises:
-        ValueError: it is not of these parameters. PyTorch itself does not compare their shapes.
-        Exception: whatever else PyTorch raises.
-    """
-    optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    if not moments or not moments.keys() <= set(range(len(parameters))):
-        raise ValueError(f"moments of {len(moments)} parameters, expected {len(parameters)}")
-    for parameter in parameters:
-        for name, value in optimizer.state[parameter].items():
-            like = () if name == "step" else parameter.shape
-            if value.shape != like or not value.isfinite().all():
-                raise ValueError(f"{name} of {list(value.shape)} for a parameter of {list(parameter.shape)}")
-
-
 class PolicyValueModule(pl.LightningModule):
     """Trains a `Network`. Nothing is logged per step: sums stay on the device and are read once an epoch.
 
@@ -155,7 +137,7 @@ class PolicyValueModule(pl.LightningModule):
             self.averaged = MovingAverage(network, config.ema)
         self.outputs = GraphedPasses(network)
         self.resumed: dict[str, Any] | None = None
-        """What to resume from: `step`, and `moments`, the state of the optimizer."""
+        """What to resume from: `step`, and the state of the `optimizer`."""
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
         self.sums: Tensor
         self.heldout = Metrics()
@@ -246,9 +228,7 @@ class PolicyValueModule(pl.LightningModule):
         if self.resumed:
             with restoring():
                 done = self.resumed["step"]
-                _restore_moments(optimizer, self.resumed["moments"])
-        for group in optimizer.param_groups:
-            group["initial_lr"] = config.lr
+                optimizer.load_state_dict(self.resumed["optimizer"])
         steps = self.epoch_steps * self.config.epochs
         schedule = torch.optim.lr_scheduler.LambdaLR(
             optimizer, lambda step: config.factor(step, steps), last_epoch=done - 1

@@ -6,7 +6,6 @@ the learning rate on the step: with weights, optimizer and random states restore
 identical to an uninterrupted one.
 """
 
-import copy
 import logging
 import math
 import signal
@@ -212,23 +211,14 @@ class _Keeper(pl.Callback):
 
     def _restore(self, state: State) -> None:
         """Take over a state; all but the random states, which Lightning uses before it trains."""
-        for name in ("epoch", "batch", "step", "best_epoch"):
-            if type(state[name]) is not int:
-                raise TypeError(f"{name} is {state[name]!r:.60}")
         self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
         self.best_epoch, self.best_loss = state["best_epoch"], float(state["best_loss"])
         self.finished, self.seconds = bool(state["finished"]), float(state["seconds"])
-        self.history = [
-            {"epoch": row["epoch"], **{name: row[name] for name in row if math.isfinite(row[name])}}
-            for row in state["history"]
-        ]
-        self.best_weights = state["best_weights"]
-        if self.best_weights is not None:
-            copy.deepcopy(self.module.eval_network).load_state_dict(self.best_weights)
+        self.history, self.best_weights = list(state["history"]), state["best_weights"]
         self.module.sums.copy_(state["sums"])
         if self.module.averaged is not None:
             self.module.averaged.load_state_dict(state["averaged"])
-        self.module.resumed = {"step": self.step, "moments": state["optimizer"]["state"]}
+        self.module.resumed = {"step": self.step, "optimizer": state["optimizer"]}
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         """Restore the random states."""

@@ -291,20 +291,10 @@ def test_a_killed_replacement_is_continued_by_the_same_command(tmp_path, data, e
     assert load_checkpoint(output).info["epochs"] == 2
 
 
-ODD_STATES = {
-    "history": [None, 3, [3], [{}], [{"epoch": "x"}]],
-    "epoch": [None, True, 0.5],
-    "best_weights": [3, {"conv1.weight": torch.zeros(2)}],
-    "averaged": [None, {}],
-    "sums": [None, torch.zeros(2)],
-    "random": [None, {"torch": torch.zeros(2)}],
-    "optimizer": [None, {"state": {0: {"exp_avg": 3}}}, {"state": {99: {}}}],
-}
+ODD_STATES = {"history": None, "averaged": {}, "sums": torch.zeros(2), "optimizer": {"state": {99: {}}}}
 
 
-@pytest.mark.parametrize(
-    ("name", "odd"), [(name, odd) for name, several in ODD_STATES.items() for odd in several], ids=str
-)
+@pytest.mark.parametrize(("name", "odd"), ODD_STATES.items(), ids=ODD_STATES)
 def test_a_state_of_something_else_is_one_line(tmp_path, data, every_step, ckai, name, odd):
     output, setup = tmp_path / "net.ckpt", config(2, ema=0.9)
     with pytest.raises(Killed):
