@@ -1,12 +1,12 @@
 """`ckai analyze`: values, mistakes and best lines of games, as annotated PDN and as a page."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import NO_NETWORK, evaluator_option
+from ckai.cli.shared.networks import NO_NETWORK, evaluator_option, newest_name, resolve_network
 from ckai.cli.shared.output import (
     count_text,
     force_option,
@@ -23,7 +23,7 @@ from ckai.rl.analysis.config import AnalysisConfig
 
 if TYPE_CHECKING:
     from ckai.pdn import PdnGame
-    from ckai.rl.analysis.report import Progress
+    from ckai.rl.analysis.report import GameReport
     from ckai.rl.analysis.work import Work
 
 LISTED = 10
@@ -43,16 +43,8 @@ LISTED = 10
     "--boards",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Also write a picture of each position in which a move was marked, replacing those of an earlier "
-    "analysis there.",
-)
-@click.option(
-    "--format",
-    "picture",
-    type=click.Choice(["svg", "png"]),
-    default="svg",
-    show_default=True,
-    help="Image format for --boards.",
+    help="Also write an SVG picture of each position in which a move was marked, replacing those of an "
+    "earlier analysis there.",
 )
 @click.option(
     "--engine",
@@ -73,7 +65,6 @@ def command(
     output: Path | None,
     html: Path | None,
     boards: Path | None,
-    picture: str,
     source: str | None,
     evaluator: str,
     tables: str,
@@ -90,7 +81,7 @@ def command(
     ckai analyze games.pdn --html games.html
     """
 
-    from ckai.datasets.files import refuse_to_replace
+    from ckai.datasets.files import file_digest, locked, refuse_to_replace
     from ckai.pdn import PdnError, read_games
     from ckai.pdn.sources import source_stem
     from ckai.rl.analysis.work import Work
@@ -104,10 +95,11 @@ def command(
             raise click.BadParameter("expected another file than --output", param_hint="--html")
         refuse_to_replace(html, force)
     report_compilation()
-    source = _network(source)
+    source = resolve_network(newest_name() if source is None else source)
     network_tables = open_tables(tables)
     threads = available_cores()
-    identity = {"network": _digest(source), "tables": network_tables.pieces if network_tables else 0}
+    digest = source if source in NO_NETWORK else file_digest(Path(source))
+    identity = {"network": digest, "tables": network_tables.pieces if network_tables else 0}
     read = [game for file in files for game in read_games(file)]
     if not read:
         raise PdnError("expected games, found none", ", ".join(map(str, files)))
@@ -116,47 +108,38 @@ def command(
     if not work.games:
         raise PdnError("expected games that can be read, found none", ", ".join(map(str, files)))
     network = load_evaluator(source, evaluator, threads=threads)
-    with work.opened(force=force):
-        with progress_bar("analysing", "plies") as bar:
-            total = _analyze(work, network, network_tables, threads, bar)
-        result = _write(work, files, _network_name(source), html, boards, picture)
+    plies = sum(len(game.moves) for game in work.games)
+    with locked(work.folder / "lock"):
+        try:
+            with progress_bar("analysing", "plies") as bar:
+                work.analyze(
+                    network, tables=network_tables, threads=threads, progress=lambda done: bar(done, plies)
+                )
+        except BaseException:
+            done = f"{work.done:,} of {count_text(len(work.games), 'game')} done"
+            click.echo(f"{done} and kept in {work.folder}: the same command continues", err=True)
+            raise
+        result = _write(work, files, _network_name(source), html, boards)
     work.remove()
-    result = _summary(read, total, output, html, boards) | result
+    result = _summary(read, work, html, boards) | result
     if as_json:
         print_json(result)
         return
     _print_players(result["players"])
-    for line in _lines(result, total):
+    for line in _lines(result):
         click.echo(line)
 
 
-def _analyze(
-    work: "Work", network: Any, tables: Any, threads: int, bar: Callable[[int, int], None]
-) -> "Progress":
-    """Analyse the games; say how to go on if it is interrupted."""
-    plies = sum(len(game.moves) for game in work.games)
-
-    def show(progress: "Progress") -> None:
-        bar(progress.plies, plies)
-
-    try:
-        return work.analyze(network, tables=tables, threads=threads, progress=show)
-    except BaseException:
-        done = f"{work.games_done():,} of {count_text(len(work.games), 'game')} done"
-        click.echo(f"{done} and kept in {work.folder}: the same command continues", err=True)
-        raise
-
-
 def _write(
-    work: "Work", files: Iterable[Path], network: str, html: Path | None, boards: Path | None, picture: str
+    work: "Work", files: Iterable[Path], network: str, html: Path | None, boards: Path | None
 ) -> dict[str, Any]:
-    """Write the annotated games, the page and the pictures; return what JSON says of players and games."""
+    """Write the annotated games, the page and the pictures; return what JSON says of their contents."""
     from ckai.cli.pages.pictures import remove_other_pictures, write_pictures
     from ckai.cli.pages.report import ReportPage
     from ckai.datasets.files import whole_file, write_whole
     from ckai.pdn import write_game
     from ckai.rl.analysis.annotate import annotate
-    from ckai.rl.analysis.players import PlayerTable, side_accuracy
+    from ckai.rl.analysis.report import Grade, PlayerTable
     from ckai.rl.games.registry import DEFAULT_GAME
 
     config = work.config
@@ -165,53 +148,64 @@ def _write(
     facts = [("Network", network), ("Visits a position", f"{config.visits:,}")]
     facts.append(("Games", f"{len(work.games):,}"))
     page = ReportPage(DEFAULT_GAME, f"Analysis of {names}", facts) if html else None
-    players = PlayerTable(config)
+    players = PlayerTable()
     games: list[dict[str, Any]] = []
     pictures: list[Path] = []
+    searched, grades = 0, dict.fromkeys(map(str, Grade), 0)
     with whole_file(work.output) as file:
         for game, report in work.results():
             file.write(write_game(annotate(game, report, annotator)).encode())
             players.add(game.header("Black"), game.header("White"), report)
+            searched += report.positions
+            for n in report.marked():
+                grades[str(report.plies[n].grade)] += 1
             if page is not None:
                 page.add(game, report)
             if boards is not None:
-                pictures += write_pictures(boards, DEFAULT_GAME, game, report, len(games), picture)
-            games.append(
-                {
-                    "file": game.path,
-                    "line": game.line,
-                    "black": game.header("Black"),
-                    "white": game.header("White"),
-                    "result": report.result,
-                    "accuracy": {
-                        "black": _rounded(side_accuracy(report, True)),
-                        "white": _rounded(side_accuracy(report, False)),
-                    },
-                    "theory": report.theory or None,
-                    "moves": [
-                        {
-                            "move": ply.move,
-                            "points": ply.points,
-                            "played": ply.played,
-                            "cost": round(ply.cost, 4),
-                            "grade": ply.grade,
-                            "best": ply.best,
-                            "line": list(ply.line),
-                            "verdict": ply.verdict,
-                        }
-                        for ply in report.plies
-                    ],
-                }
-            )
+                pictures += write_pictures(boards, DEFAULT_GAME, game, report, len(games))
+            games.append(_game(game, report))
     if page is not None and html is not None:
         write_whole(html, page.html(players.rows()))
     if boards is not None:
-        remove_other_pictures(boards, picture, set(pictures))
-    return {"players": players.rows(), "pictures": len(pictures), "games": games}
+        remove_other_pictures(boards, set(pictures))
+    return {
+        "positions_searched": searched,
+        "grades": grades,
+        "players": players.rows(),
+        "pictures": len(pictures),
+        "games": games,
+    }
+
+
+def _game(game: "PdnGame", report: "GameReport") -> dict[str, Any]:
+    """What JSON says of a game."""
+    accuracy = {"black": report.accuracy(True), "white": report.accuracy(False)}
+    return {
+        "file": game.path,
+        "line": game.line,
+        "black": game.header("Black"),
+        "white": game.header("White"),
+        "result": report.result,
+        "accuracy": {side: None if each is None else round(each, 2) for side, each in accuracy.items()},
+        "theory": report.theory or None,
+        "moves": [
+            {
+                "move": ply.move,
+                "points": ply.points,
+                "played": ply.played,
+                "cost": round(ply.cost, 4),
+                "grade": ply.grade,
+                "best": ply.best,
+                "line": list(ply.line),
+                "verdict": ply.verdict,
+            }
+            for ply in report.plies
+        ],
+    }
 
 
 def _summary(
-    read: Sequence["PdnGame"], total: "Progress", output: Path, html: Path | None, boards: Path | None
+    read: Sequence["PdnGame"], work: "Work", html: Path | None, boards: Path | None
 ) -> dict[str, Any]:
     errors = [game.problem for game in read if game.problem is not None]
     rejected = sum(game.rejected for game in read)
@@ -220,27 +214,25 @@ def _summary(
         "games_analyzed": len(read) - rejected,
         "games_truncated": len(errors) - rejected,
         "games_rejected": rejected,
-        "games_kept": total.kept,
-        "plies": total.plies,
-        "positions_searched": total.positions,
-        "output": str(output),
+        "games_kept": work.kept,
+        "plies": sum(len(game.moves) for game in work.games),
+        "output": str(work.output),
         "html": str(html) if html else None,
         "boards": str(boards) if boards else None,
-        "grades": {name: total.grades.get(name, 0) for name in ("inaccuracy", "mistake", "blunder")},
         "refused": [
             {"file": e.path, "line": e.line, "game": e.game, "ply": e.ply, "reason": e.reason} for e in errors
         ],
     }
 
 
-def _lines(result: dict[str, Any], total: "Progress") -> Iterable[str]:
+def _lines(result: dict[str, Any]) -> Iterable[str]:
     """The result as text, line by line."""
     grades = result["grades"]
     marks = ", ".join(
         count_text(grades[name], name, plural)
         for name, plural in (("blunder", None), ("mistake", None), ("inaccuracy", "inaccuracies"))
     )
-    kept = f", {total.kept:,} of them in an earlier run" if total.kept else ""
+    kept = f", {result['games_kept']:,} of them in an earlier run" if result["games_kept"] else ""
     games = count_text(result["games_analyzed"], "game")
     yield f"{games} analysed{kept}: {count_text(result['plies'], 'ply', 'plies')}, {marks}"
     theory = sum(game["theory"] is not None for game in result["games"])
@@ -259,7 +251,7 @@ def _print_players(players: list[dict[str, Any]], most: int = 20) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from ckai.rl.analysis.grading import SIGNS, Phase
+    from ckai.rl.analysis.report import SIGNS, Phase
 
     table = Table(box=None, pad_edge=False)
     signs = {str(grade): sign for grade, sign in SIGNS.items()}
@@ -282,19 +274,7 @@ def _percent(accuracy: float | None) -> str:
     return "-" if accuracy is None else f"{accuracy:.1f} %"
 
 
-def _rounded(accuracy: float | None) -> float | None:
-    return None if accuracy is None else round(accuracy, 2)
-
-
 # --- what is checked before ---------------------------------------------------------------------------
-
-
-def _network(source: str | None) -> str:
-    """Return the network to use; by default the newest, whose name standard error gets."""
-    from ckai.cli.shared.networks import newest_name, resolve_network
-
-    name = newest_name() if source is None else source
-    return resolve_network(name)
 
 
 def _network_name(source: str) -> str:
@@ -305,13 +285,6 @@ def _network_name(source: str) -> str:
         return source
     installed = {str(network_path(name)): name for name in PRETRAINED}
     return installed.get(source) or "/".join(Path(source).parts[-2:])
-
-
-def _digest(source: str) -> str:
-    """Return what identifies a network."""
-    from ckai.datasets.files import file_digest
-
-    return source if source in NO_NETWORK else file_digest(Path(source))
 
 
 def _report_refused(read: Sequence["PdnGame"]) -> None:

@@ -1,17 +1,13 @@
 """`ckai bench`: measure the speed of each part on this machine."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
 from ckai.cli.shared.networks import evaluator_option
-from ckai.cli.shared.output import (
-    json_option,
-    print_json,
-    report_compilation,
-    stderr_console,
-)
+from ckai.cli.shared.output import json_option, print_json, report_compilation, stderr_console
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 ROUNDS = 5
@@ -53,8 +49,6 @@ def command(
     PART is rules, playouts, parse, network, tree, selfplay, games, search or training. The network and the
     search are measured with every backend that is installed, unless --evaluator names one; the other parts
     with one.
-
-    The two sides of a ratio take turns, so a machine that slows down affects both.
     """
     import tempfile
 
@@ -62,8 +56,7 @@ def command(
     from ckai.models.checkpoint import load_network, save_checkpoint
     from ckai.models.inference.backends import AUTO, BACKENDS
     from ckai.models.registry import build, parse_settings
-    from ckai.rl.bench import rules as bench
-    from ckai.rl.bench import search as bench_search
+    from ckai.rl import bench
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.config import SelfPlayConfig
@@ -91,17 +84,17 @@ def command(
         backends = BACKENDS if evaluator == AUTO else (evaluator,)
         benchmarks = {
             "rules": lambda: bench.bench_rules(ROUNDS),
-            "playouts": lambda: bench.bench_playouts(ROUNDS, SECONDS),
+            "playouts": lambda: bench.bench_playouts(ROUNDS),
             "parse": lambda: bench.bench_parse(ROUNDS, folder),
-            "network": lambda: bench_search.bench_network([network], backends, ROUNDS, SECONDS / 4),
-            "tree": lambda: bench_search.bench_tree(ROUNDS, SECONDS, sims=SIMS, in_flight=IN_FLIGHT),
-            "selfplay": lambda: bench_search.bench_selfplay(
+            "network": lambda: bench.bench_network(network, backends, ROUNDS, SECONDS / 4),
+            "tree": lambda: bench.bench_tree(ROUNDS, SECONDS, sims=SIMS, in_flight=IN_FLIGHT),
+            "selfplay": lambda: bench.bench_selfplay(
                 loaded, sims=SIMS, in_flight=IN_FLIGHT, rounds=ROUNDS, seconds=SECONDS, encoding=encoding
             ),
-            "games": lambda: bench_search.bench_games(
+            "games": lambda: bench.bench_games(
                 loaded, sims=SIMS, games=GAMES, in_flight=IN_FLIGHT, spec=get_game(game)
             ),
-            "search": lambda: bench_search.bench_search(network, backends, ROUNDS, SECONDS / 4),
+            "search": lambda: bench.bench_search(network, backends, ROUNDS, SECONDS / 4),
             "training": lambda: bench.bench_training(ROUNDS, load_network(checkpoint, game=None)),
         }
         try:
@@ -111,7 +104,7 @@ def command(
         finally:
             loaded.close()
     if as_json:
-        print_json({"measures": [measure.to_dict() for measure in measures]})
+        print_json({"measures": [asdict(measure) for measure in measures]})
         return
     unit = None
     for measure in measures:

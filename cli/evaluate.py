@@ -2,22 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json
+from ckai.cli.shared.networks import network_file
+from ckai.cli.shared.output import json_option, print_json, report_compilation
 from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
-from ckai.cli.shared.solved import SOLVED_VISITS, evaluate_solved
 from ckai.cli.shared.tables import open_tables
-from ckai.datasets.machine import available_cores
 
 if TYPE_CHECKING:
     from ckai.models.evaluation.evaluate import Evaluation
+    from ckai.rl.games.connect4.mistakes import Mistakes
 
 SIDES = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
 """What a split of `--split` is called in messages."""
+SOLVED_VISITS = (50, 200, 600)
+"""Visits of the searches that `--solved` measures where none are named."""
 
 
 @click.command("evaluate")
@@ -51,8 +54,7 @@ SIDES = {"heldout": "the held-out games", "train": "the training games", "all": 
     "--solved",
     is_flag=True,
     help="Count moves that give away a win or a draw on solved positions, in a game that has some, by the "
-    "bare policy and by searches. If CHECKPOINT is a run folder, measure every generation and write "
-    "solved.csv and solved.png there.",
+    "bare policy and by searches.",
 )
 @click.option(
     "--visits",
@@ -82,20 +84,21 @@ def command(
 ) -> None:
     """Evaluate the network in CHECKPOINT on games it was not trained on, or on solved positions.
 
+    CHECKPOINT may be the folder of a run: its best network.
+
     The data are split by game as in the network's training. "Unseen" positions are those that do not occur in
     the training games; they and the baselines are left out for data that the network was not trained on.
     """
+    if checkpoint.is_dir():
+        checkpoint = network_file(checkpoint)
     if solved:
-        _refuse_with_solved(
-            {
-                "--data": paths,
-                "--plots": plots,
-                "--tables": tables,
-                "--split": split,
-            }
-        )
-        solved_result, text = evaluate_solved(checkpoint, visits or SOLVED_VISITS, players, available_cores())
-        _print(solved_result, text, as_json)
+        others = {"--data": paths, "--plots": plots, "--tables": tables, "--split": split}
+        for name, given in others.items():
+            if given not in (None, ()):
+                raise click.UsageError(
+                    f"expected --solved without {name}, as it has its own positions, found both"
+                )
+        _evaluate_solved(checkpoint, visits or SOLVED_VISITS, players, as_json)
         return
     if visits or players:
         raise click.UsageError("expected --visits and --player together with --solved, found no --solved")
@@ -210,12 +213,52 @@ def _lines(evaluation: "Evaluation", where: str, article: Mapping[str, float]) -
     yield groups_table(evaluation.breakdown["by_pieces"], "pieces")
 
 
-def _refuse_with_solved(others: Mapping[str, object]) -> None:
-    for name, given in others.items():
-        if given not in (None, ()):
-            raise click.UsageError(
-                f"expected --solved without {name}, as it has its own positions, found both"
-            )
+def _evaluate_solved(checkpoint: Path, visits: Sequence[int], players: Sequence[str], as_json: bool) -> None:
+    """Print the mistakes of a network and of other players on solved positions of its game.
+
+    Raises:
+        ValueError: the game has no solver, or a file cannot be read.
+    """
+    from ckai.models.checkpoint import load_checkpoint
+    from ckai.rl.evaluators.loading import load_evaluator
+    from ckai.rl.games.connect4.mistakes import count_mistakes, mistakes_of_network, solved_classes
+    from ckai.rl.games.registry import get_game
+    from ckai.rl.players.loading import load_player
+
+    report_compilation()  # the searches compile
+    loaded = load_checkpoint(checkpoint)
+    spec = get_game(loaded.network().encode.GAME)
+    classes = solved_classes(spec)
+    found = mistakes_of_network(load_evaluator(checkpoint, game=spec.name), spec, visits, classes)
+    for text in players:
+        found[text] = count_mistakes(load_player(text, game=spec), classes)
+    identity = {"checkpoint": str(checkpoint), "digest": loaded.digest, "game": spec.name}
+    plain = {
+        player: {
+            name: {**asdict(each), "share": each.share, "interval": each.interval}
+            for name, each in by_class.items()
+        }
+        for player, by_class in found.items()
+    }
+    _print({**identity, "players": plain}, _mistakes_text(str(checkpoint), found), as_json)
+
+
+def _mistakes_text(title: str, found: "Mapping[str, Mapping[str, Mistakes]]") -> str:
+    """Format the mistakes of players as a table, a line for each class."""
+    names = list(next(iter(found.values())))
+    first, width = max(map(len, names)), max(22, *(len(player) + 2 for player in found))
+    lines = [f"mistakes of {title}: moves that give away a win or a draw, with 95 % intervals"]
+    lines.append(f"{'':{first}}{'positions':>11}" + "".join(f"{player:>{width}}" for player in found))
+    for name in names:
+        counted = [by_class[name] for by_class in found.values()]
+        cells = (
+            f"{each.share:.1%} ({100 * each.interval[0]:.1f} to {100 * each.interval[1]:.1f})"
+            for each in counted
+        )
+        lines.append(
+            f"{name:{first}}{counted[0].positions:>11,}" + "".join(f"{cell:>{width}}" for cell in cells)
+        )
+    return "\n".join(lines)
 
 
 def _against_tables(network: Any, pieces: int) -> dict[str, Any]:

@@ -13,10 +13,9 @@ from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
+    from ckai.rl.analysis.problems import Outcome, Problem
     from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.result import Line
-    from ckai.rl.problems.problem import Problem
-    from ckai.rl.problems.solving import Outcome
 
 SECONDS = 2.0
 """Time of a problem if nothing else is given."""
@@ -73,12 +72,10 @@ def command(
     as_json: bool,
 ) -> int:
     """Solve problems, see `_HELP`."""
+    from ckai.rl.analysis.problems import Problem, read_problems, solve
     from ckai.rl.engine.engine import Engine
     from ckai.rl.engine.limit import Limit
     from ckai.rl.players.loading import load_engine
-    from ckai.rl.problems.problem import Problem
-    from ckai.rl.problems.reading import read_problems
-    from ckai.rl.problems.solving import solve
 
     found = [each for path in files for each in read_problems(path)]
     problems = [each for each in found if isinstance(each, Problem)]

@@ -14,11 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from connect4_draws import Draw, draw_classes, load_draws, save_draws
 
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
-from ckai.rl.games.connect4.classes import CLASSES, Draw, load_draws, save_draws
-from ckai.rl.games.connect4.draws import draw_classes
-from ckai.rl.games.connect4.scores import solved_value
+from ckai.rl.games.connect4.classes import CLASSES, solved_value
 from ckai.rl.games.connect4.solver import Connect4Solver
 from ckai.rl.games.connect4.spec import SPEC
 

@@ -26,6 +26,7 @@ from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
 from ckai.rl.evaluators.loading import load_evaluator
+from ckai.rl.games.connect4.mistakes import POLICY, mistakes_of_network, over_all, solved_classes, visits_name
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
@@ -34,7 +35,6 @@ from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.players.search import SearchPlayer
-from ckai.rl.solved.mistakes import POLICY, mistakes_of_network, over_all, solved_classes, visits_name
 
 Options = dict[str, Any]
 COMPARED: dict[str, dict[str, Options]] = {

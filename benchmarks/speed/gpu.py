@@ -40,7 +40,7 @@ from ckai.models.training.config import PretrainConfig
 from ckai.models.training.presets import PRESETS
 from ckai.models.training.pretrain import network_and_data
 from ckai.models.training.trainer import train
-from ckai.rl.bench.search import ceiling, selfplay_rates
+from ckai.rl.bench import ceiling, selfplay_rates
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import GPU_IN_FLIGHT, SelfPlayConfig

@@ -12,10 +12,7 @@ from markupsafe import Markup
 from ckai.cli.pages.board import asset, definitions, diagram, letters, measures
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.annotate import sentence, strip
-from ckai.rl.analysis.grading import SIGNS, Grade, Phase
-from ckai.rl.analysis.players import side_accuracy
-from ckai.rl.analysis.report import GameReport, PlyReport
-from ckai.rl.analysis.theory import move_number
+from ckai.rl.analysis.report import SIGNS, GameReport, Grade, Phase, PlyReport, move_number
 from ckai.rl.games.spec import GameSpec
 
 CURVE_WIDTH, CURVE_HEIGHT = 600, 120
@@ -79,7 +76,7 @@ class ReportPage:
                 "white": game.header("White") or "?",
                 "result": report.result or "*",
                 "event": " · ".join(filter(None, map(game.header, ("Event", "Site", "Date", "Round")))),
-                "accuracy": [side_accuracy(report, side) for side in (True, False)],
+                "accuracy": [report.accuracy(side) for side in (True, False)],
                 "marks": [[self._count(report, side, grade) for grade in Grade] for side in (True, False)],
                 "theory": report.theory,
                 "problem": "" if game.problem is None else str(game.problem),

@@ -14,9 +14,14 @@ if TYPE_CHECKING:
     from ckai.rl.analysis.analyst import Analyst
     from ckai.rl.analysis.annotate import annotate
     from ckai.rl.analysis.config import AnalysisConfig
-    from ckai.rl.analysis.grading import Grade, accuracy_of, expected_points
-    from ckai.rl.analysis.players import PlayerTable
-    from ckai.rl.analysis.report import GameReport, PlyReport
+    from ckai.rl.analysis.report import (
+        GameReport,
+        Grade,
+        PlayerTable,
+        PlyReport,
+        accuracy_of,
+        expected_points,
+    )
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -24,9 +29,14 @@ else:
             "analyst": ["Analyst"],
             "annotate": ["annotate"],
             "config": ["AnalysisConfig"],
-            "grading": ["Grade", "accuracy_of", "expected_points"],
-            "players": ["PlayerTable"],
-            "report": ["GameReport", "PlyReport"],
+            "report": [
+                "GameReport",
+                "Grade",
+                "PlayerTable",
+                "PlyReport",
+                "accuracy_of",
+                "expected_points",
+            ],
         },
     )
 

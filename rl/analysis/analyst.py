@@ -16,17 +16,22 @@ Positions in the tablebases have the tables' value.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ckai.datasets.tables import Tables
 from ckai.game import HALFMOVE_LIMIT, Game, Move, Position
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.analysis.batch import BatchSearch, InterruptedSearchError
 from ckai.rl.analysis.config import AnalysisConfig
-from ckai.rl.analysis.deeper import MORE, AlphaBetaValues, SecondOpinion, alpha_beta_values
-from ckai.rl.analysis.grading import expected_points, grade_of
-from ckai.rl.analysis.report import GameReport, PlyReport, Verdict
-from ckai.rl.analysis.theory import theory_of
+from ckai.rl.analysis.report import (
+    POINTS,
+    GameReport,
+    PlyReport,
+    Verdict,
+    expected_points,
+    grade_of,
+    theory_of,
+)
+from ckai.rl.analysis.searches import Searches
 from ckai.rl.engine.root import Root
 
 ALTERNATIVES = 3
@@ -88,17 +93,12 @@ class Analyst:
         """
         self.config = config or AnalysisConfig()
         self.tables = tables
-        config = self.config
-        visits = config.visits * config.check
-        self._alpha_beta = alpha_beta_values(evaluator, tables)
-        most = visits * MORE if self._alpha_beta is None else visits
-        self._stopped = stopped
-        self._batch = BatchSearch(evaluator, most, tables=tables, stopped=stopped)
-        self._second = SecondOpinion(self._alpha_beta, self._batch, visits)
+        visits = self.config.visits * self.config.check
+        self._searches = Searches(evaluator, visits, tables=tables, stopped=stopped)
 
     def close(self) -> None:
         """Free the search trees."""
-        self._batch.close()
+        self._searches.close()
 
     def analyze(self, game: Game, result: str | None = None) -> GameReport:
         """Analyse a game.
@@ -122,8 +122,7 @@ class Analyst:
             >>> [ply.forced for ply in analyst.analyze(game).plies]
             [True, True]
         """
-        if self._alpha_beta is not None:
-            self._alpha_beta.forget()  # a report depends on its game alone
+        self._searches.forget()  # a report depends on its game alone
         nodes = self._nodes(game)
         searched = self._search_all(nodes, game) + self._check_end(nodes[-1], result)
         self._back_up(nodes)
@@ -133,17 +132,16 @@ class Analyst:
                 break
             searched += self._check(nodes, doubtful)
             self._back_up(nodes)
-        plies = tuple(self._ply(nodes, n) for n in range(len(game.moves)))
         first, last = nodes[0], nodes[-1]
-        return GameReport(
-            plies=plies,
+        report = GameReport(
+            plies=tuple(self._ply(nodes, n) for n in range(len(game.moves))),
             start=first.backed_up if first.root.position.black else 1 - first.backed_up,
             verdict=last.verdict,
             black_to_move=last.root.position.black,
             result=result,
             positions=searched,
-            theory=theory_of(plies, last.verdict, last.root.position.black, result),
         )
+        return replace(report, theory=theory_of(report))
 
     # --- values -----------------------------------------------------------------------------------------
 
@@ -173,7 +171,7 @@ class Analyst:
 
     def _search(self, nodes: Sequence[_Node], visits: int) -> None:
         """Search positions, and set their points and the line of their best move."""
-        results = self._batch.search([node.root for node in nodes], visits)
+        results = self._searches.search([node.root for node in nodes], visits)
         for node, found in zip(nodes, results, strict=True):
             value = found.best.value
             points = self._points(0.0 if value is None else value)
@@ -182,18 +180,11 @@ class Analyst:
             node.points = points
             node.lines = {found.move: (points, found.pv)}
             node.ranked = sorted(found.visits, key=lambda move: -found.visits[move])
-            if self._alpha_beta is not None and node.verdict is None and not found.proven:
-                self._look_deeper(node, self._alpha_beta, visits)
-
-    def _look_deeper(self, node: _Node, alpha_beta: AlphaBetaValues, visits: int) -> None:
-        """Replace the points and the line of a position by those of alpha-beta."""
-        if self._stopped():
-            raise InterruptedSearchError
-        deeper = alpha_beta.deeper(node.root, visits)
-        best = deeper.line[0]
-        node.points = self._points(deeper.value)
-        node.lines = {best: (node.points, deeper.line)}
-        node.ranked = [best, *(move for move in node.ranked if move != best)]
+            if self._searches.has_alpha_beta and node.verdict is None and not found.proven:
+                value, line = self._searches.alpha_beta(node.root, visits)
+                node.points = self._points(value)
+                node.lines = {line[0]: (node.points, line)}
+                node.ranked = [line[0], *(move for move in node.ranked if move != line[0])]
 
     def _check_end(self, last: _Node, result: str | None) -> int:
         """Search the last position again if its value is not that of the result: a player resigned.
@@ -201,7 +192,7 @@ class Analyst:
         Returns:
             The number of searches.
         """
-        points = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}.get(result or "")
+        points = POINTS.get(result or "")
         if points is None or not last.lines or last.verdict is not None:
             return 0
         black = last.points if last.root.position.black else 1 - last.points
@@ -296,7 +287,7 @@ class Analyst:
                     asked.append(found)
             if not asked:
                 return count
-            values = self._second.values([child.root for _, _, child in asked])
+            values = self._searches.second_opinions([child.root for _, _, child in asked])
             for (node, move, _), value in zip(asked, values, strict=True):
                 points, line = node.lines[move]
                 node.lines[move] = min(points, 1 - self._points(value)), line

@@ -11,8 +11,7 @@ from dataclasses import replace
 
 from ckai.game import MoveError, Position
 from ckai.pdn import PdnGame, PdnMove, Variation
-from ckai.rl.analysis.grading import NAGS, Grade
-from ckai.rl.analysis.report import GameReport, PlyReport
+from ckai.rl.analysis.report import NAGS, GameReport, Grade, PlyReport
 
 ANNOTATOR = "ckai"
 """First word of the Annotator tag of a game that was analysed."""
@@ -45,7 +44,7 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
     at = next((n for n, (name, _) in enumerate(clean.headers) if name.lower() in ("setup", "fen")), None)
     headers = list(clean.headers)
     headers.insert(len(headers) if at is None else at, tag)
-    verdicts = _black_verdicts(report)
+    verdicts = report.black_verdicts()
     position = clean.start
     annotated: list[PdnMove] = []
     for n, (each, ply) in enumerate(zip(clean.moves, report.plies, strict=True)):
@@ -140,10 +139,3 @@ def _line(position: Position, texts: Sequence[str]) -> list[PdnMove]:
         moves.append(PdnMove(move))
         position = position.push(move)
     return moves
-
-
-def _black_verdicts(report: GameReport) -> list[int | None]:
-    """Black's result by the tables in the first position and after each move, None where they have none."""
-    sides = [*((ply.verdict, ply.black) for ply in report.plies), (report.verdict, report.black_to_move)]
-    of = {"win": 1, "draw": 0, "loss": -1}
-    return [None if verdict is None else of[verdict] * (1 if black else -1) for verdict, black in sides]

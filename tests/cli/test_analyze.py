@@ -158,14 +158,6 @@ def test_boards_are_pictures_of_the_marked_positions(here, ckai):
     assert sorted(Path("pictures").iterdir()) == sorted([picture, *others[1:]])
 
 
-@pytest.mark.draws
-def test_boards_as_png(here, ckai):
-    Path("mine.pdn").write_text(LOSES)
-    assert ckai("analyze", "mine.pdn", *QUICK, "--boards", "pictures", "--format", "png")[0] == 0
-    (picture,) = Path("pictures").iterdir()
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("name", ["checkers", "connect4", "go", "tictactoe"])
 def test_every_game_is_drawn(name):
     spec = get_game(name)

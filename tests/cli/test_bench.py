@@ -9,8 +9,7 @@ from ckai.cli import bench as module
 from ckai.cli.bench import command
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.bench.rules import measured
-from ckai.rl.bench.search import ceiling, selfplay_rates
+from ckai.rl.bench import ceiling, measured, selfplay_rates
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.selfplay.config import SelfPlayConfig
 
@@ -74,7 +73,7 @@ def test_the_table_has_80_columns(monkeypatch):
     long = "cnn2x2, a backend with a name that nobody would choose, cpu, batches of 1024"
     rates = [12_345_678.0, 1.5, 999_999.0]
     monkeypatch.setattr(
-        "ckai.rl.bench.rules.bench_rules",
+        "ckai.rl.bench.bench_rules",
         lambda rounds: [measured(long, "evaluations/s", rates), measured("x", "ratio", rates, "ideal: 1")],
     )
     lines = run("rules").splitlines()

@@ -1,21 +1,17 @@
 """The six classes of solved positions on which players of Connect-4 are compared, and their file.
 
 The classes are those of P. Pons' test sets (2016), which AlphaZero.jl uses too: by the stones on the board
-and by the plies until the end under best play. The positions are our own, see `ckai.rl.games.connect4.draws`.
+and by the plies until the end under best play. The positions are our own, drawn at
+random by `benchmarks/games/connect4.py`.
 """
 
-from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from ckai.datasets.files import whole_file
-from ckai.rl.games.connect4 import kernels
 from ckai.rl.games.connect4.book import DAMAGED
+from ckai.rl.games.connect4.kernels import NO_SCORE, SQUARES
 from ckai.rl.games.connect4.rules import Connect4
-from ckai.rl.games.connect4.scores import solved_value
 from ckai.rl.games.grid import GridMove, GridPosition
 from ckai.rl.games.solving import SolvedPosition, SolvedValue
 
@@ -28,32 +24,18 @@ EASY, MEDIUM = 13, 28
 """Most plies until the end in easy and in medium positions."""
 
 
-class Draw(NamedTuple):
-    """A position drawn at random, solved."""
+def solved_value(score: int, stones: int) -> SolvedValue:
+    """Return what a score says.
 
-    phase: str
-    own: int
-    """Stones of the side to move."""
-    taken: int
-    """All stones."""
-    score: int
-    """For the side to move, see `ckai.rl.games.connect4.kernels`; `NO_SCORE` if it was drawn before."""
-    moves: tuple[int, ...]
-    """Scores of the seven columns, for the side to move; `NO_SCORE` for a full one; empty if the class of the
-    position had enough."""
-
-    @property
-    def name(self) -> str:
-        """Its class, one of `CLASSES`; empty if it was drawn before."""
-        if self.score == kernels.NO_SCORE:
-            return ""
-        return class_of(self.taken.bit_count(), solved_value(self.score, self.taken.bit_count()))
-
-    @property
-    def key(self) -> int:
-        """The key of the position or of its mirror image, whichever is smaller."""
-        key = self.own + self.taken + kernels.BOTTOM
-        return min(key, int(kernels.mirrored(np.int64(key))))
+    Args:
+        score: for the side to move, see `ckai.rl.games.connect4.kernels`.
+        stones: on the board.
+    """
+    if not score:
+        return SolvedValue(0, SQUARES - stones)
+    if score > 0:
+        return SolvedValue(1, 2 * (SQUARES // 2 + 1 - score - stones // 2) - 1)
+    return SolvedValue(-1, 2 * (SQUARES // 2 + 1 + score - (stones + 1) // 2))
 
 
 def class_of(stones: int, truth: SolvedValue) -> str:
@@ -63,53 +45,31 @@ def class_of(stones: int, truth: SolvedValue) -> str:
     return f"{phase}-{length}"
 
 
-def save_draws(path: Path, draws: Sequence[Draw]) -> None:
-    """Write positions to a file."""
-    phases, scores = list(PHASES), [each.moves or (kernels.NO_SCORE,) * 7 for each in draws]
-    with whole_file(path) as file:
-        np.savez_compressed(
-            file,
-            phases=np.array([phases.index(each.phase) for each in draws], np.int8),
-            states=np.array([(each.own, each.taken) for each in draws], np.int64).reshape(-1, 2),
-            scores=np.array([each.score for each in draws], np.int8),
-            moves=np.array(scores, np.int8).reshape(-1, 7),
-        )
+def read_classes(path: Path) -> dict[str, tuple[SolvedPosition, ...]]:
+    """Read the positions of each class from a file.
 
-
-def load_draws(path: Path) -> list[Draw]:
-    """Read positions from a file.
+    The arrays of the file: `states`, `[n, 2]` int64, stones of the side to move and all stones; `scores`,
+    `[n]` int8, for the side to move; `moves`, `[n, 7]` int8, the score of each column for the side to move,
+    `NO_SCORE` for a full one. Draws whose columns all are `NO_SCORE` are of a class that had enough.
 
     Raises:
         ValueError: it is no such file.
     """
-    phases = list(PHASES)
+    classes: dict[str, list[SolvedPosition]] = {name: [] for name in CLASSES}
     try:
         with np.load(path, allow_pickle=False) as file:
-            columns = [file[name].tolist() for name in ("phases", "states", "scores", "moves")]
-        return [
-            Draw(phases[phase], own, taken, score, tuple(moves) if set(moves) != {kernels.NO_SCORE} else ())
-            for phase, (own, taken), score, moves in zip(*columns, strict=True)
-        ]
-    except (OSError, ValueError, KeyError, IndexError, TypeError, *DAMAGED) as error:
-        raise ValueError(f"{path}: expected positions of Connect-4, found none ({error})") from error
-
-
-@cache
-def load_classes(path: Path = INSTALLED) -> dict[str, tuple[SolvedPosition, ...]]:
-    """Read the positions of each class from a file.
-
-    Raises:
-        ValueError: see `load_draws`.
-    """
-    classes: dict[str, list[SolvedPosition]] = {name: [] for name in CLASSES}
-    for draw in load_draws(path):
-        if draw.moves:
-            stones = draw.taken.bit_count()
+            columns = [file[name].tolist() for name in ("states", "scores", "moves")]
+        for (own, taken), score, scores in zip(*columns, strict=True):
+            stones = taken.bit_count()
             moves = {
-                GridMove(column): solved_value(score, stones)
-                for column, score in enumerate(draw.moves)
-                if score != kernels.NO_SCORE
+                GridMove(column): solved_value(each, stones)
+                for column, each in enumerate(scores)
+                if each != NO_SCORE
             }
-            position = GridPosition(Connect4(), (draw.own, draw.own ^ draw.taken))
-            classes[draw.name].append(SolvedPosition(position, moves))
+            if moves:
+                position = GridPosition(Connect4(), (own, own ^ taken))
+                name = class_of(stones, solved_value(score, stones))
+                classes[name].append(SolvedPosition(position, moves))
+    except (OSError, ValueError, KeyError, IndexError, TypeError, StopIteration, *DAMAGED) as error:
+        raise ValueError(f"{path}: expected positions of Connect-4, found none ({error})") from error
     return {name: tuple(positions) for name, positions in classes.items()}

@@ -1,6 +1,7 @@
 """The solver of Connect-4: the true value of every position, with the number of plies to the end."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,8 @@ from numpy.typing import NDArray
 
 from ckai.rl.games.connect4 import kernels
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
-from ckai.rl.games.connect4.classes import load_classes
-from ckai.rl.games.connect4.scores import solved_value
+from ckai.rl.games.connect4.classes import INSTALLED as CLASSES_INSTALLED
+from ckai.rl.games.connect4.classes import read_classes, solved_value
 from ckai.rl.games.grid import GridPosition
 from ckai.rl.games.solving import SolvedPosition, SolvedValue, Solver
 
@@ -80,7 +81,12 @@ class Connect4Solver(Solver):
 
     def classes(self) -> Mapping[str, Sequence[SolvedPosition]]:
         """See `Solver` and `ckai.rl.games.connect4.classes`."""
-        return load_classes()
+        return _installed_classes()
+
+
+@cache
+def _installed_classes() -> Mapping[str, Sequence[SolvedPosition]]:
+    return read_classes(CLASSES_INSTALLED)
 
 
 def _table(book: Book | None) -> tuple[NDArray[np.int64], NDArray[np.int8]]:

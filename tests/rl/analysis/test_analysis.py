@@ -5,22 +5,18 @@ import importlib
 import io
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ckai.datasets import files
-from ckai.datasets.files import LockedError
 from ckai.datasets.settings import SettingError
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
 from ckai.pdn import read_games, write_game
 from ckai.rl.analysis import AnalysisConfig, Analyst, PlayerTable, accuracy_of, annotate, expected_points
 from ckai.rl.analysis.annotate import strip
-from ckai.rl.analysis.grading import NAGS, Grade, grade_of
-from ckai.rl.analysis.players import side_accuracy
-from ckai.rl.analysis.report import GameReport
+from ckai.rl.analysis.report import NAGS, GameReport, Grade, grade_of
 from ckai.rl.analysis.work import Work
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -52,7 +48,7 @@ def analyzed(analyst, text):
     return game, analyst.analyze(game.play(), game.result)
 
 
-@pytest.mark.parametrize("name", ["analyst", "grading", "theory"])
+@pytest.mark.parametrize("name", ["analyst", "report"])
 def test_the_examples_run(name):
     module = importlib.import_module(f"ckai.rl.analysis.{name}")
     result = doctest.testmod(module)
@@ -130,7 +126,7 @@ def test_forced_moves_have_no_grade_and_take_the_value_that_follows(analyst):
     assert [ply.grade for ply in report.plies] == [None, None]
     first, second = report.plies
     assert first.points == first.played == pytest.approx(1 - second.played)
-    assert side_accuracy(report, True) is None
+    assert report.accuracy(True) is None
 
 
 def test_a_lost_last_position_has_no_points(analyst):
@@ -267,7 +263,7 @@ def test_a_report_of_another_game_is_refused(analyst):
 
 def test_players_add_up_their_games(analyst):
     _, report = analyzed(analyst, GIVEN_AWAY)
-    table = PlayerTable(AnalysisConfig())
+    table = PlayerTable()
     table.add("Ann", "Bob", report)
     table.add("Bob", None, report)
     bob, nobody, ann = table.rows()[0], *sorted(table.rows()[1:], key=lambda row: row["name"])
@@ -302,27 +298,30 @@ def test_games_done_are_kept_when_the_analysis_breaks(tmp_path, monkeypatch):
         write_whole(path, data)
 
     monkeypatch.setattr("ckai.rl.analysis.work.write_whole", full_disk)
-    with pytest.raises(OSError, match="no space left"), broken.opened():
+    with pytest.raises(OSError, match="no space left"):
         broken.analyze(UniformEvaluator())
     monkeypatch.undo()
-    assert broken.games_done() == 1
     again = work(tmp_path)
-    with again.opened():
-        total = again.analyze(UniformEvaluator())
-        assert (total.games, total.kept) == (3, 1)
-        moves = [[ply.move for ply in report.plies] for _, report in again.results()]
+    again.analyze(UniformEvaluator())
+    assert (again.done, again.kept) == (3, 1)
+    moves = [[ply.move for ply in report.plies] for _, report in again.results()]
     assert moves == [["14-10"], ["14x23", "27x18"], ["11-15", "22-18"]]
     again.remove()
     assert not again.folder.exists()
 
 
-def test_a_damaged_report_is_made_anew(tmp_path):
+def test_only_whole_reports_of_the_same_game_and_settings_are_kept(tmp_path):
     first = work(tmp_path)
-    with first.opened():
-        first.analyze(UniformEvaluator())
-        (first.folder / "000001.json").write_text('{"plies": [')
-        (first.folder / "000002.json").write_text((first.folder / "000000.json").read_text())
-        assert first.analyze(UniformEvaluator()).kept == 1
+    first.analyze(UniformEvaluator())
+    (first.folder / "000001.json").write_text('{"plies": [')
+    (first.folder / "000002.json").write_text((first.folder / "000000.json").read_text())
+    for changes, kept in (({}, 1), ({}, 3), ({"mistake": 0.15}, 0), ({"mistake": 0.15}, 3)):
+        again = work(tmp_path, **changes)
+        again.analyze(UniformEvaluator())
+        assert (again.kept, again.done) == (kept, 3)
+    longer = work(tmp_path, GAMES + GIVEN_AWAY, mistake=0.15)
+    longer.analyze(UniformEvaluator())
+    assert (longer.kept, longer.done) == (3, len(longer.games))
 
 
 @pytest.mark.parametrize("network", ["uniform", pytest.param("ckai", marks=pytest.mark.slow)])
@@ -330,60 +329,6 @@ def test_threads_do_not_change_the_reports(tmp_path, network):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     one, two = (work(tmp_path / name, GAMES + PLAYED) for name in "ab")
-    with one.opened(), two.opened():
-        one.analyze(load_evaluator(network), threads=1)
-        two.analyze(load_evaluator(network), threads=3)
-        assert [r for _, r in one.results()] == [r for _, r in two.results()]
-
-
-def test_work_of_other_settings_is_not_gone_on_with(tmp_path):
-    with work(tmp_path).opened():
-        pass
-    other = work(tmp_path, mistake=0.15)
-    with pytest.raises(FileExistsError, match="other settings; give --force"), other.opened():
-        pass
-    with other.opened(force=True):
-        other.analyze(UniformEvaluator())
-    changed = work(tmp_path, GIVEN_AWAY, mistake=0.15)
-    with changed.opened():
-        changed.analyze(UniformEvaluator())
-        assert [len(game.moves) for game, _ in changed.results()] == [len(g.moves) for g in changed.games]
-
-
-def test_games_may_be_added_while_an_analysis_is_interrupted(tmp_path):
-    first = work(tmp_path)
-    with first.opened():
-        first.analyze(UniformEvaluator())
-    longer = work(tmp_path, GAMES + GIVEN_AWAY)
-    with longer.opened():
-        total = longer.analyze(UniformEvaluator())
-        assert (total.kept, total.games) == (3, len(longer.games))
-        assert len(list(longer.results())) == len(longer.games) > 3
-
-
-def test_what_an_interrupted_removal_leaves_is_no_report_of_the_next(tmp_path, monkeypatch):
-    first = work(tmp_path)
-    with first.opened():
-        first.analyze(UniformEvaluator())
-    unlink = Path.unlink
-
-    def interrupted(path, missing_ok=False):
-        unlink(path, missing_ok)
-        if path.suffix == ".json":
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "unlink", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        first.remove()
-    monkeypatch.undo()
-    other = work(tmp_path, mistake=0.15)
-    with pytest.raises(FileExistsError, match="other settings"), other.opened():
-        pass
-    first.remove()
-    with other.opened():
-        assert other.games_done() == 0
-
-
-def test_two_analyses_do_not_share_a_folder(tmp_path):
-    with work(tmp_path).opened(), pytest.raises(LockedError), work(tmp_path).opened():
-        pass
+    one.analyze(load_evaluator(network), threads=1)
+    two.analyze(load_evaluator(network), threads=3)
+    assert [r for _, r in one.results()] == [r for _, r in two.results()]

@@ -9,12 +9,10 @@ import pytest
 
 from ckai.datasets.tables import Tables
 from ckai.game import Position
+from ckai.rl.analysis.problems import MAX_NAME, Problem, ProblemError, is_right, read_problems, refute, solve
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, SearchResult, Value
 from ckai.rl.players.loading import load_engine
-from ckai.rl.problems.problem import Problem, ProblemError
-from ckai.rl.problems.reading import MAX_NAME, read_problems
-from ckai.rl.problems.solving import is_right, refute, solve
 
 FIRST = Position.from_fen("W:WK18,K15:BK4")
 PDN = """[Event "First\tposition"]

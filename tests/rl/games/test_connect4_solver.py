@@ -8,7 +8,7 @@ from plain_connect4 import plain, random_moves
 
 from ckai.rl.games.connect4 import SPEC, kernels
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
-from ckai.rl.games.connect4.scores import solved_value
+from ckai.rl.games.connect4.classes import solved_value
 from ckai.rl.games.connect4.solver import Connect4Solver
 from ckai.rl.games.solving import SolvedValue
 

@@ -20,7 +20,7 @@ from ckai.models.registry import ModelError, build, names
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.connect4 import book, classes
 from ckai.rl.games.connect4.book import Book
-from ckai.rl.games.connect4.classes import load_draws
+from ckai.rl.games.connect4.classes import read_classes
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.solving import ExhaustiveSolver
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
@@ -410,7 +410,7 @@ def test_setups_that_are_none_are_refused(tmp_path, game, setup, text):
         get_game(game).read_game(path, 1)
 
 
-@pytest.mark.parametrize("load", [Book.load, load_draws])
+@pytest.mark.parametrize("load", [Book.load, read_classes])
 def test_damaged_files_of_connect4_are_refused(tmp_path, load):
     whole = bytearray((book if load == Book.load else classes).INSTALLED.read_bytes())
     path, refused = tmp_path / "damaged.npz", 0

@@ -1,6 +1,5 @@
 """Solved positions, mistakes counted on them, `ckai evaluate --solved`, and the perfect player."""
 
-import csv
 import itertools
 import json
 import random
@@ -9,33 +8,23 @@ import numpy as np
 import pytest
 import torch
 
-from ckai.datasets.machine import available_cores
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.games.connect4 import SPEC
-from ckai.rl.games.connect4.classes import CLASSES, INSTALLED, Draw, load_draws, save_draws
-from ckai.rl.games.connect4.draws import draw_classes
-from ckai.rl.games.connect4.kernels import NO_SCORE
-from ckai.rl.games.connect4.solver import Connect4Solver
-from ckai.rl.games.grid import GridMove
-from ckai.rl.games.registry import get_game
-from ckai.rl.games.solving import SolvedPosition, SolvedValue
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.run import Run
-from ckai.rl.matches.match import play_match
-from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
-from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.solved.climb import ClimbRow, read_rows, write_rows
-from ckai.rl.solved.mistakes import (
+from ckai.rl.games.connect4.classes import CLASSES, INSTALLED, read_classes
+from ckai.rl.games.connect4.mistakes import (
     Mistakes,
     NoSolverError,
     count_mistakes,
     count_policy_mistakes,
     solved_classes,
 )
-
-LATE = ("End-Easy",)
-"""Classes that are solved at once."""
+from ckai.rl.games.connect4.solver import Connect4Solver
+from ckai.rl.games.grid import GridMove
+from ckai.rl.games.registry import get_game
+from ckai.rl.games.solving import SolvedPosition, SolvedValue
+from ckai.rl.matches.match import play_match
+from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
 
 
 def tiny(path, game="connect4"):
@@ -57,8 +46,8 @@ def test_there_are_200_positions_in_each_class():
             plies = max(each.moves.values(), key=lambda truth: truth.order).plies
             assert length == ("Easy" if plies < 14 else "Medium" if plies <= 28 else "Hard")
             assert list(each.moves) == each.position.legal_moves()
-    keys = [draw.key for draw in load_draws(INSTALLED) if draw.moves]
-    assert len(set(keys)) == len(keys) == sum(map(len, classes.values()))
+    states = {each.position.state for positions in classes.values() for each in positions}
+    assert len(states) == sum(map(len, classes.values()))
 
 
 def test_the_positions_have_the_scores_of_the_solver():
@@ -71,42 +60,10 @@ def test_the_positions_have_the_scores_of_the_solver():
             assert solver.moves(each.position) == each.moves
 
 
-def drawn(per_class, known=(), seed=1, **more):
-    return draw_classes(per_class, seed, known, solver=Connect4Solver(4, None), classes=LATE, **more)
-
-
-def test_draws_depend_on_the_seed_alone(tmp_path):
-    wanted = drawn(12)
-    assert wanted == drawn(12)
-    assert wanted != drawn(12, seed=2)
-    few, many = ([each.moves for each in drawn(n) if each.moves] for n in (5, 12))
-    assert few == many[:5]
-    assert drawn(12, drawn(5)) == wanted  # goes on
-    save_draws(tmp_path / "classes.npz", wanted)
-    assert load_draws(tmp_path / "classes.npz") == wanted
-
-
-def test_killed_work_goes_on_where_it_was_saved():
-    saved = []
-    wanted = drawn(8, on_draw=lambda draws, found: saved.append(list(draws)))
-    again = []
-    assert drawn(8, saved[4], on_draw=lambda draws, found: again.append(found["End-Easy"])) == wanted
-    assert len(again) == len(saved) - 5
-
-
-def test_installed_draws_are_those_of_their_seed():
-    late = [each for each in load_draws(INSTALLED) if each.phase == "End"]
-    assert late[:6] == drawn(6)[:6]
-
-
 def test_files_that_hold_no_positions_are_refused(tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"nothing")
     with pytest.raises(ValueError, match=r"bad.npz: expected positions of Connect-4, found none"):
-        load_draws(tmp_path / "bad.npz")
-
-
-def test_a_draw_that_came_before_has_no_class():
-    assert Draw("End", 0, 0, NO_SCORE, ()).name == ""
+        read_classes(tmp_path / "bad.npz")
 
 
 def position_with(values):
@@ -186,7 +143,7 @@ def test_what_cannot_be_measured_is_said_in_a_line():
 
 def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_EVALUATOR", "torch")
-    monkeypatch.setattr("ckai.rl.solved.mistakes.solved_classes", lambda spec: few())
+    monkeypatch.setattr("ckai.rl.games.connect4.mistakes.solved_classes", lambda spec: few())
     path = tiny(tmp_path / "net.ckpt")
     options = ["--solved", "--visits", 2, "--visits", 30, "--player", "random"]
     status, out, err = ckai("evaluate", path, *options, "--json")
@@ -197,64 +154,13 @@ def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
         assert list(by_class) == ["Middle-Easy", "End-Easy"]
         assert all(each["positions"] == 8 for each in by_class.values())
     assert players["30 visits"]["End-Easy"]["mistakes"] < players["policy"]["End-Easy"]["mistakes"]
-    status, text, _ = ckai("evaluate", path, *options)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    tiny(folder / "best.ckpt")  # of a run its best network is measured
+    status, text, _ = ckai("evaluate", folder, *options)
     assert "End-Easy" in text
     low, high = Mistakes(8, players["policy"]["End-Easy"]["mistakes"]).interval
     assert f"({100 * low:.1f} to {100 * high:.1f})" in text
-
-
-@pytest.fixture
-def run(tmp_path):
-    """A run of one generation of two games."""
-    config = RunConfig(
-        game="connect4",
-        games=2,
-        selfplay=SelfPlayConfig(sims=4, in_flight=2, groups=1, max_plies=50, tables=0),
-        learn=LearnConfig(epochs=1, batch_size=16),
-        gate=GateConfig(games=0, rule="none"),
-    )
-    made = Run.create(tmp_path / "run", build("mlp", {"encoding": "connect4", "hidden": 8}), config)
-    made.go(1, lambda _: None)
-    return made
-
-
-@pytest.mark.slow
-def test_evaluate_measures_every_generation_of_a_run(run, monkeypatch, ckai):
-    monkeypatch.setenv("CKAI_EVALUATOR", "torch")
-    monkeypatch.setattr("ckai.rl.solved.mistakes.solved_classes", lambda spec: few())
-    options = ["--solved", "--visits", 4]
-    status, out, err = ckai("evaluate", run.folder, *options)
-    assert status == 0, err
-    assert "generation 1" in out
-    assert (run.folder / "solved.png").stat().st_size > 10_000
-    with (run.folder / "solved.csv").open() as file:
-        lines = list(csv.DictReader(file))
-    assert len(lines) == 2 * 2 * 2  # generations, players, classes
-    minutes = [float(line["core_minutes"]) for line in lines]
-    spent = sum(run.history()[0][stage].get("seconds", 0) for stage in ("selfplay", "learn", "match"))
-    assert minutes == pytest.approx([0.0] * 4 + [spent * available_cores() / 60] * 4, abs=0.01)
-    # What is there is not measured again; other visits are added to it.
-    monkeypatch.setattr("ckai.rl.solved.climb.mistakes_of_network", None)
-    assert ckai("evaluate", run.folder, *options)[0] == 0
-    monkeypatch.undo()
-
-
-def rows():
-    return [
-        ClimbRow(generation, f"digest{generation}", 1.5 * generation, player, name, 8, generation)
-        for generation in range(2)
-        for player in ("policy", "50 visits")
-        for name in ("Middle-Easy", "End-Easy")
-    ]
-
-
-def test_rows_of_a_run_are_kept_in_a_file(tmp_path):
-    write_rows(tmp_path / "solved.csv", rows())
-    assert read_rows(tmp_path / "solved.csv") == rows()
-    assert read_rows(tmp_path / "none.csv") == []
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"other.csv: expected the columns generation, digest"):
-        read_rows(tmp_path / "other.csv")
 
 
 @pytest.mark.parametrize(
@@ -264,7 +170,7 @@ def test_rows_of_a_run_are_kept_in_a_file(tmp_path):
         (["connect4", "--visits", "3"], 2, "together with --solved"),
         (["connect4", "--solved", "--tables", "3"], 2, "expected --solved without --tables"),
         (["connect4", "--solved", "--visits", "0"], 2, "0 is not in the range x>=1"),
-        ([".", "--solved"], 1, "expected a run with a config.json, found none"),
+        ([".", "--solved"], 1, "best.ckpt: expected a checkpoint, found no such file"),
     ],
 )
 def test_what_evaluate_cannot_do_with_solved_positions(tmp_path, monkeypatch, ckai, words, status, text):

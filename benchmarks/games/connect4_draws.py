@@ -2,13 +2,45 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from ckai.datasets.files import whole_file
 from ckai.rl.games.connect4 import kernels
-from ckai.rl.games.connect4.classes import CLASSES, PHASES, Draw
+from ckai.rl.games.connect4.book import DAMAGED
+from ckai.rl.games.connect4.classes import CLASSES, PHASES, class_of, solved_value
 from ckai.rl.games.connect4.rules import four
 from ckai.rl.games.connect4.solver import Connect4Solver
+
+
+class Draw(NamedTuple):
+    """A position drawn at random, solved."""
+
+    phase: str
+    own: int
+    """Stones of the side to move."""
+    taken: int
+    """All stones."""
+    score: int
+    """For the side to move, see `ckai.rl.games.connect4.kernels`; `NO_SCORE` if it was drawn before."""
+    moves: tuple[int, ...]
+    """Scores of the seven columns, for the side to move; `NO_SCORE` for a full one; empty if the class of the
+    position had enough."""
+
+    @property
+    def name(self) -> str:
+        """Its class, one of `CLASSES`; empty if it was drawn before."""
+        if self.score == kernels.NO_SCORE:
+            return ""
+        return class_of(self.taken.bit_count(), solved_value(self.score, self.taken.bit_count()))
+
+    @property
+    def key(self) -> int:
+        """The key of the position or of its mirror image, whichever is smaller."""
+        key = self.own + self.taken + kernels.BOTTOM
+        return min(key, int(kernels.mirrored(np.int64(key))))
 
 
 def draw_classes(
@@ -93,3 +125,34 @@ def _move_scores(draw: Draw, solver: Connect4Solver) -> tuple[int, ...]:
         else:
             out.append(-solver.score_of(draw.own ^ draw.taken, taken))
     return tuple(out)
+
+
+def save_draws(path: Path, draws: Sequence[Draw]) -> None:
+    """Write positions to a file."""
+    phases, scores = list(PHASES), [each.moves or (kernels.NO_SCORE,) * 7 for each in draws]
+    with whole_file(path) as file:
+        np.savez_compressed(
+            file,
+            phases=np.array([phases.index(each.phase) for each in draws], np.int8),
+            states=np.array([(each.own, each.taken) for each in draws], np.int64).reshape(-1, 2),
+            scores=np.array([each.score for each in draws], np.int8),
+            moves=np.array(scores, np.int8).reshape(-1, 7),
+        )
+
+
+def load_draws(path: Path) -> list[Draw]:
+    """Read positions from a file.
+
+    Raises:
+        ValueError: it is no such file.
+    """
+    phases = list(PHASES)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            columns = [file[name].tolist() for name in ("phases", "states", "scores", "moves")]
+        return [
+            Draw(phases[phase], own, taken, score, tuple(moves) if set(moves) != {kernels.NO_SCORE} else ())
+            for phase, (own, taken), score, moves in zip(*columns, strict=True)
+        ]
+    except (OSError, ValueError, KeyError, IndexError, TypeError, *DAMAGED) as error:
+        raise ValueError(f"{path}: expected positions of Connect-4, found none ({error})") from error

@@ -1,25 +1,37 @@
-"""Speed of the search and of self-play, relative to the network alone."""
+"""What `ckai bench` measures: the speed of rules, files, networks, searches and self-play.
 
+The two sides of a ratio take turns, so that a machine that slows down affects both.
+"""
+
+import io
+import random
 import resource
+import statistics
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from ckai.datasets.machine import available_cores
-from ckai.game import Position
+from ckai.game import Game, Position, perft
 from ckai.models.inference.backends import evaluations_per_second, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
-from ckai.rl.bench.rules import Measure, measured
+from ckai.pdn import from_game, write_game
 from ckai.rl.engine.engine import THREADS, Engine
+from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.games.playouts import playouts
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.threads import running
+from ckai.rl.search.inline_search import InlineSearcher
+from ckai.rl.search.threads import run_all, running
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import SelfPlayCounts
 from ckai.rl.selfplay.warmup import compile_selfplay
@@ -31,19 +43,137 @@ LIMITS = (0.02, 0.05, 0.2, 1.0, 5.0)
 """Limits of time to measure searches with, in seconds."""
 SEARCH_NODES = 2_000_000
 """Capacity of their tree: more than the fastest network fills."""
+PLAYOUTS = 100_000
+"""Random games of a thread in a round."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """The speed of one thing in several rounds."""
+
+    name: str
+    unit: str
+    median: float
+    least: float
+    most: float
+    rounds: int
+    against: str = ""
+    """The ideal value or the upper limit to compare with, if there is one."""
+
+
+def measured(name: str, unit: str, rates: list[float], against: str = "") -> Measure:
+    """Summarise the values of several rounds."""
+    return Measure(name, unit, statistics.median(rates), min(rates), max(rates), len(rates), against)
+
+
+def rate(work: Callable[[], float], rounds: int) -> list[float]:
+    """Return the amounts of work per second of rounds, after a warm-up; `work` returns its amount."""
+    work()
+    rates = []
+    for _ in range(rounds):
+        begun = time.perf_counter()
+        amount = work()
+        rates.append(amount / (time.perf_counter() - begun))
+    return rates
+
+
+def bench_rules(rounds: int) -> Iterator[Measure]:
+    """Measure move generation."""
+    start = Position.start()
+    yield measured("perft, depth 9, one thread", "nodes/s", rate(lambda: perft(start, 9), rounds))
+
+
+def bench_parse(rounds: int, folder: Path) -> Iterator[Measure]:
+    """Measure the conversion of PDN to rows, including the files, on games of random moves."""
+    from ckai.datasets.convert import parse_files
+
+    rng = random.Random(0)
+    text = io.StringIO()
+    for n in range(40):
+        game = Game()
+        while len(game.moves) < 50 and game.position.legal_moves():
+            game.push(rng.choice(game.position.legal_moves()))
+        text.write(write_game(from_game(game, {"Event": f"game {n}"}, "*")))
+    source = folder / "bench.pdn"
+    source.write_text(text.getvalue() * 100)
+    rows: list[int] = []
+
+    def work() -> float:
+        tally = parse_files([source], folder / "bench.parquet")
+        rows.append(tally.rows)
+        return tally.games_read
+
+    games = rate(work, rounds)
+    yield measured("PDN to rows", "games/s", games)
+    yield measured("PDN to rows", "rows/s", [r * rows[0] / 4000 for r in games])
+
+
+def bench_playouts(rounds: int) -> Iterator[Measure]:
+    """Measure random games from the start position, and vanilla MCTS with random playouts."""
+    first, second = pack(Position.start())
+    start = np.int64(first), np.int64(second)
+
+    def play(threads: int) -> float:
+        done = [0] * threads
+
+        def work(i: int) -> None:
+            done[i] = playouts(Checkers(), start, PLAYOUTS, i)[3]
+
+        run_all([partial(work, i) for i in range(threads)], threading.Event())
+        return sum(done)
+
+    one: list[float] = []
+    two: list[float] = []
+    for _ in range(rounds):  # alternately, so that both run under the same conditions
+        one += rate(lambda: play(1), 1)
+        two += rate(lambda: play(2), 1)
+    yield measured("random games, one thread", "moves/s", one)
+    yield measured("random games, two threads", "moves/s", two)
+    yield measured("two threads by one", "ratio", [b / a for a, b in zip(one, two, strict=True)], "ideal: 2")
+    for visits in (1_000, 100_000):
+        searcher = InlineSearcher(RolloutEvaluator(), nodes=visits + 1)
+
+        def search(searcher: InlineSearcher = searcher, visits: int = visits) -> float:
+            for _ in range(100_000 // visits):
+                searcher.set_root(0, (first, second))
+                searcher.run(np.array([visits], np.int32))
+            return 100_000
+
+        name = f"vanilla MCTS, {visits:,} simulations, one thread"
+        yield measured(name, "simulations/s", rate(search, rounds))
+
+
+def bench_training(rounds: int, network: Network) -> Iterator[Measure]:
+    """Measure training steps (forward, backward, optimizer) of a network for checkers, on rows in memory."""
+    import torch
+    from torch.nn import functional
+
+    torch.set_num_threads(available_cores())
+    network.train()
+    optimizer = torch.optim.AdamW(network.parameters())
+    batch = 512
+    board = torch.randint(-1, 2, (batch, 32), dtype=torch.int8)
+    jumper, halfmove_clock = torch.full((batch,), -1, dtype=torch.int8), torch.zeros(batch, dtype=torch.int16)
+    label = torch.randint(0, 128, (batch,))
+
+    def work() -> float:
+        for _ in range(8):
+            logits, value = network(board, jumper, halfmove_clock)
+            loss = functional.cross_entropy(logits, label) + value.pow(2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        return 8 * batch
+
+    yield measured(f"training, {network.architecture}, batches of {batch}", "rows/s", rate(work, rounds))
 
 
 def ceiling(
     evaluator: Evaluator, batch: int, threads: int, seconds: float, encoding: Encoding | None = None
 ) -> float:
-    """Measure the evaluations/s of an evaluator alone, called from several threads.
+    """Return the evaluations/s of an evaluator alone, called from several threads in batches.
 
-    Args:
-        evaluator: the evaluator.
-        batch: positions per call.
-        threads: threads that call at the same time.
-        seconds: duration of the measurement.
-        encoding: encoding of the network; default: that of checkers.
+    The encoding is that of the network; default: that of checkers.
     """
     sample = sample_positions(min(batch, 256), encoding or PlanesEncoding())
     rows = np.resize(sample, (batch, sample.shape[1]))
@@ -51,20 +181,19 @@ def ceiling(
 
 
 def bench_network(
-    networks: Sequence[Network], backends: Sequence[str], rounds: int, seconds: float
+    network: Network, backends: Sequence[str], rounds: int, seconds: float
 ) -> Iterator[Measure]:
-    """Measure every backend that is available with every network and batch size, on all cores."""
+    """Measure a network on all cores with every batch size and every backend that is available."""
     threads = available_cores()
-    for network in networks:
-        for backend in backends:
-            try:
-                evaluator = make_evaluator(network, backend, threads)
-            except BackendError:
-                continue
-            for batch in BATCHES:
-                rates = [ceiling(evaluator, batch, threads, seconds, network.encode) for _ in range(rounds)]
-                yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
-            evaluator.close()
+    for backend in backends:
+        try:
+            evaluator = make_evaluator(network, backend, threads)
+        except BackendError:
+            continue
+        for batch in BATCHES:
+            rates = [ceiling(evaluator, batch, threads, seconds, network.encode) for _ in range(rounds)]
+            yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
+        evaluator.close()
 
 
 def selfplay_rates(
@@ -131,12 +260,8 @@ def bench_selfplay(
     yield measured("self-play relative to the network alone", "ratio", relative(evaluations), "ideal: 1")
     yield measured("its simulations relative to the network alone", "ratio", relative(simulations))
     yield measured("self-play", "simulations/s", simulations)
-    yield measured("peak resident memory so far", "MiB", [resident()])
-
-
-def resident() -> float:
-    """Return the peak resident memory of this process in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    yield measured("peak resident memory so far", "MiB", [resident])
 
 
 def _settings(spec: GameSpec, sims: int, in_flight: int) -> SelfPlayConfig:
@@ -160,22 +285,11 @@ def bench_games(
     yield measured("the same", "hops/s", [progress.rows / spent])
 
 
-def bench_search(
-    network: Network,
-    backends: Sequence[str],
-    rounds: int,
-    seconds: float,
-    limits: Sequence[float] = LIMITS,
-) -> Iterator[Measure]:
-    """Measure single searches of the first position by time, each in an empty tree.
+def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds: float) -> Iterator[Measure]:
+    """Measure single searches of the first position of checkers by time, each in an empty tree.
 
-    Args:
-        network: a network for checkers.
-        backends: those that are not available, or cannot run this network, are left out.
-        rounds: searches for each time limit.
-        seconds: duration of a measurement of the network alone, to which the searches are compared: in large
-            batches on all cores.
-        limits: seconds of the searches.
+    They are compared to the network alone, in large batches on all cores for some seconds. Backends that are
+    not available, or cannot run this network, are left out.
     """
     threads = available_cores()
     for backend in backends:
@@ -186,7 +300,7 @@ def bench_search(
         with Engine(evaluator, nodes=SEARCH_NODES) as engine:
             engine.search(Position.start(), seconds=0.5)
             relative = []
-            for limit in limits:
+            for limit in LIMITS:
                 visits, ratios, evaluated = [], [], []
                 for _ in range(rounds):
                     top = ceiling(evaluator, 256, threads, seconds, network.encode)

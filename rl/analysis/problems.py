@@ -1,0 +1,274 @@
+"""Problems of PDN and FEN files: reading them, solving them, and what the tablebases say of their results.
+
+A PDN file has one problem a game: its FEN tag is the position, its moves are the solution, its result is the
+expected one, `*` if there is none. Any other file has one problem a line:
+
+    FEN [RESULT] [MOVE ...] [; comment]
+
+with a result of `1-0` (Black wins), `0-1`, `1/2-1/2`, or `win`, `loss` and `draw` for the side to move. Blank
+lines and lines that begin with `#` are skipped.
+"""
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ckai.datasets.tables import Tables
+from ckai.game import Move, MoveError, Position, PositionError
+from ckai.pdn import PdnGame, read_games
+from ckai.pdn.sources import open_stream, packed_form
+from ckai.rl.engine.base import AnyEngine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.result import Proof, SearchResult
+
+MAX_NAME = 60
+"""Most characters of a name."""
+INTERVAL = 0.05
+"""Seconds between two results that are looked at."""
+WINNING = 0.5
+"""Value from which on a position counts as won, and below its negative as lost; between them as drawn."""
+RESULTS: dict[str, tuple[Proof, Proof]] = {
+    "1-0": ("win", "loss"),
+    "0-1": ("loss", "win"),
+    "1/2-1/2": ("draw", "draw"),
+}
+"""The results of PDN, for Black and for White: in English draughts Black, the first mover, comes first."""
+REVERSED: dict[Proof, Proof] = {"win": "loss", "loss": "win", "draw": "draw"}
+
+
+class ProblemError(ValueError):
+    """A problem cannot be read; says where, what was expected and found."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A problem of a file."""
+
+    position: Position
+    path: str
+    number: int
+    """1-based number in the file."""
+    name: str = ""
+    """Title or comment, "" if there is none."""
+    solution: list[Move] = field(default_factory=list)
+    """Legal moves from the position; empty if the file has none."""
+    result: Proof | None = None
+    """Expected result for the side to move, None if the file has none."""
+
+    @property
+    def label(self) -> str:
+        """The place of the problem and its name."""
+        return f"{self.path}, problem {self.number}" + (f", {self.name}" if self.name else "")
+
+
+def result_for(text: str, position: Position) -> Proof | None:
+    """Return a result of PDN for the side to move in a position, None if it is none of `RESULTS`."""
+    both = RESULTS.get(text)
+    return None if both is None else both[0 if position.black else 1]
+
+
+_FEN_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:#[^\n]*\n\s*)*[BWbw]:[BWbw]")
+_WORDS: tuple[Proof, ...] = ("win", "loss", "draw")
+
+
+def read_problems(path: Path) -> Iterator[Problem | ProblemError]:
+    """Read the problems of a file, in order, each one or the error that refused it.
+
+    Args:
+        path: a PDN file, which may be compressed, or a file of FENs: one whose first line is a FEN.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    data = path.read_bytes()
+    if _FEN_LINE.match(data) or path.suffix.lower() == ".fen":
+        return _read_fens(data.decode(errors="replace"), str(path))
+    return _read_pdn(data, path)
+
+
+def _read_pdn(data: bytes, path: Path) -> Iterator[Problem | ProblemError]:
+    if packed_form(data) == "zip archive" and path.is_file():
+        for game in read_games(path, str(path)):
+            yield _from_game(game, str(path))
+        return
+    with open_stream(io.BufferedReader(io.BytesIO(data)), str(path)) as opened:  # what a pipe had is gone
+        for game in read_games(opened.file, str(path)):
+            yield _from_game(game, str(path))
+
+
+def _from_game(game: PdnGame, path: str) -> Problem | ProblemError:
+    name = f"problem {game.number + 1}"
+    if game.problem is not None and (game.rejected or not game.moves):
+        return ProblemError(game.problem.named(f"{name}: "))
+    where = f"{path}:{game.line}: {name}"
+    if game.header("FEN") is None:
+        return ProblemError(f"{where}: expected a FEN tag with the position of a problem, found none")
+    if game.problem is not None:
+        return ProblemError(game.problem.named(f"{name}: "))
+    position = game.start
+    if not position.legal_moves():
+        return ProblemError(f"{where}: expected a position with a legal move, found {position.fen}")
+    return Problem(
+        position=position,
+        path=path,
+        number=game.number + 1,
+        name=_clean(next((text for tag in ("Title", "Event", "Black") if (text := game.header(tag))), "")),
+        solution=[each.move for each in game.moves],
+        result=result_for(game.result or "*", position),
+    )
+
+
+def _read_fens(text: str, path: str) -> Iterator[Problem | ProblemError]:
+    number = 0
+    for at, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        number += 1
+        try:
+            yield _from_line(line, path, number)
+        except (PositionError, MoveError, ProblemError) as error:
+            yield ProblemError(f"{path}:{at}: problem {number}: {error}")
+
+
+def _from_line(line: str, path: str, number: int) -> Problem:
+    words, _, comment = line.partition(";")
+    fen, *rest = words.split() or [""]
+    position = Position.from_fen(fen)
+    if not position.legal_moves():
+        raise ProblemError(f"expected a position with a legal move, found {position.fen}")
+    result: Proof | None = None
+    if rest and rest[0] in RESULTS:
+        result = result_for(rest.pop(0), position)
+    elif rest and rest[0].lower() in _WORDS:
+        word = rest.pop(0).lower()
+        result = next(each for each in _WORDS if each == word)
+    solution, after = [], position
+    for text in rest:
+        solution.append(after.find_move(text))
+        after = after.push(solution[-1])
+    return Problem(
+        position=position, path=path, number=number, name=_clean(comment), solution=solution, result=result
+    )
+
+
+def _clean(text: str) -> str:
+    """Return a name in one line, without control characters."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return text if len(text) <= MAX_NAME else text[: MAX_NAME - 3] + "..."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refutation:
+    """What the tablebases say against a stated result."""
+
+    ply: int
+    """Plies of the solution before the position in the tables; 0: it is the problem itself."""
+    stated: Proof
+    """The result that the file states, for the side to move in the problem."""
+    tables: Proof
+    """The result by the tables, for the same side."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a problem."""
+
+    problem: Problem
+    found: SearchResult
+    """The last result of the search."""
+    solved: bool | None
+    """Whether the last result was right; None if the file has nothing to compare it with, or the tables
+    refute what it states."""
+    seconds: float | None = None
+    """Time from which on all results were right, None if the last one was not."""
+    tables: Proof | None = None
+    """The result of the problem by the tables, for the side to move; None if it is not in them."""
+    refutation: Refutation | None = None
+    """Set if the tables refute the stated result, or that the solution leads to it."""
+
+
+def solve(engine: AnyEngine, problem: Problem, limit: Limit, tables: Tables | None = None) -> Outcome:
+    """Search a problem.
+
+    A result is right if its move is the first of the solution, or keeps the expected result by the tables, or
+    is proven to. Without a solution, it is right if its value is that of the expected result: see `WINNING`.
+
+    Args:
+        engine: searches; nothing of an earlier search is used.
+        problem: the problem.
+        limit: when the search ends; it also ends when the result is proven.
+        tables: tablebases to compare with.
+    """
+    engine.forget()
+    right_since: float | None = None
+
+    def note(found: SearchResult) -> None:
+        nonlocal right_since
+        if not is_right(problem, found, tables):
+            right_since = None
+        elif right_since is None:
+            right_since = found.seconds
+
+    found = engine.search(problem.position, limit, on_result=note, interval=INTERVAL)
+    note(found)
+    refutation = refute(problem, tables)
+    # A player that reports no value can only be compared with a move.
+    has_key = bool(problem.solution) or (problem.result is not None and found.value is not None)
+    has_key = has_key and refutation is None
+    return Outcome(
+        problem=problem,
+        found=found,
+        solved=right_since is not None if has_key else None,
+        seconds=right_since if has_key else None,
+        tables=verdict(problem, [], tables),
+        refutation=refutation,
+    )
+
+
+def is_right(problem: Problem, result: SearchResult, tables: Tables | None = None) -> bool:
+    """Return whether a result agrees with the solution or the expected result, see `solve`."""
+    best = result.best
+    if problem.solution:
+        if best.move == problem.solution[0]:
+            return True
+        by_tables = verdict(problem, [best.move], tables)
+        kept = problem.result or verdict(problem, [], tables)
+        return kept is not None and kept != "loss" and kept in (by_tables, best.proven)
+    if best.value is None:
+        return False
+    found: Proof = "win" if best.value >= WINNING else "loss" if best.value <= -WINNING else "draw"
+    return found == problem.result
+
+
+def refute(problem: Problem, tables: Tables | None) -> Refutation | None:
+    """Return what the tables say against the stated result, None if they do not.
+
+    The first position of the solution that is in the tables decides.
+    """
+    if problem.result is None:
+        return None
+    for ply in range(len(problem.solution) + 1):
+        found = verdict(problem, problem.solution[:ply], tables)
+        if found is not None:
+            if found == problem.result:
+                return None
+            return Refutation(ply=ply, stated=problem.result, tables=found)
+    return None
+
+
+def verdict(problem: Problem, moves: list[Move], tables: Tables | None) -> Proof | None:
+    """Return the result after some moves by the tables, for the side to move in the problem, if known."""
+    position = problem.position
+    for move in moves:
+        position = position.push(move)
+    found: Proof
+    if not position.legal_moves():
+        found = "loss"
+    elif tables is None or not tables.knows(position):
+        return None
+    else:
+        probed = tables.probe(position).value
+        found = "win" if probed == "win" else "loss" if probed == "loss" else "draw"
+    return found if len(moves) % 2 == 0 else REVERSED[found]
