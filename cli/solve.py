@@ -13,7 +13,7 @@ from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
-    from ckai.rl.analysis.problems import Outcome, Problem
+    from ckai.rl.analysis.problems import Outcome
     from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.result import Line
 
@@ -121,7 +121,8 @@ def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limi
         print_json(summary | {"errors": errors, "problems": [_as_json(each) for each in outcomes]})
         return
     for each in outcomes:
-        click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.found.best)}{_tables(each)}")
+        tables = "" if each.tables is None else f"; by the tables a {each.tables}"
+        click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.found.best)}{tables}")
     times = sorted(each.seconds for each in solved if each.seconds is not None)
     median = f", half of them within {times[(len(times) - 1) // 2]:.2f} s" if times else ""
     click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}{median}")
@@ -159,46 +160,35 @@ def _line(best: "Line") -> str:
     return line if best.value is None else f"{line}, value {best.value:+.2f}"
 
 
-def _tables(each: "Outcome") -> str:
-    return "" if each.tables is None else f"; by the tables a {each.tables}"
-
-
 def _refuted(each: "Outcome") -> str:
-    refutation = each.refutation
-    assert refutation is not None
-    where = f"after {count_text(refutation.ply, 'ply', 'plies')} of its solution " if refutation.ply else ""
-    return (
-        f"{each.problem.label}: stated as a {refutation.stated} for the side to move, "
-        f"{where}a {refutation.tables}"
-    )
+    assert each.refutation is not None
+    ply, tables = each.refutation
+    where = f"after {count_text(ply, 'ply', 'plies')} of its solution " if ply else ""
+    return f"{each.problem.label}: stated as a {each.problem.result} for the side to move, {where}a {tables}"
 
 
 def _as_json(each: "Outcome") -> dict[str, Any]:
-    problem, best, refutation = each.problem, each.found.best, each.refutation
-    return {
-        **_names(problem),
-        "solved": each.solved,
-        "seconds": each.seconds,
-        "move": str(best.move),
-        "line": [str(move) for move in best.pv],
-        "value": best.value,
-        "proven": best.proven,
-        "plies": best.plies,
-        "depth": each.found.depth,
-        "nodes": each.found.nodes,
-        "tables": each.tables,
-        "refuted": None
-        if refutation is None
-        else {"ply": refutation.ply, "stated": refutation.stated, "tables": refutation.tables},
-    }
-
-
-def _names(problem: "Problem") -> dict[str, Any]:
+    problem, best = each.problem, each.found.best
+    refuted = None
+    if each.refutation is not None:
+        ply, tables = each.refutation
+        refuted = {"ply": ply, "stated": problem.result, "tables": tables}
     return {
         "file": problem.path,
         "number": problem.number,
         "name": problem.name,
         "fen": problem.position.fen,
         "result": problem.result,
-        "solution": [str(move) for move in problem.solution],
+        "solution": list(map(str, problem.solution)),
+        "solved": each.solved,
+        "seconds": each.seconds,
+        "move": str(best.move),
+        "line": list(map(str, best.pv)),
+        "value": best.value,
+        "proven": best.proven,
+        "plies": best.plies,
+        "depth": each.found.depth,
+        "nodes": each.found.nodes,
+        "tables": each.tables,
+        "refuted": refuted,
     }

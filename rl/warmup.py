@@ -33,7 +33,6 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import as_state
-from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
@@ -118,7 +117,7 @@ def compile_positions(spec: GameSpec) -> None:
     while moves := game.position.legal_moves():
         game.push(rng.choice(moves))
     game.outcome()
-    encoded_position(spec, game.position)
+    spec.encoded(game.position)
     with suppress(ValueError):  # not every game reads positions
         spec.read_position(spec.position_text(game.position))
     if spec.solver is not None:

@@ -26,7 +26,7 @@ from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.connect4.mistakes import POLICY, mistakes_of_network, over_all, solved_classes, visits_name
+from ckai.rl.games.connect4.mistakes import POLICY, mistakes_of_network, solved_classes, visits_name
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
@@ -149,7 +149,12 @@ def mistakes_in_percent(path: Path, spec: GameSpec, sims: int) -> dict[str, floa
         load_evaluator(path, "torch", game=spec.name), spec, [sims], solved_classes(spec)
     )
     names = {POLICY: POLICY, visits_name(sims): "search"}
-    return {names[player]: 100 * over_all(classes).share for player, classes in counted.items()}
+    return {
+        names[player]: 100
+        * sum(each.mistakes for each in classes.values())
+        / sum(each.positions for each in classes.values())
+        for player, classes in counted.items()
+    }
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float]:

@@ -8,8 +8,7 @@ from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.opponent import Reply
 from ckai.cli.playing.session import side_of
 from ckai.cli.shared.output import count_text
-from ckai.rl.games.display import Shot
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.spec import GameSpec, Shot
 
 MIN_VISITS = 8
 """Fewer visits say nothing about a move's value."""

@@ -10,8 +10,7 @@ from typing import Any
 
 from ckai.cli.playing.session import SIDES, Session, Side
 from ckai.cli.shared.games_file import expanded
-from ckai.rl.games.display import LoadedGame
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.spec import GameSpec, LoadedGame
 
 BALLOT = "ballot"
 BALLOT_PLIES = 3

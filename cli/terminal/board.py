@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.text import Text
 
-from ckai.rl.games.display import Cell, Diagram
+from ckai.rl.games.spec import Cell, Diagram
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -15,7 +15,6 @@ from ckai.models.inference.devices import one_torch_thread
 from ckai.models.layers.network import Network
 from ckai.rl.engine import SearchResult
 from ckai.rl.engine.base import AnyEngine
-from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.spec import GameSpec
 
 FIRST_VISITS = 16
@@ -91,7 +90,7 @@ def _point(result: SearchResult) -> dict[str, Any]:
 
 def _seen(spec: GameSpec, position: Any, network: Network) -> tuple[dict[str, Any], float]:
     """Return the planes and filters of a network, and its value of a position for the side to move."""
-    encoded = torch.from_numpy(encoded_position(spec, position)).unsqueeze(0)
+    encoded = torch.from_numpy(spec.encoded(position)).unsqueeze(0)
     board, jumper = encoded[:, : spec.board_bytes], encoded[:, spec.board_bytes]
     clock = encoded[:, spec.board_bytes + 1].to(torch.int16)
     with torch.inference_mode(), one_torch_thread():

@@ -65,12 +65,10 @@ class Problem:
 
 def result_for(text: str, position: Position) -> Proof | None:
     """Return a result of PDN for the side to move in a position, None if it is none of `RESULTS`."""
-    both = RESULTS.get(text)
-    return None if both is None else both[0 if position.black else 1]
+    return RESULTS[text][0 if position.black else 1] if text in RESULTS else None
 
 
 _FEN_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:#[^\n]*\n\s*)*[BWbw]:[BWbw]")
-_WORDS: tuple[Proof, ...] = ("win", "loss", "draw")
 
 
 def read_problems(path: Path) -> Iterator[Problem | ProblemError]:
@@ -141,9 +139,8 @@ def _from_line(line: str, path: str, number: int) -> Problem:
     result: Proof | None = None
     if rest and rest[0] in RESULTS:
         result = result_for(rest.pop(0), position)
-    elif rest and rest[0].lower() in _WORDS:
-        word = rest.pop(0).lower()
-        result = next(each for each in _WORDS if each == word)
+    elif rest and rest[0].lower() in REVERSED:
+        result = rest.pop(0).lower()  # type: ignore[assignment]
     solution, after = [], position
     for text in rest:
         solution.append(after.find_move(text))
@@ -160,18 +157,6 @@ def _clean(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Refutation:
-    """What the tablebases say against a stated result."""
-
-    ply: int
-    """Plies of the solution before the position in the tables; 0: it is the problem itself."""
-    stated: Proof
-    """The result that the file states, for the side to move in the problem."""
-    tables: Proof
-    """The result by the tables, for the same side."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """What became of a problem."""
 
@@ -185,8 +170,8 @@ class Outcome:
     """Time from which on all results were right, None if the last one was not."""
     tables: Proof | None = None
     """The result of the problem by the tables, for the side to move; None if it is not in them."""
-    refutation: Refutation | None = None
-    """Set if the tables refute the stated result, or that the solution leads to it."""
+    refutation: tuple[int, Proof] | None = None
+    """If the tables refute the stated result, or that the solution leads to it: see `refute`."""
 
 
 def solve(engine: AnyEngine, problem: Problem, limit: Limit, tables: Tables | None = None) -> Outcome:
@@ -242,19 +227,19 @@ def is_right(problem: Problem, result: SearchResult, tables: Tables | None = Non
     return found == problem.result
 
 
-def refute(problem: Problem, tables: Tables | None) -> Refutation | None:
+def refute(problem: Problem, tables: Tables | None) -> tuple[int, Proof] | None:
     """Return what the tables say against the stated result, None if they do not.
 
     The first position of the solution that is in the tables decides.
+
+    Returns:
+        The plies of the solution before that position, and the result by the tables for the side to move in
+        the problem.
     """
-    if problem.result is None:
-        return None
     for ply in range(len(problem.solution) + 1):
         found = verdict(problem, problem.solution[:ply], tables)
         if found is not None:
-            if found == problem.result:
-                return None
-            return Refutation(ply=ply, stated=problem.result, tables=found)
+            return None if problem.result in (None, found) else (ply, found)
     return None
 
 
@@ -269,6 +254,5 @@ def verdict(problem: Problem, moves: list[Move], tables: Tables | None) -> Proof
     elif tables is None or not tables.knows(position):
         return None
     else:
-        probed = tables.probe(position).value
-        found = "win" if probed == "win" else "loss" if probed == "loss" else "draw"
+        found = tables.probe(position).value  # type: ignore[assignment]
     return found if len(moves) % 2 == 0 else REVERSED[found]

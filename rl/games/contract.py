@@ -13,7 +13,7 @@ a tuple of int64 words; the side to move is part of the state, and every value i
 import copyreg
 import sys
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numba.extending import overload
@@ -55,22 +55,6 @@ def _find(module: str, name: str) -> _Game:
 
 
 copyreg.pickle(_Game, lambda cls: (_find, (cls.__module__, cls.__qualname__)))
-
-
-class Rules(Protocol):
-    """The rules of a game as the search has them: a `NamedTuple` under `game`."""
-
-    NUM_ACTIONS: ClassVar[int]
-    POSITION_BYTES: ClassVar[int]
-    MAX_LEGAL_ACTIONS: ClassVar[int]
-    STATE_WORDS: ClassVar[int]
-    MEAN_LEGAL_ACTIONS: ClassVar[int]
-    FORBIDS_REPETITION: ClassVar[bool]
-
-    @property
-    def history(self) -> int:
-        """Earlier states that a repetition can reach, 0 if there is no such rule."""
-        ...
 
 
 def game(

@@ -19,8 +19,7 @@ from ckai.game.jit import quick_kernel
 from ckai.pdn.game import RESULTS
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State, as_state
-from ckai.rl.games.display import LoadedGame
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.spec import GameSpec, LoadedGame
 
 
 class GridReason(StrEnum):
@@ -76,11 +75,6 @@ class GridPosition:
     def key(self) -> State:
         """The state; equal for equal positions."""
         return self.state
-
-    @property
-    def setup(self) -> str:
-        """Text of a first position for a tag, see `GridSpec.read_setup`; empty for the usual one."""
-        return " ".join(map(str, self.state)) if any(self.state) else ""
 
     def legal_moves(self) -> list[GridMove]:
         """Return the legal moves, none if the game is over."""
@@ -170,15 +164,6 @@ class GridGame:
         """Return how the game ended, see `GridPosition.outcome`."""
         return self.position.outcome()
 
-    def text(self, headers: dict[str, str], result: str) -> str:
-        """Return the game in the form of PDN: tags, numbered moves, result."""
-        tags = {**headers, "Result": result}
-        if setup := self.positions[0].setup:
-            tags["Setup"] = setup  # read by `GridSpec.read_game`
-        words = [f"{i // 2 + 1}. {move}" if i % 2 == 0 else str(move) for i, move in enumerate(self.moves)]
-        lines = [f'[{name} "{value}"]' for name, value in tags.items()]
-        return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
-
 
 class GridSpec(GameSpec):
     """The parts of a `GameSpec` that games of stones on a grid share.
@@ -209,8 +194,16 @@ class GridSpec(GameSpec):
         return GridGame(position or self.position())
 
     def to_pdn(self, game: GridGame, headers: dict[str, str], result: str) -> str:
-        """Return the game in the form of PDN."""
-        return game.text(headers, result)
+        """Return the game in the form of PDN: tags, numbered moves, result.
+
+        The tag Setup has the first position where it is not the usual one.
+        """
+        tags, first = {**headers, "Result": result}, game.positions[0]
+        if first.key != self.position().key:
+            tags["Setup"] = self.position_text(first)
+        words = [f"{i // 2 + 1}. {move}" if i % 2 == 0 else str(move) for i, move in enumerate(game.moves)]
+        lines = [f'[{name} "{value}"]' for name, value in tags.items()]
+        return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
 
     # --- for people ---------------------------------------------------------------------------------
 
@@ -219,7 +212,11 @@ class GridSpec(GameSpec):
         return position.find_move(text.strip().rstrip(".").removeprefix("0"))
 
     def read_position(self, text: str) -> GridPosition:
-        """Read a board: rows from the top, `/` between them, of `b`, `w` and `.`; see `GameSpec`."""
+        """Read a board: rows from the top, `/` between them, of `b`, `w` and `.`; see `GameSpec`.
+
+        Raises:
+            ValueError: the text is no board, or no game reaches the position.
+        """
         layout = self.drawn_layout()
         rows, shape = text.strip().lower().split("/"), (layout.rows, layout.columns)
         if [len(row) for row in rows] != [shape[1]] * shape[0] or set("".join(rows)) - set("bw."):
@@ -230,14 +227,7 @@ class GridSpec(GameSpec):
         stones = {"b": 0, "w": 0, ".": 0}
         for square, (row, column) in layout.squares.items():
             stones[rows[row][column]] |= 1 << self.bits[square]
-        return self._placed(stones["b"], stones["w"])
-
-    def _placed(self, black: int, white: int) -> GridPosition:
-        """Return the position with these stones.
-
-        Raises:
-            ValueError: no game reaches it.
-        """
+        black, white = stones["b"], stones["w"]
         if black.bit_count() - white.bit_count() not in (0, 1):
             raise ValueError(
                 "expected as many stones of both sides, or one more of the first, found "
@@ -278,7 +268,7 @@ class GridSpec(GameSpec):
         tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', texts[number - 1], flags=re.MULTILINE))
         setup = tags.pop("Setup", "")
         try:
-            game = self.game(self.read_setup(setup) if setup else None)
+            game = self.game(self.read_position(setup) if setup else None)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         words = re.sub(r"^\[.*\]$|\d+\.", "", texts[number - 1], flags=re.MULTILINE).split()
@@ -290,18 +280,3 @@ class GridSpec(GameSpec):
             except MoveError as error:
                 raise ValueError(f"{path}: game {number}: ply {len(game.moves)}: {error}") from None
         return LoadedGame(game, tags, tags.get("Result", "*"))
-
-    def read_setup(self, text: str) -> Any:
-        """Return the position of a Setup tag, see `GridPosition.setup`.
-
-        Raises:
-            ValueError: the text is no such position.
-        """
-        words = text.split()
-        if len(words) != 2 or not all(word.isdecimal() for word in words):
-            raise ValueError(f"expected two numbers as Setup, found {text!r}")
-        own, other = int(words[0]), int(words[1])
-        taken = own | other
-        if own & other or taken & ~sum(1 << bit for bit in self.bits.values()):
-            raise ValueError(f"expected a Setup with each stone on a square of its own, found {text!r}")
-        return self._placed(*((own, other) if taken.bit_count() % 2 == 0 else (other, own)))

@@ -7,6 +7,7 @@ game; see `ckai.rl.games.registry`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
@@ -18,10 +19,10 @@ from numpy.typing import NDArray
 from ckai.datasets.schema import LEGAL_MASK_BYTES, selfplay_schema
 from ckai.datasets.tables import Tables
 from ckai.game import MoveError, Outcome
+from ckai.game.jit import quick_kernel
 from ckai.game.svg import Layout
+from ckai.rl.games import contract
 from ckai.rl.games.contract import State
-from ckai.rl.games.display import Cell, Diagram, LoadedGame, Shot
-from ckai.rl.games.openings import positions_after
 from ckai.rl.games.solving import Solver
 
 NOT_IN_TABLES = np.int8(2)
@@ -99,6 +100,83 @@ class Symmetry(NamedTuple):
     """Square i of the transformed board is square `squares[i]` of the board."""
     actions: tuple[int, ...]
     """Action i on the transformed board is action `actions[i]` on the board."""
+
+
+class Cell(NamedTuple):
+    """A square of a drawn board."""
+
+    piece: str
+    """`b` or `w`, the first or the second player's; `B` or `W`, their kings; `.` for an empty square, and an
+    empty text for a square that is not played on."""
+    label: str = ""
+    """Text on the square, such as its number; at most two characters."""
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A board as it is drawn for the second player, whose side is at the bottom."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    """Squares, the top row first; all rows are of the same length."""
+    column_labels: tuple[str, ...] = ()
+    """Text below each column, or none."""
+    row_labels: tuple[str, ...] = ()
+    """Text beside each row, or none; at most two characters."""
+
+    def turned(self) -> "Diagram":
+        """Return the board turned by 180 degrees."""
+        rows = tuple(row[::-1] for row in self.rows[::-1])
+        return Diagram(rows, self.column_labels[::-1], self.row_labels[::-1])
+
+
+@dataclass(frozen=True)
+class LoadedGame:
+    """A game read from a file."""
+
+    game: Any
+    """The game with its moves, see `PlayedGame`."""
+    headers: Mapping[str, str]
+    result: str
+    """One of `ckai.pdn.game.RESULTS`."""
+    comments: tuple[str, ...] = ()
+    """A comment for every move, empty where there is none; or nothing at all."""
+    problem: str = ""
+    """Why the game cannot be read beyond its last move; empty if it can."""
+    text: str = ""
+    """The game as text with its comments and variations; empty if it has none that `to_pdn` leaves out."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A short line that wins material by force."""
+
+    line: tuple[Any, ...] = field()
+    """Moves of both sides, the winning side first, to the end of the exchange."""
+    taken: int
+    """Pieces that the side wins in it."""
+    given: int
+    """Pieces that it gives up in it; a shot proper gives some first."""
+    wins: bool = False
+    """Whether the line ends the game."""
+
+
+def positions_after(first: Any, plies: int) -> list[Any]:
+    """Return the distinct positions after exactly `plies` plies, in breadth-first order.
+
+    Args:
+        first: the starting position, a `GamePosition`.
+        plies: 0 or more.
+    """
+    positions = {first.key: first}
+    for _ in range(plies):
+        after = [p.push(move) for p in positions.values() for move in p.legal_moves()]
+        positions = {p.key: p for p in after}
+    return list(positions.values())
+
+
+@quick_kernel
+def _encode(game, state, out):  # type: ignore[no-untyped-def]
+    contract.encode(game, state, out)  # type: ignore[no-untyped-call]
 
 
 class GameSpec(ABC):
@@ -222,6 +300,15 @@ class GameSpec(ABC):
     def repetition_key(self, position: Any) -> State:
         """Return what must be equal for a repetition, as many words as a state; see `contract.key`."""
         return self.state(position)
+
+    def encoded(self, position: Any) -> NDArray[np.int8]:
+        """Return a position as networks get it, `[position_bytes]`, in the view of the side to move.
+
+        The search encodes its positions itself.
+        """
+        out = np.zeros(self.position_bytes, np.int8)
+        _encode(self.rules, tuple(np.int64(word) for word in self.state(position)), out)
+        return out
 
     @abstractmethod
     def game(self, position: Any | None = None) -> Any:

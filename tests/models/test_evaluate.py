@@ -18,7 +18,6 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.evaluation.evaluate import frequent_moves
 from ckai.models.evaluation.metrics import Metrics, _calibration
 from ckai.models.registry import build
-from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.registry import get_game
 
 SMALLEST = {"channels": 1, "hidden": 1}
@@ -104,7 +103,7 @@ def test_only_the_stones_on_the_board_are_pieces():
     encode = build("mlp", {"hidden": 8, "encoding": "go"}).encode
     for move in ("D1", "E1", "F1", "G1"):
         game.push(move)
-        boards.append(encoded_position(spec, game.position))
+        boards.append(spec.encoded(game.position))
     batch = {
         "board": torch.from_numpy(np.stack(boards)),
         "jumper": torch.full((4,), -1),

@@ -2,7 +2,7 @@
 
 from ckai.game import Move, Position
 from ckai.rl.games.checkers.openings import material_value
-from ckai.rl.games.display import Shot
+from ckai.rl.games.spec import Shot
 
 DEPTH = 7
 """Plies searched for a shot, captures at the end not counted."""

@@ -14,8 +14,7 @@ from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.game import Game, Move, Position, PositionError
 from ckai.game.svg import DRAUGHTS
 from ckai.pdn import from_game, read_games, write_game
-from ckai.rl.games.checkers.opening_names import OPENING_NAMES
-from ckai.rl.games.checkers.openings import balanced_openings
+from ckai.rl.games.checkers.openings import OPENING_NAMES, balanced_openings
 from ckai.rl.games.checkers.rules import (
     Checkers,
     black_to_move,
@@ -27,8 +26,7 @@ from ckai.rl.games.checkers.rules import (
 from ckai.rl.games.checkers.shots import find_shot
 from ckai.rl.games.checkers.typed_moves import read_typed_move
 from ckai.rl.games.contract import State
-from ckai.rl.games.display import LoadedGame, Shot
-from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
+from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec, LoadedGame, Shot
 
 CLOCK_NOTICE = 40
 """Halfmove clock from which players are reminded of it."""

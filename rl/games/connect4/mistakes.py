@@ -12,7 +12,6 @@ import numpy as np
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
-from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.solving import SolvedPosition
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import wilson
@@ -26,10 +25,6 @@ BOARDS = 64
 
 Classes = Mapping[str, Sequence[SolvedPosition]]
 """Solved positions by the name of their class."""
-
-
-class NoSolverError(ValueError):
-    """A game cannot be solved, or has no positions to measure players on; one line."""
 
 
 @dataclass(frozen=True)
@@ -50,23 +45,17 @@ class Mistakes:
         return wilson(self.share, self.positions)
 
 
-def over_all(counted: Mapping[str, Mistakes]) -> Mistakes:
-    """Return the mistakes of a player over all classes."""
-    each = counted.values()
-    return Mistakes(sum(one.positions for one in each), sum(one.mistakes for one in each))
-
-
 def solved_classes(spec: GameSpec) -> Classes:
     """Return the solved positions of a game. Every move in them is a single action.
 
     Raises:
-        NoSolverError: there are none.
+        ValueError: there are none.
     """
     if spec.solver is None:
-        raise NoSolverError(f"expected a game that can be solved, found {spec.name}")
+        raise ValueError(f"expected a game that can be solved, found {spec.name}")
     classes = spec.solver().classes()
     if not classes:
-        raise NoSolverError(f"expected a game with classes of solved positions, found {spec.name}")
+        raise ValueError(f"expected a game with classes of solved positions, found {spec.name}")
     return classes
 
 
@@ -120,7 +109,7 @@ def visits_name(visits: int) -> str:
 
 
 def _policy_actions(evaluator: Evaluator, spec: GameSpec, positions: Sequence[SolvedPosition]) -> list[int]:
-    boards = np.stack([encoded_position(spec, each.position) for each in positions])
+    boards = np.stack([spec.encoded(each.position) for each in positions])
     logits, values = np.zeros((len(boards), spec.num_actions), np.float32), np.zeros(len(boards), np.float32)
     evaluate_into(evaluator, boards, logits, values)
     if not np.isfinite(logits).all():

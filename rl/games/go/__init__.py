@@ -1,6 +1,5 @@
 """9x9 Go for the search, for matches and for self-play."""
 
-from ckai.rl.games.go import encoding as _encoding
 from ckai.rl.games.go import playouts as _playouts
 from ckai.rl.games.go.position import GoMove, GoPosition
 from ckai.rl.games.go.rules import PASS, Go
@@ -8,4 +7,4 @@ from ckai.rl.games.go.spec import SPEC, GoSpec
 
 __all__ = ["PASS", "SPEC", "Go", "GoMove", "GoPosition", "GoSpec"]
 
-del _encoding, _playouts  # imported so that the planes and the fast playout are registered
+del _playouts  # imported so that the fast playout is registered

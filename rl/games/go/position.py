@@ -5,9 +5,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
 from ckai.rl.games.contract import State
@@ -84,28 +81,6 @@ def _black_area(state):  # type: ignore[no-untyped-def]
     return black_area(state)
 
 
-def reached(stones: NDArray[np.bool_], empty: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the points `[N, SIZE, SIZE]` that stones are on or reach over empty ones."""
-    while True:
-        beside = np.zeros_like(stones)
-        beside[:, 1:] |= stones[:, :-1]
-        beside[:, :-1] |= stones[:, 1:]
-        beside[:, :, 1:] |= stones[:, :, :-1]
-        beside[:, :, :-1] |= stones[:, :, 1:]
-        more = stones | beside & empty
-        if (more == stones).all():
-            return stones
-        stones = more
-
-
-def _points_of(black: int, white: int) -> int:
-    """Return Black's stones and the empty points that only it reaches, by Tromp-Taylor's rules."""
-    bits = np.arange(POINTS, dtype=object).reshape(1, SIZE, SIZE)
-    mine, theirs = ((stones >> bits & 1).astype(bool) for stones in (black, white))
-    empty = ~(mine | theirs)
-    return int((reached(mine, empty) & ~reached(theirs, empty)).sum())
-
-
 @dataclass(frozen=True)
 class GoPosition(GridPosition):
     """A position: a state, and the boards that may not be repeated."""
@@ -145,11 +120,6 @@ class GoPosition(GridPosition):
     def key(self) -> State:
         """Equal for equal boards with the same side to move after as many passes."""
         return (*self.board, int(self.black), self.passes)
-
-    @property
-    def setup(self) -> str:
-        """See `GridPosition.setup`."""
-        return "" if not any(self.state) else self.text
 
     @property
     def text(self) -> str:
@@ -212,7 +182,7 @@ class GoPosition(GridPosition):
         reason = GoReason.PASSES if self.passes == 2 else GoReason.LENGTH
         score = self.area - self.rules.komi
         if score == 0:
-            return Outcome(None, reason, f"{reason}, both have {_points_of(*self.stones):g} points")
+            return Outcome(None, reason, f"{reason}, equal points")
         return Outcome("black" if score > 0 else "white", reason, f"by {abs(score):g} points")
 
     def _repeats(self, action: int) -> bool:

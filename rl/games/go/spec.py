@@ -1,34 +1,108 @@
-"""`GoSpec`: 9x9 Go for matches, self-play and commands."""
+"""The `GameSpec` of 9x9 Go, and the encoding of its positions."""
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ckai.game.svg import Layout
+from ckai.models.inputs.registry import register_encoding
+from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games.contract import State
 from ckai.rl.games.go.board import POINTS, SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
-from ckai.rl.games.go.rules import PASS, PLIES_BIT, STATE_WORDS, Go
+from ckai.rl.games.go.rules import EARLIER, MAX_PLIES, PASS, PLIES_BIT, STATE_WORDS, Go
 from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.spec import Symmetry
 
 C_PUCT = 1.0
 """Exploration constant of self-play and of all other searches with a network, at any number of visits."""
-_BYTES_PER_SQUARE = 3
+_TURNS = 2 * (EARLIER + 1)
+"""Planes of the stones of the positions that a network sees."""
 _OPENING_POINTS = tuple(SIZE * row + column for row in range(2, 7) for column in range(2, 7))
 """The points on the third line or above, where openings have their stones."""
+
+
+@register_encoding("go")
+class GoEncoding(StonesEncoding):
+    """Own and other stones of eight positions, the latest first; Black's turn; a pass; plies; ones.
+
+    A square has three bytes: its stone, and a bit for each earlier position with an own stone, and with one
+    of the other side. The byte of the jumper is -1, less 2 for each pass before, less 1 if White is to move;
+    that of the halfmove clock is half the plies. Plies are scaled by the usual length of a game.
+    """
+
+    VERSION, GAME = "go-1", "go"
+    SHAPE, NUM_ACTIONS, BYTES_PER_SQUARE = (SIZE, SIZE), PASS + 1, 3
+    PLANES, VALUES = _TURNS + 4, ()
+    NAMES = (
+        "own stones",
+        "other stones",
+        *(f"{whose} stones, {n} before" for n in range(1, EARLIER + 1) for whose in ("own", "other")),
+        "Black's turn",
+        "a pass before",
+        "plies",
+        "ones",
+    )
+
+    bits: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        bits = torch.tensor([1 << n for n in range(EARLIER)], dtype=torch.int32)
+        self.register_buffer("bits", bits.view(1, -1, 1, 1), persistent=False)
+
+    @classmethod
+    def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
+        """Return boards with random stones at random times, `[number, position_bytes]` int8."""
+        stones = rng.integers(-1, 2, (number, POINTS))
+        earlier = rng.integers(0, 1 << EARLIER, (number, 2, POINTS))
+        earlier[:, 1] &= ~earlier[:, 0]
+        rest = np.stack([rng.integers(-4, 0, number), rng.integers(0, MAX_PLIES // 2, number)], 1)
+        return np.concatenate([stones, earlier.reshape(number, -1), rest], 1).astype(np.int8)
+
+    def forward(
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
+    ) -> Tensor:
+        """Return `[B, 20, 9, 9]`, planes in [0, 1]."""
+        layers = board.view(-1, self.BYTES_PER_SQUARE, POINTS)
+        now, earlier = layers[:, 0], layers[:, 1:].to(torch.int32)
+        past = (earlier.unsqueeze(1) & self.bits) != 0
+        code = -1 - jumper
+        white, passed = (code & 1).view(-1, 1, 1), (code > 1).view(-1, 1, 1)
+        plies = (halfmove_clock.to(dtype) * (2 / MAX_PLIES)).clamp(max=1.0).view(-1, 1, 1)
+        full = (-1, 1, POINTS)
+        planes = torch.cat(
+            [
+                torch.stack([now > 0, now < 0], 1).to(dtype),
+                past.to(dtype).view(-1, 2 * EARLIER, POINTS),
+                (1 - white).to(dtype).expand(*full),
+                passed.to(dtype).expand(*full),
+                plies.expand(*full),
+                torch.ones_like(plies).expand(*full),
+            ],
+            1,
+        )
+        return planes.view(-1, self.PLANES, *self.SHAPE)
 
 
 def _symmetries() -> tuple[Symmetry, ...]:
     """The seven ways to turn and mirror the board; a pass stays a pass."""
     board = np.arange(POINTS).reshape(SIZE, SIZE)
     turned = [np.rot90(way, n).ravel() for way in (board, board.T) for n in range(4)]
+    layers = POINTS * np.arange(GoEncoding.BYTES_PER_SQUARE)[:, None]
     return tuple(
         Symmetry(
-            tuple(np.concatenate([order + layer * POINTS for layer in range(_BYTES_PER_SQUARE)]).tolist()),
+            tuple((order + layers).ravel().tolist()),
             (*order.tolist(), PASS),
         )
         for order in turned
@@ -62,7 +136,7 @@ class GoSpec(GridSpec):
     encoding = "go"
     plies = 90
     symmetries = _symmetries()
-    bytes_per_square = _BYTES_PER_SQUARE
+    bytes_per_square = GoEncoding.BYTES_PER_SQUARE
     layout = Layout(
         SIZE, SIZE, {at + 1: (SIZE - 1 - at // SIZE, at % SIZE) for at in range(POINTS)}, numbers=False
     )
@@ -146,8 +220,6 @@ class GoSpec(GridSpec):
         if position.has_dead_chain():
             raise ValueError("expected a liberty for every chain, found one without")
         return position
-
-    read_setup = read_position
 
     def _words(self, text: str) -> tuple[list[str], str | None, int]:
         words = text.lower().split()

@@ -157,15 +157,15 @@ def test_what_the_tables_refute(tables):
     assert refute(problem(result="win"), None) is None
     assert refute(problem(), tables) is None
     wrong = refute(problem(result="draw"), tables)
-    assert (wrong.ply, wrong.stated, wrong.tables) == (0, "draw", "win")
+    assert wrong == (0, "win")
     lost = refute(problem("B:W18:B14", ["14x23"], "loss"), tables)
-    assert (lost.ply, lost.tables) == (0, "win")
+    assert lost == (0, "win")
     # Four pieces, of which the solution takes one: the win it claims is a draw.
     line = problem("W:WK18,K29:B13,K1", ["18-14"], "win")
     assert refute(line, tables) is None
     traded = problem("B:W22,K32:B18,K1", ["18x25"], "loss")
     against = refute(traded, tables)
-    assert (against.ply, against.stated) == (1, "loss")
+    assert against[0] == 1
 
 
 def test_solving(engine, tables):
@@ -187,7 +187,7 @@ def test_solving(engine, tables):
         None,
     )
     refuted = solve(engine, problem("W:WK18:BK1", result="win"), Limit(visits=50), tables)
-    assert (refuted.solved, refuted.tables, refuted.refutation.tables) == (None, "draw", "draw")
+    assert (refuted.solved, refuted.tables, refuted.refutation[1]) == (None, "draw", "draw")
 
 
 class Wavering:

@@ -15,7 +15,6 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import MAX_STATE_WORDS, as_state, game
-from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.registry import game_names, get_game, register_game
 from ckai.rl.loop.config import RunConfig
@@ -358,7 +357,7 @@ def test_what_people_see_fits_what_networks_see(spec, seed):
     while game.outcome() is None and len(game.moves) < MAX_PLIES:
         position = game.position
         pieces, sign = spec.pieces(position), 1 if position.black else -1
-        board = encoded_position(spec, position)
+        board = spec.encoded(position)
         view = spec.view(position)
         seen = board[: len(view)].tolist()
         assert [sign * values[pieces.get(square, "")] for square in view] == seen

@@ -392,22 +392,11 @@ def test_a_position_after_a_line_is_refused(game, rows):
         get_game(game).read_position(rows)
 
 
-@pytest.mark.parametrize(
-    ("game", "setup", "text"),
-    [
-        ("connect4", "99999999999999999999 0", "each stone on a square of its own"),
-        ("connect4", "7 7", "each stone on a square of its own"),
-        ("connect4", "6 1", "as many stones of both sides, or one more"),
-        ("connect4", "0 2", "gap"),
-        ("tictactoe", "4503599627370496 0", "each stone on a square of its own"),
-        ("tictactoe", "7 448", "as many|no line"),
-    ],
-)
-def test_setups_that_are_none_are_refused(tmp_path, game, setup, text):
+def test_a_setup_that_is_none_is_refused(tmp_path):
     path = tmp_path / "game.txt"
-    path.write_text(f'[Setup "{setup}"]\n\n*\n')
-    with pytest.raises(ValueError, match=rf"game\.txt: expected .*({text})"):
-        get_game(game).read_game(path, 1)
+    path.write_text('[Setup "......b"]\n\n*\n')
+    with pytest.raises(ValueError, match=r"game\.txt: expected 6 rows of 7 squares"):
+        get_game("connect4").read_game(path, 1)
 
 
 @pytest.mark.parametrize("load", [Book.load, read_classes])

@@ -14,7 +14,6 @@ from ckai.rl.games.connect4 import SPEC
 from ckai.rl.games.connect4.classes import CLASSES, INSTALLED, read_classes
 from ckai.rl.games.connect4.mistakes import (
     Mistakes,
-    NoSolverError,
     count_mistakes,
     count_policy_mistakes,
     solved_classes,
@@ -133,11 +132,9 @@ def test_perfect_play_keeps_the_value_of_a_game_to_its_end():
 
 
 def test_what_cannot_be_measured_is_said_in_a_line():
-    with pytest.raises(NoSolverError, match="expected a game that can be solved, found checkers"):
+    with pytest.raises(ValueError, match="expected a game that can be solved, found checkers"):
         solved_classes(get_game("checkers"))
-    with pytest.raises(
-        NoSolverError, match="expected a game with classes of solved positions, found tictactoe"
-    ):
+    with pytest.raises(ValueError, match="expected a game with classes of solved positions, found tictactoe"):
         solved_classes(get_game("tictactoe"))
 
 

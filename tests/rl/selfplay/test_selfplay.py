@@ -14,7 +14,6 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.contract import as_state
-from ckai.rl.games.encoded import encoded_position
 from ckai.rl.loop.report import describe, first_scores
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
@@ -297,7 +296,7 @@ def test_gumbel_without_q_values_has_the_priors_as_target():
         changed = []
         for game in play(4, root_rule="gumbel", sims=16, gumbel_scale=scale):
             for row in game.rows:
-                board = encoded_position(game.spec, game.spec.position(as_state(row["state"])))[None]
+                board = game.spec.encoded(game.spec.position(as_state(row["state"])))[None]
                 counts = game.counts[row["first_count"] : row["first_count"] + row["num_counts"]]
                 priors = np.exp(Hashed().evaluate(board)[0][0, counts["action"]])
                 target = counts["visits"] / max(counts["visits"].sum(), 1)
