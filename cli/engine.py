@@ -73,7 +73,7 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> Non
 
 def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
     from ckai.rl.games.go import SPEC
-    from ckai.rl.gtp.session import GtpSession
+    from ckai.rl.games.go.gtp import GtpSession
     from ckai.rl.players.loading import check_spec, load_engine
     from ckai.rl.players.serving import serve_lines
 

@@ -9,9 +9,7 @@ from ckai.cli import bench as module
 from ckai.cli.bench import command
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.bench import ceiling, measured, selfplay_rates
-from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.bench import measured
 
 
 @pytest.fixture(autouse=True)
@@ -40,21 +38,6 @@ def test_the_table_has_a_line_for_each_measure():
     text = run("parse", "selfplay", "games", "training")
     for unit in ("games/s", "rows/s", "evaluations/s", "ratio", "simulations/s", "games/minute"):
         assert unit in text
-
-
-def test_the_median_is_of_all_rounds():
-    assert measured("x", "y", [3.0, 1.0, 2.0, 10.0, 2.5]).median == 2.5
-
-
-@pytest.mark.slow
-def test_rates_of_self_play_are_counted():
-    rates = selfplay_rates(UniformEvaluator(), SelfPlayConfig(sims=20, in_flight=16, groups=2), 0.3)
-    assert rates["evaluations"] > 0
-    assert rates["simulations"] >= rates["evaluations"] * 0.9
-
-
-def test_the_ceiling_counts_every_thread():
-    assert ceiling(UniformEvaluator(), 16, 2, 0.1) > 0
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from ckai.datasets.settings import SettingError
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
 from ckai.pdn import read_games, write_game
-from ckai.rl.analysis import AnalysisConfig, Analyst, PlayerTable, accuracy_of, annotate, expected_points
+from ckai.rl.analysis import AnalysisConfig, Analyst, PlayerTable, accuracy_of, annotate
 from ckai.rl.analysis.annotate import strip
 from ckai.rl.analysis.report import NAGS, GameReport, Grade, grade_of
 from ckai.rl.analysis.work import Work
@@ -59,20 +59,6 @@ def test_the_examples_run(name):
 # --- points, grades, accuracy -----------------------------------------------------------------------
 
 
-def test_expected_points_are_those_of_both_sides_together():
-    for sharpness in (0.5, 1.0, 2.0):
-        for value in np.linspace(-1, 1, 21):
-            both = expected_points(value, sharpness) + expected_points(-value, sharpness)
-            assert both == pytest.approx(1)
-
-
-def test_a_slip_in_a_won_game_costs_less_with_sharp_points():
-    slip = expected_points(0.95, 2.0) - expected_points(0.75, 2.0)
-    level = expected_points(0.1, 2.0) - expected_points(-0.1, 2.0)
-    assert slip < 0.03 < 0.09 < level
-    assert grade_of(slip, AnalysisConfig()) is None
-
-
 def test_grades_begin_at_their_thresholds():
     config = AnalysisConfig()
     assert [grade_of(c, config) for c in (0.0, 0.0499, 0.05, 0.3 - 0.2, 0.2, 1.0)] == [
@@ -89,13 +75,6 @@ def test_grades_begin_at_their_thresholds():
 def test_settings_out_of_order_are_refused(wrong):
     with pytest.raises(SettingError):
         AnalysisConfig(**wrong)
-
-
-def test_accuracy_falls_with_the_cost_and_stays_within_bounds():
-    values = [accuracy_of(cost) for cost in np.linspace(0, 1, 101)]
-    assert values[0] == pytest.approx(100, abs=0.001)
-    assert values[-1] == 0
-    assert values == sorted(values, reverse=True)
 
 
 # --- moves ------------------------------------------------------------------------------------------
@@ -129,11 +108,6 @@ def test_forced_moves_have_no_grade_and_take_the_value_that_follows(analyst):
     assert report.accuracy(True) is None
 
 
-def test_a_lost_last_position_has_no_points(analyst):
-    _, report = analyzed(analyst, '[FEN "B:W18:B14"]\n1. 14x23 1-0\n')
-    assert report.curve() == [1.0, 1.0]
-
-
 def test_a_drawn_last_position_by_rule_is_half_a_point(analyst):
     game = Game(Position.from_fen("B:WK32,K28:BK1,K5"), halfmove_limit=4)
     for text in ("1-6", "32-27", "6-1", "27-32"):
@@ -164,12 +138,6 @@ def test_a_drawn_game_that_was_played_away_is_named_with_its_blunder(analyst):
     _, report = analyzed(analyst, '[FEN "B:WK3,K4:BK7"]\n1. 7-2 0-1\n')
     assert (report.plies[0].grade, report.plies[0].cost, report.plies[0].best) == (Grade.BLUNDER, 0.5, "7-11")
     assert report.theory == "Drawn by the tables from the start, won by White in the game."
-
-
-def test_a_game_without_moves_has_a_value(analyst):
-    _, report = analyzed(analyst, '[Event "x"]\n*\n')
-    assert report.plies == ()
-    assert 0 <= report.start <= 1
 
 
 def test_a_game_that_went_on_after_a_draw_by_rule_is_analysed_to_its_end(analyst):

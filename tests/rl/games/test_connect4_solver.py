@@ -2,7 +2,6 @@
 
 import random
 
-import numpy as np
 import pytest
 from plain_connect4 import plain, random_moves
 
@@ -62,14 +61,6 @@ def test_every_move_has_the_truth_of_what_it_leads_to(solver):
                 assert truth == SolvedValue(int(after.outcome().winner is not None), 1)
 
 
-def test_mirrored_positions_have_the_same_score():
-    rng = random.Random(4)
-    for _ in range(30):
-        moves = random_moves(rng, rng.randrange(26, 41))
-        mirrored = [6 - column for column in moves]
-        assert Connect4Solver(1, None).score(played(moves)) == Connect4Solver(1, None).score(played(mirrored))
-
-
 def small_book(stones, known):
     """A book that knows these positions."""
     book = Book.empty(stones)
@@ -111,28 +102,6 @@ def mirror(state):
     return tuple(sum(bits << 7 * (6 - i) for i, bits in enumerate(word)) for word in columns)
 
 
-def test_bounds_in_a_book_are_enough_where_they_answer(tmp_path):
-    book = small_book(2, {(3, column): 9 for column in range(7)})
-    book.bounds[book.bounds[:, 0] == 9] = [9, kernels.HIGHEST]
-    book.save(tmp_path / "book.npz")
-    assert len(Book.load(tmp_path / "book.npz").open) == len(positions_with(2).keys)
-    solver, visited = Connect4Solver(1, tmp_path / "book.npz"), np.zeros(1, np.int64)
-    arrays = solver._keys, solver._bounds, *solver._book
-    own, other = played([3]).state
-    words = np.int64(own), np.int64(own | other), np.int64(-9), np.int64(-8)
-    assert kernels.negamax(*words, *arrays, 2, visited) <= -9  # every reply wins by 9 or more
-    assert visited[0] == 8
-
-
-def test_the_table_says_what_a_search_has_found():
-    solver = Connect4Solver(4, None)
-    own, other = played(random_moves(random.Random(9), 14)).state
-    score = solver.score_of(own, own | other)
-    least, most = solver.bounds_of(own, own | other)
-    assert least <= score <= most
-    assert solver.bounds_of(0, 0) == (-kernels.HIGHEST, kernels.HIGHEST)
-
-
 def test_the_installed_book_can_be_read():
     assert len(Book.load(INSTALLED).open) < len(positions_with(Book.load(INSTALLED).stones).keys)
     assert INSTALLED.stat().st_size < 200_000
@@ -160,13 +129,6 @@ def test_a_file_that_is_no_book_is_refused(tmp_path):
         Connect4Solver(1, tmp_path / "short.npz")
     with pytest.raises(ValueError, match="expected a book of 0 to 10 stones, found 11"):
         Book.empty(11)
-
-
-def test_a_small_table_changes_no_score():
-    rng = random.Random(6)
-    for _ in range(20):
-        moves = random_moves(rng, rng.randrange(24, 30))
-        assert Connect4Solver(1, None).score(played(moves)) == Connect4Solver(16, None).score(played(moves))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from ckai.game import MoveError
 from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
 from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.registry import ModelError, build, names
-from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.connect4 import book, classes
 from ckai.rl.games.connect4.book import Book
 from ckai.rl.games.connect4.classes import read_classes
@@ -30,10 +29,8 @@ from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.players.loading import PlayerSpecError, game_of, load_player
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
-from ckai.rl.selfplay.workers import play_games
 
 STONES = ["tictactoe", "connect4"]
 LINES = {(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)}
@@ -61,16 +58,6 @@ def network(game, name="mlp"):
         "resnet": {"channels": 4},
     }
     return build(name, {"encoding": game, **sizes.get(name, {"hidden": 16, "channels": 4})})
-
-
-@pytest.mark.parametrize("game", STONES)
-def test_encodings_and_rules_agree_on_their_sizes(game):
-    encode, rules = network(game).encode, get_game(game).rules
-    assert (encode.GAME, encode.NUM_ACTIONS, encode.position_bytes) == (
-        game,
-        rules.NUM_ACTIONS,
-        rules.POSITION_BYTES,
-    )
 
 
 @pytest.mark.parametrize("game", [*STONES, "go"])
@@ -167,43 +154,6 @@ def test_perfect_play_loses_to_nobody_and_wins_what_can_be_won():
         assert not lost
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("game", STONES)
-def test_games_of_self_play_are_games_of_the_rules(game):
-    game_spec, games = get_game(game), []
-    config = SelfPlayConfig(sims=12, in_flight=4, groups=2, tables=0)
-    play_games(
-        UniformEvaluator(game_spec.num_actions),
-        config,
-        range(10),
-        seed=5,
-        on_game=games.append,
-        spec=game_spec,
-    )
-    assert sorted(g.number for g in games) == list(range(10))
-    for each in games:
-        replayed = each.replay()
-        outcome = replayed.outcome()
-        assert outcome is not None
-        assert outcome.result == each.result_text
-        assert len(replayed.moves) == each.plies == len(each.rows)
-        assert [move.action for move in replayed.moves] == each.rows["action"].tolist()
-
-
-def test_a_line_of_tic_tac_toe_ends_the_game():
-    games = []
-    config = SelfPlayConfig(sims=4, in_flight=8, groups=1, tables=0, temperature_plies=20)
-    play_games(
-        UniformEvaluator(9), config, range(40), seed=1, on_game=games.append, spec=get_game("tictactoe")
-    )
-    for each in games:
-        actions = each.rows["action"].tolist()
-        black, white = set(actions[::2]), set(actions[1::2])
-        lines = [any(set(line) <= stones for line in LINES) for stones in (black, white)]
-        assert {(True, False): 1, (False, True): -1, (False, False): 0}[tuple(lines)] == each.result
-        assert len(actions) == 9 or any(lines)
-
-
 @pytest.mark.parametrize(
     "game", [g if g == "tictactoe" else pytest.param(g, marks=pytest.mark.slow) for g in STONES]
 )
@@ -266,15 +216,6 @@ def check_go(run, generation):
 
 
 @pytest.mark.slow
-def test_a_run_of_go_learns(tmp_path):
-    run = learn_go(tmp_path / "run", plies=12, generations=1)
-    assert run.config.learn.symmetries
-    table = check_go(run, 1)
-    assert table.num_rows == 4 * 12
-    assert table["z"].null_count == table.num_rows  # nobody won yet
-
-
-@pytest.mark.slow
 def test_a_run_of_go_plays_games_to_their_end_and_continues(tmp_path):
     run = learn_go(tmp_path / "run", plies=300, generations=2)
     for generation in (1, 2):
@@ -316,14 +257,6 @@ def test_matches_of_stones_are_fair_and_can_be_saved():
         assert 2 * game.score - 1 >= value
     again = parse_match_games(match_pdn(result, "a", "b", game_spec), openings, game_spec)
     assert [g.score for g in again] == [g.score for g in result.games]
-
-
-def test_a_search_of_connect4_beats_chance():
-    game_spec = get_game("connect4")
-    searcher = load_player("rollout@60", game=game_spec)
-    assert isinstance(searcher, SearchPlayer)
-    result = play_match(searcher, RandomPlayer(game_spec), draw_openings(6, 0, game_spec), spec=game_spec)
-    assert result.score > 0.8
 
 
 def test_the_game_of_players_is_that_of_their_network(tmp_path):
@@ -410,12 +343,3 @@ def test_damaged_files_of_connect4_are_refused(tmp_path, load):
         except ValueError as error:
             refused += str(error).startswith(str(path))
     assert refused > 20
-
-
-def test_a_game_may_be_lost_by_who_moved_last():
-    """Of a game of one's own, in which a line loses."""
-    position = get_game("connect4").position()
-    for value, winner in ((1.0, "black"), (-1.0, "white")):
-        ended = position.push(position.legal_moves()[0]).push(position.legal_moves()[0])  # Black to move
-        ended.__dict__["_legal_and_outcome"] = ([], True, value)
-        assert ended.outcome().winner == winner

@@ -7,7 +7,7 @@ import pytest
 
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.go import PASS, SPEC, GoMove
-from ckai.rl.gtp.session import COMMANDS, GtpSession
+from ckai.rl.games.go.gtp import GtpSession
 from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.players.engines import PlayerEngine
@@ -88,11 +88,6 @@ def test_answers(lines, answer):
     assert conversation(*lines.split(";"), load=lambda spec: PlayerEngine(First(), spec))[-1] == answer
 
 
-def test_the_list_of_commands_is_whole():
-    (answer,) = conversation("list_commands")
-    assert answer.removeprefix("= ").split("\n") == list(COMMANDS)
-
-
 def test_boards_are_shown():
     (_, _, answer) = conversation("play b D5", "play w J9", "showboard")
     assert " 9 . . . . . . . . O\n" in answer
@@ -138,13 +133,6 @@ def test_periods_follow_the_main_time():
     session._clocks[False].reset(-1)  # nobody has told it
     session.handle("genmove w")
     assert session._clocks[False].control == TimeControl(10, moves=3)
-
-
-def test_a_player_that_fails_is_answered():
-    def load(spec):
-        raise OSError("there is\nno network")
-
-    assert conversation("genmove b", "name", load=load) == ["? there is no network", "= ckai"]
 
 
 def test_a_resignation_ends_a_game():

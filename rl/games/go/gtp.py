@@ -1,4 +1,4 @@
-"""The protocol from the side of the program: what each command does."""
+"""GTP, the protocol of Go programs, from the side of the program: what each command does."""
 
 import re
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from typing import Any
 from ckai.rl.engine.base import AnyEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.games.clock import Clock, TimeControl
-from ckai.rl.games.go import SPEC, GoMove, GoPosition, GoSpec
 from ckai.rl.games.go.board import SIZE
-from ckai.rl.games.go.position import COLUMNS, read_move
+from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
+from ckai.rl.games.go.spec import SPEC, GoSpec
 from ckai.rl.players.player import ResignsError
 
 PROTOCOL_VERSION = 2
