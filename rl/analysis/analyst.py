@@ -181,8 +181,8 @@ class Analyst:
             node.lines = {found.move: (points, found.pv)}
             node.ranked = sorted(found.visits, key=lambda move: -found.visits[move])
             if self._searches.has_alpha_beta and node.verdict is None and not found.proven:
-                value, line = self._searches.alpha_beta(node.root, visits)
-                node.points = self._points(value)
+                deeper, line = self._searches.alpha_beta(node.root, visits)
+                node.points = self._points(deeper)
                 node.lines = {line[0]: (node.points, line)}
                 node.ranked = [line[0], *(move for move in node.ranked if move != line[0])]
 

@@ -166,7 +166,7 @@ class GridGame:
 
 
 class GridSpec(GameSpec):
-    """The parts of a `GameSpec` that games of stones on a grid share.
+    """The parts of a `GameSpec` that games of stones on a grid share; such a game has a `layout`.
 
     Attributes:
         bits: the bit of each square of `layout` in the state, by the number of the square.
