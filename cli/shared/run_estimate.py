@@ -32,7 +32,7 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     plies = (config.games + config.gate.games) * spec.plies
     time_of = ""
     if rate:
-        gate = config.gate.games * (config.gate.sims or play.sims) * spec.plies * EVALUATIONS
+        gate = config.gate.games * play.sims * spec.plies * EVALUATIONS
         seconds = (evaluations_of(config, config.games) + gate) / rate
         time_of = f"about {time_text(max(1, seconds))} of games, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20

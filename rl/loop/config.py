@@ -3,7 +3,6 @@
 Imports neither numpy nor Numba, so that help shows them quickly.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal
@@ -92,11 +91,6 @@ class GateConfig:
         option="--gate-games",
         help="Games of this match, an even number; 0: no match",
     )
-    sims: int = setting(
-        default=0,
-        ge=0,
-        help="Visits per move for both networks; 0 uses those of self-play",
-    )
     rule: Literal["score", "sprt", "none"] = setting(
         default="none",
         option="--gate",
@@ -108,12 +102,7 @@ class GateConfig:
         le=1,
         help="Share of the points that the rule score requires",
     )
-    elo0: float = setting(default=0.0, help="Elo difference that sprt rejects")
-    elo1: float = setting(default=30.0, help="Elo difference that sprt accepts")
-
-    def __post_init__(self) -> None:
-        if not -math.inf < self.elo0 < self.elo1 < math.inf:
-            raise ValueError(f"expected gate elo0 below elo1, both finite, found {self.elo0} and {self.elo1}")
+    elo1: float = setting(default=30.0, gt=0, help="Elo difference that sprt accepts; it rejects 0")
 
 
 MAX_GAMES = 1_000_000

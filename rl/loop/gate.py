@@ -61,7 +61,7 @@ def play_gate_match(
     openings = draw_openings(gate.games // 2, seed, spec)
     part = path.with_name(GATE_PART)
     games = read_match_games(part, openings, spec)
-    test = Sprt(gate.elo0, gate.elo1) if gate.rule == "sprt" else None
+    test = Sprt(0.0, gate.elo1) if gate.rule == "sprt" else None
     stop = threading.Event()
 
     def check_decided() -> None:

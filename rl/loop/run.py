@@ -208,7 +208,7 @@ class Run(RunSelfPlay):
     def _gate_players(self, n: int, backend: str) -> Iterator[tuple[SearchPlayer, SearchPlayer]]:
         """Yield the players of the gate match of generation `n`: the new network and the old one."""
         selfplay = self.config.selfplay
-        sims = self.config.gate.sims or selfplay.sims
+        sims = selfplay.sims
         constants = search_constants(selfplay).without_exploration()._replace(root_rule=PUCT)
         tables = Tables.open(selfplay.tables) if selfplay.tables else None
         networks = (self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt"))

@@ -42,6 +42,8 @@ from ckai.rl.selfplay.rows import copy_game, headers_of_rows, to_table
 from ckai.rl.selfplay.shards import read_table, write_table
 from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, decode_boards, start_walk, step_walks
 
+IN_FLIGHT = 1024
+"""Walks at the same time, over all threads."""
 ENTRIES = 4096
 """Size of the table of the searches that label values."""
 MAX_STARTS = 1_000_000
@@ -267,7 +269,7 @@ def _write_shards(
 
     def work() -> None:
         use_one_torch_thread()
-        size = min(max(1, config.in_flight // threads), config.shard_walks)
+        size = min(max(1, IN_FLIGHT // threads), config.shard_walks)
         group = _Group(evaluator, config, spec, tables, starts, openings, size)
         while (shard := take()) is not None:
             first = shard * config.shard_walks

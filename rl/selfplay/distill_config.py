@@ -38,8 +38,9 @@ class DistillConfig:
     tables: int = setting(
         default=0, ge=0, le=5, help="End a walk when it reaches the N-piece tablebases; 0 uses none"
     )
-    in_flight: int = setting(default=1024, ge=1, help="Number of walks at the same time, over all threads")
-    shard_walks: int = setting(
-        default=8192, ge=1, help="Walks per shard; a kill loses the current shards at most"
-    )
     seed: int = setting(option="--seed", default=0, ge=0, help="Seed of the walks")
+
+    @property
+    def shard_walks(self) -> int:
+        """Walks per shard, fewer for few positions; a kill loses the current shards at most."""
+        return max(32, min(8192, self.positions // 64))

@@ -31,7 +31,7 @@ def small_network(spec: GameSpec) -> IntegerEvaluator | None:
 
 def compile_walks(spec: GameSpec) -> None:
     """Compile the walks of a distillation."""
-    config = DistillConfig(positions=1, plies=2, shard_walks=2, opening_share=0.5, heldout=0)
+    config = DistillConfig(positions=1, plies=2, opening_share=0.5, heldout=0)
     with tempfile.TemporaryDirectory() as name:
         rows = Path(name) / "rows.parquet"
         distill(UniformEvaluator(spec.num_actions), rows, config, spec=spec)

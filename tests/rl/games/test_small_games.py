@@ -187,7 +187,6 @@ def learn_go(folder, *, plies, generations):
             "start.opening_share=0.5",
             "learn.batch_size=32",
             "gate.games=2",
-            "gate.sims=2",
             "gate.rule=none",
         ]
     )

@@ -30,7 +30,7 @@ from ckai.rl.selfplay.distill import ENTRIES, DistillError, _Group, distill
 from ckai.rl.selfplay.distill_config import DistillConfig
 from ckai.rl.selfplay.walks import SHARES, STREAM, WalkRules, Walks, choose, decode_boards
 
-SMALL = DistillConfig(positions=300, plies=5, in_flight=16, shard_walks=32, seed=4)
+SMALL = DistillConfig(positions=300, plies=5, seed=4)
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_values_are_those_of_a_search(tmp_path, teacher):
 def test_rows_follow_from_the_seed_and_not_from_the_threads(tmp_path, teacher):
     files = []
     for name, threads, seed in (("a", 1, 4), ("b", 2, 4), ("c", 1, 5)):
-        config = DistillConfig(positions=300, plies=5, in_flight=16, shard_walks=32, seed=seed)
+        config = DistillConfig(positions=300, plies=5, seed=seed)
         distill(teacher, tmp_path / f"{name}.parquet", config, threads=threads)
         files.append(read_rows(tmp_path / f"{name}.parquet"))
     assert files[0].board.tolist() == files[1].board.tolist()
@@ -148,8 +148,8 @@ def test_an_output_that_cannot_hold_rows_is_refused_at_once(tmp_path, teacher, n
 
 def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
     source = tmp_path / "source.parquet"
-    distill(teacher, source, DistillConfig(positions=300, plies=6, shard_walks=64))
-    config = DistillConfig(positions=300, plies=1, shard_walks=64, opening_share=0, heldout=0.5)
+    distill(teacher, source, DistillConfig(positions=300, plies=6))
+    config = DistillConfig(positions=300, plies=1, opening_share=0, heldout=0.5)
     path = tmp_path / "rows.parquet"
     distill(teacher, path, config, data=[source])
     training = RowsDataModule([source], heldout=0.5, need_both_sides=False)
@@ -164,7 +164,7 @@ def test_positions_that_are_all_in_the_tables_are_said(tmp_path, teacher):
     source = tmp_path / "source.parquet"
     with table_writer(source) as writer:
         writer.write(endgame_rows(Tables.open(3), 50, seed=0))
-    config = DistillConfig(positions=300, shard_walks=32, opening_share=0, tables=3)
+    config = DistillConfig(positions=300, opening_share=0, tables=3)
     with pytest.raises(DistillError, match="expected positions to walk from, found none in 32 walks"):
         distill(teacher, tmp_path / "rows.parquet", config, data=[source])
 
@@ -255,8 +255,6 @@ def test_the_command(tmp_path, ckai, monkeypatch):
         "200",
         "--setting",
         "plies=4",
-        "--setting",
-        "shard_walks=32",
     )
     status, out, _ = ckai(*arguments, "--evaluator", "torch", "-o", "rows.parquet", "--json")
     assert status == 0

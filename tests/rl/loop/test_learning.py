@@ -186,7 +186,7 @@ def test_wrong_settings_of_learning(settings, message):
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"rule": "luck"}, "rule"), ({"elo0": 5, "elo1": 5}, "elo0"), ({"games": 3}, "even")],
+    [({"rule": "luck"}, "rule"), ({"elo1": 0.0}, "elo1"), ({"games": 3}, "even")],
 )
 def test_wrong_gates(settings, message):
     with pytest.raises(ValueError, match=message):
@@ -248,7 +248,7 @@ def test_a_score_at_the_threshold_is_accepted(tmp_path, monkeypatch, threshold, 
 
 def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
     """The match stops at the pair that decides; here the games that land after it are all lost."""
-    gate = GateConfig(games=60, rule="sprt", elo0=0, elo1=100)
+    gate = GateConfig(games=60, rule="sprt", elo1=100)
 
     def result_of(won):
         """A gate match whose first `won` pairs are won, and the rest lost; all games land."""
@@ -280,7 +280,7 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
-    gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
+    gate = GateConfig(games=400, rule="sprt", elo1=100)
     good, bad = SearchPlayer(Slanted(1), 10), SearchPlayer(Slanted(-1), 10)
 
     def result(a, b):
@@ -419,8 +419,8 @@ def test_estimate_of_a_generation():
     assert "about 76 s" in with_rate
     assert "of games" not in without_rate
     assert "MiB of disk" in without_rate
-    match = replace(config, gate=GateConfig(games=1000, sims=1))
-    assert "about 77 s" in estimate(match, 100_000, 5_000_000)  # of a match with 1 visit a move
+    match = replace(config, gate=GateConfig(games=10))
+    assert "about 77 s" in estimate(match, 100_000, 5_000_000)
     more = replace(config, games=10_000)
     assert "about 13 minutes" in estimate(more, 100_000, 5_000_000)
 
