@@ -8,7 +8,7 @@ immutable; a `Game` collects them and applies both draw rules. Text that cannot 
 >>> position = Position.start()
 >>> position.turn, len(position.legal_moves()), position.is_legal("11-15")
 (<Color.BLACK: 'black'>, 7, True)
->>> position = Position.from_squares(black=[11, 12], white=[15, 22, 24], turn="black")
+>>> position = Position.from_pieces({11: "b", 12: "b", 15: "w", 22: "w", 24: "w"}, turn="black")
 >>> position.legal_moves()
 [<Move 11x18x25>]
 >>> position.push("11x25").fen

@@ -7,13 +7,27 @@ position has none. The writer adds `H` where the clock is above 0.
 """
 
 import re
+from typing import NamedTuple
 
 from ckai.game.errors import PositionError
-from ckai.game.placement import Placement
 
 _PIECE = re.compile(r"(K?)(\d{1,2})(?:-(K?)(\d{1,2}))?\Z", re.ASCII)
 _GAP = re.compile(r"\d\s+\d")
 _CLOCK = re.compile(r"[HF]\d+\Z", re.ASCII)
+
+
+class Placement(NamedTuple):
+    """The contents of a FEN. Boards have bit = PDN square - 1, whichever side is to move."""
+
+    black_to_move: bool
+    black: int
+    """All pieces of Black."""
+    white: int
+    """All pieces of White."""
+    kings: int
+    """The kings of both."""
+    halfmove_clock: int = 0
+    """Plies, from the H field; 0 without one."""
 
 
 def parse_fen(text: str) -> Placement:

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from ckai.game import kernels
 from ckai.game.color import BLACK, Color
 from ckai.game.errors import IllegalMoveError, MoveError, MoveTextError, PositionError
-from ckai.game.fen import format_fen, parse_fen
+from ckai.game.fen import Placement, format_fen, parse_fen
 from ckai.game.movegen import all_moves, move_along, read_squares
 from ckai.game.moves import Move
 from ckai.game.outcome import HALFMOVE_LIMIT, Outcome, Reason
-from ckai.game.placement import Placement, check_boards, check_jumper, place_men_and_kings, squares_by_piece
 from ckai.game.squares import SQUARES, index_of, rotate_board, square_of
 from ckai.game.svg import board_svg
 
@@ -27,7 +26,7 @@ MAX_HALFMOVE_CLOCK: Final = 32_767
 class Position:
     """An immutable position of English draughts.
 
-    Make one with `start`, `from_fen`, `from_squares` or `from_pieces`. Two positions are equal if their
+    Make one with `start`, `from_fen` or `from_pieces`. Two positions are equal if their
     pieces, side to move, capturing piece and halfmove clock are; `key` leaves the clock out. Squares are
     PDN's 1..32.
 
@@ -66,12 +65,43 @@ class Position:
     """Plies since the last capture or man's move, 0..MAX_HALFMOVE_CLOCK."""
 
     def __post_init__(self) -> None:
-        check_boards(self.own, self.opp, self.kings, self.black)
+        self._check_boards()
         if not 0 <= self.halfmove_clock <= MAX_HALFMOVE_CLOCK:
             raise PositionError(
                 f"expected halfmove_clock from 0 to {MAX_HALFMOVE_CLOCK}, found {self.halfmove_clock}"
             )
-        check_jumper(self.own, self.opp, self.kings, self.black, self.jumper)
+        if self.jumper != -1:
+            self._check_jumper()
+
+    def _check_boards(self) -> None:
+        own, opp, kings = self.own, self.opp, self.kings
+
+        def lowest_square(bits: int) -> int:
+            return square_of((bits & -bits).bit_length() - 1, self.black)
+
+        if (own | opp | kings) >> 32 or min(own, opp, kings) < 0:
+            raise PositionError("expected boards of 32 bits")
+        if own & opp:
+            raise PositionError(f"two pieces on square {lowest_square(own & opp)}")
+        if kings & ~(own | opp):
+            raise PositionError(f"a king on an empty square {lowest_square(kings & ~(own | opp))}")
+        names = ("Black", "White") if self.black else ("White", "Black")
+        for pieces, last_row, name in ((own, kernels.LAST_ROW, names[0]), (opp, 0xF, names[1])):
+            if pieces.bit_count() > 12:
+                raise PositionError(f"{name} has {pieces.bit_count()} pieces, at most 12 are possible")
+            stuck = pieces & ~kings & last_row
+            if stuck:
+                raise PositionError(f"a man of {name} on its crowning row, square {lowest_square(stuck)}")
+
+    def _check_jumper(self) -> None:
+        if not 0 <= self.jumper < SQUARES:
+            raise PositionError(f"expected a jumper index from -1 to 31, found {self.jumper}")
+        bit, square = 1 << self.jumper, square_of(self.jumper, self.black)
+        if not self.own & bit:
+            raise PositionError(f"no piece of the side to move on jumper square {square}")
+        empty = ~(self.own | self.opp) & kernels.FULL
+        if not kernels.can_jump(bit, bool(self.kings & bit), self.opp, empty):
+            raise PositionError(f"the piece on {square} has no capture to continue")
 
     # --- making positions ---------------------------------------------------------------------------
 
@@ -105,38 +135,6 @@ class Position:
             raise PositionError(f"FEN {fen!r}: {error}") from None
 
     @classmethod
-    def from_squares(
-        cls,
-        *,
-        black: Iterable[int] = (),
-        white: Iterable[int] = (),
-        black_kings: Iterable[int] = (),
-        white_kings: Iterable[int] = (),
-        turn: Color | str = BLACK,
-        halfmove_clock: int = 0,
-        jumper: int | None = None,
-    ) -> "Position":
-        """Set up a position from lists of squares.
-
-        Args:
-            black, white: PDN squares 1..32 of the men.
-            black_kings, white_kings: PDN squares of the kings.
-            turn: the side to move: a `Color`, "black" or "white".
-            halfmove_clock: plies since the last capture or man's move.
-            jumper: PDN square of the piece that must continue a capture.
-
-        Raises:
-            PositionError: if a square is not 1..32 or holds two pieces, or the rules exclude the position.
-
-        >>> Position.from_squares(black=[1, 2], white_kings=[18], turn="white").fen
-        'W:WK18:B1,2'
-        """
-        boards = place_men_and_kings(black, black_kings, white, white_kings)
-        if turn not in tuple(Color):
-            raise PositionError(f"expected turn black or white, found {turn!r}")
-        return cls._from_boards(turn == BLACK, *boards, jumper, halfmove_clock)
-
-    @classmethod
     def from_pieces(
         cls,
         pieces: Mapping[int, str],
@@ -149,25 +147,29 @@ class Position:
 
         Args:
             pieces: PDN square 1..32 -> `b`, `B`, `w` or `W`; capitals are kings.
-            turn, halfmove_clock, jumper: see `from_squares`.
+            turn: the side to move: a `Color`, "black" or "white".
+            halfmove_clock: plies since the last capture or man's move.
+            jumper: PDN square of the piece that must continue a capture.
 
         Raises:
-            PositionError: for an unknown piece; else see `from_squares`.
+            PositionError: for an unknown piece or square, or if the rules exclude the position.
 
         >>> position = Position.from_pieces({1: "b", 18: "W"}, turn="white")
         >>> position == Position.from_pieces(position.pieces(), turn=position.turn)
         True
         """
-        squares = squares_by_piece(pieces)
-        return cls.from_squares(
-            black=squares["b"],
-            black_kings=squares["B"],
-            white=squares["w"],
-            white_kings=squares["W"],
-            turn=turn,
-            halfmove_clock=halfmove_clock,
-            jumper=jumper,
-        )
+        if turn not in tuple(Color):
+            raise PositionError(f"expected turn black or white, found {turn!r}")
+        sides, kings = {"b": 0, "w": 0}, 0
+        for square, letter in pieces.items():
+            if letter not in ("b", "B", "w", "W"):
+                raise PositionError(f"expected one of b, B, w, W on square {square}, found {letter!r}")
+            if not 1 <= square <= SQUARES:
+                raise PositionError(f"expected squares from 1 to {SQUARES}, found {square}")
+            bit = 1 << (square - 1)
+            sides[letter.lower()] |= bit
+            kings |= bit if letter.isupper() else 0
+        return cls._from_boards(turn == BLACK, sides["b"], sides["w"], kings, jumper, halfmove_clock)
 
     @classmethod
     def _from_boards(
@@ -207,7 +209,7 @@ class Position:
 
         A FEN cannot express `jumper_square`: keep it beside the text, as `repr` does.
 
-        >>> Position.from_squares(black_kings=[1], white_kings=[32], halfmove_clock=5).fen
+        >>> Position.from_pieces({1: "B", 32: "W"}, halfmove_clock=5).fen
         'B:WK32:BK1:H5'
         """
         if self.black:

@@ -8,7 +8,8 @@
 - *row*, *column*: index // 4 (0..7) and index % 4 (0..3), the 8x4 grid. The squares of an even row
   stand half a step to the right of those of an odd row.
 - *bit*: 1 << index in a 32-bit board.
-- *action*: index * 4 + direction, 0..127, one hop of one piece in mover's view.
+- *action*: index * 4 + direction, 0..127, one hop of one piece in mover's view; direction 0 up-right, 1
+  down-right, 2 down-left, 3 up-left, with row 0 at the top.
 """
 
 from typing import Final
@@ -16,23 +17,13 @@ from typing import Final
 SQUARES: Final = 32
 NUM_ACTIONS: Final = 128
 
-UP_RIGHT: Final = 0
-DOWN_RIGHT: Final = 1
-DOWN_LEFT: Final = 2
-UP_LEFT: Final = 3
-
 # Change of row and file by one step in each direction; row 0 is at the top.
 _STEPS: Final = ((-1, 1), (1, 1), (1, -1), (-1, -1))
 
 
-def row_column(index: int) -> tuple[int, int]:
-    """Row 0..7 and column 0..3 of an index in the 8x4 grid."""
-    return index // 4, index % 4
-
-
 def file_of(index: int) -> int:
     """The square's column 0..7 on the full 8x8 board (0 at the left, row 0 at the top)."""
-    row, column = row_column(index)
+    row, column = divmod(index, 4)
     return 2 * column + (1 if row % 2 == 0 else 0)
 
 
@@ -55,25 +46,6 @@ def index_of(square: int, black: bool) -> int:
     return square - 1 if black else SQUARES - square
 
 
-def make_action(index: int, direction: int) -> int:
-    """The action 0..127 of a hop from `index` in `direction`, both in mover's view."""
-    return index * 4 + direction
-
-
-def split_action(action: int) -> tuple[int, int]:
-    """Index and direction of an action, in mover's view."""
-    return action // 4, action % 4
-
-
 def rotate_board(bits: int) -> int:
     """A board of 32 bits turned by 180 degrees: the view of the other side."""
     return int(f"{bits:032b}"[::-1], 2)
-
-
-POSSIBLE_ACTIONS: Final = tuple(
-    make_action(index, direction)
-    for index in range(SQUARES)
-    for direction in range(4)
-    if neighbour(index, direction) >= 0
-)
-"""The 98 actions that stay on the board."""

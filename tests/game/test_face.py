@@ -15,7 +15,6 @@ from ckai.game import BLACK, WHITE, Color, Game, Move, Outcome, Position, Positi
 OVER_GAMES = settings(max_examples=25)
 OVER_SETUPS = settings(max_examples=150)
 SVG = "{http://www.w3.org/2000/svg}"
-LETTERS = {"black": "b", "black_kings": "B", "white": "w", "white_kings": "W"}
 
 
 # --- colors ------------------------------------------------------------------------------------------
@@ -53,9 +52,7 @@ def test_pieces_and_squares_lead_back(position, clock):
     }
     rest = {"turn": position.turn, "halfmove_clock": clock}
     assert Position.from_pieces(pieces, **rest) == position
-    lists = {name: [s for s, piece in pieces.items() if piece == letter] for name, letter in LETTERS.items()}
-    assert Position.from_squares(**lists, **rest) == position
-    assert Position.from_squares(**lists, **{**rest, "turn": str(position.turn)}) == position
+    assert Position.from_pieces(pieces, **{**rest, "turn": str(position.turn)}) == position
 
 
 @OVER_SETUPS
@@ -76,36 +73,20 @@ def test_positions_between_two_hops_lead_back(position):
         assert same == after
 
 
-def test_the_initial_position_by_squares():
-    assert Position.from_squares(black=range(1, 13), white=range(21, 33)) == Position.start()
-
-
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"black": [0]}, "squares from 1 to 32, found 0"),
-        ({"white_kings": [33]}, "squares from 1 to 32, found 33"),
-        ({"black": [5, 5]}, "two pieces on square 5"),
-        ({"black": [5], "black_kings": [5]}, "two pieces on square 5"),
-        ({"black": [5], "white": [5]}, "two pieces on square 5"),
-        ({"black": range(1, 14)}, "Black has 13 pieces"),
-        ({"black": [29]}, "a man of Black on its crowning row, square 29"),
-        ({"white": [4], "turn": "white"}, "a man of White on its crowning row, square 4"),
-        ({"black": [1], "turn": "red"}, "turn black or white, found 'red'"),
-        ({"black": [1], "turn": True}, "turn black or white, found True"),
-        ({"black": [1], "halfmove_clock": -1}, "halfmove_clock from 0 to 32767, found -1"),
-        ({"black": [1], "white": [6], "jumper": 1}, None),
-        ({"black": [1], "white": [6], "jumper": 2}, "no piece of the side to move on jumper square 2"),
-        ({"black": [1], "white": [9], "jumper": 1}, "the piece on 1 has no capture to continue"),
-        ({"black": [1], "jumper": 33}, "a jumper from 1 to 32, found 33"),
+        ({"pieces": {0: "b"}}, "squares from 1 to 32, found 0"),
+        ({"pieces": {33: "W"}}, "squares from 1 to 32, found 33"),
+        ({"pieces": dict.fromkeys(range(1, 14), "b")}, "Black has 13 pieces"),
+        ({"pieces": {29: "b"}}, "a man of Black on its crowning row, square 29"),
+        ({"turn": "red"}, "turn black or white, found 'red'"),
+        ({"turn": True}, "turn black or white, found True"),
     ],
 )
 def test_set_ups_that_cannot_be(fields, message):
-    if message is None:
-        assert Position.from_squares(**fields).jumper_square == 1
-        return
     with pytest.raises(PositionError, match=message):
-        Position.from_squares(**fields)
+        Position.from_pieces(**{"pieces": {1: "b"}, **fields})
 
 
 @pytest.mark.parametrize("letter", ["x", "", "bb", ".", None])
@@ -251,10 +232,10 @@ def place(svg):
 
 def test_square_1_is_at_the_top_and_flipped_at_the_bottom():
     # Square 1 lies in the top row, second column; the board's cells are 45 wide inside a frame of 12.
-    one = Position.from_squares(black=[1])
+    one = Position.from_pieces({1: "b"})
     assert place(one.svg()) == "translate(79.5,34.5)"
     assert place(one.svg(flipped=True)) == "translate(304.5,349.5)"
-    assert place(Position.from_squares(white=[32], turn="white").svg(flipped=True)) == "translate(79.5,34.5)"
+    assert place(Position.from_pieces({32: "w"}, turn="white").svg(flipped=True)) == "translate(79.5,34.5)"
 
 
 def test_options_of_a_picture():

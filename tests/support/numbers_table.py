@@ -4,15 +4,7 @@ import re
 from pathlib import Path
 
 from ckai.game import Position
-from ckai.game.squares import (
-    file_of,
-    index_of,
-    make_action,
-    neighbour,
-    row_column,
-    split_action,
-    square_of,
-)
+from ckai.game.squares import file_of, index_of, neighbour, square_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "numbers.md"
 
@@ -24,7 +16,7 @@ def board(black):
     for row in range(8):
         above, below = [], []
         for file in range(8):
-            here = [i for i in range(32) if row_column(i)[0] == row and file_of(i) == file]
+            here = [i for i in range(32) if i // 4 == row and file_of(i) == file]
             above.append(f" {square_of(here[0], black):2} " if here else "    ")
             below.append(f"{f'i{here[0]}':>4}" if here else "    ")
         rows += ["|" + "|".join(above) + "|", "|" + "|".join(below) + "|", line]
@@ -33,7 +25,7 @@ def board(black):
 
 def actions_of(index):
     """The actions of the four directions, None where the step leaves the board."""
-    return [make_action(index, d) if neighbour(index, d) >= 0 else None for d in range(4)]
+    return [index * 4 + d if neighbour(index, d) >= 0 else None for d in range(4)]
 
 
 def table():
@@ -45,7 +37,7 @@ def table():
     ]
     for index in range(32):
         actions = actions_of(index)
-        row, column = row_column(index)
+        row, column = divmod(index, 4)
         ends = [neighbour(index, d) for d in range(4)]
         half = "low" if index % 2 == 0 else "high"
         lines.append(
@@ -71,10 +63,10 @@ def examples():
             lines.append(f"| {name} to move: {what} | {' | '.join(map(str, cells))} |")
 
         line("index", at)
-        line("row, column", ["{}, {}".format(*row_column(i)) for i in at])
+        line("row, column", ["{}, {}".format(*divmod(i, 4)) for i in at])
         line("file on the 8x8 board", [file_of(i) for i in at])
         line("bit", [f"`{1 << i:#010x}`" for i in at])
-        line("plane `x[0, row, column]`", ["`x[0, {}, {}]`".format(*row_column(i)) for i in at])
+        line("plane `x[0, row, column]`", ["`x[0, {}, {}]`".format(*divmod(i, 4)) for i in at])
         line(
             "actions that stay on the board",
             [", ".join(str(x) for x in actions_of(i) if x is not None) for i in at],
@@ -94,7 +86,7 @@ def move():
         only = position.legal_moves()[0]
         for hop, action in enumerate(only.actions):
             position = position.push_action(action)
-            index, direction = split_action(action)
+            index, direction = divmod(action, 4)
             after = position.jumper if position.jumper >= 0 else "none, the turn passes"
             lines.append(f"| `{only}` | `{fen}` | {hop} | {index} | {direction} | {action} | {after} |")
     return "\n".join(lines)
