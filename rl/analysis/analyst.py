@@ -34,6 +34,10 @@ from ckai.rl.analysis.report import (
 from ckai.rl.analysis.searches import Searches
 from ckai.rl.engine.root import Root
 
+CHECK = 8
+"""Factor on the visits for searching a suspected mistake again, with its best alternatives."""
+MAX_LINE = 8
+"""Most plies of a variation."""
 ALTERNATIVES = 3
 """Most moves besides the one played that a check searches."""
 ROUNDS = 3
@@ -93,7 +97,7 @@ class Analyst:
         """
         self.config = config or AnalysisConfig()
         self.tables = tables
-        visits = self.config.visits * self.config.check
+        visits = self.config.visits * CHECK
         self._searches = Searches(evaluator, visits, tables=tables, stopped=stopped)
 
     def close(self) -> None:
@@ -198,7 +202,7 @@ class Analyst:
         black = last.points if last.root.position.black else 1 - last.points
         if abs(black - points) < self.config.blunder:
             return 0
-        self._search([last], self.config.visits * self.config.check)
+        self._search([last], self.config.visits * CHECK)
         return 1
 
     def _back_up(self, nodes: list[_Node]) -> None:
@@ -230,7 +234,7 @@ class Analyst:
         Returns:
             The number of searches.
         """
-        visits = self.config.visits * self.config.check
+        visits = self.config.visits * CHECK
         again = {m for n in doubtful for m in (n, n + 1)}
         chosen = [
             nodes[m] for m in sorted(again) if not nodes[m].checked and nodes[m].legal and nodes[m].lines
@@ -314,13 +318,13 @@ class Analyst:
             points=round(points, 4),
             played=round(played, 4),
             best=str(move),
-            line=tuple(str(each) for each in line[: self.config.line]),
+            line=tuple(str(each) for each in line[:MAX_LINE]),
             grade=None if node.forced else grade_of(round(cost, 4), self.config),
             verdict=node.verdict,
         )
 
     def _points(self, value: float) -> float:
-        return expected_points(value, self.config.sharpness)
+        return expected_points(value)
 
     def _verdict(self, position: Position) -> Verdict | None:
         if self.tables is None or not self.tables.knows(position):

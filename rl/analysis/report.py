@@ -46,20 +46,13 @@ class Phase(StrEnum):
     ENDGAME = "endgame"
 
 
-def expected_points(value: float, sharpness: float = 1.0) -> float:
+def expected_points(value: float) -> float:
     """Return the points, 0 to 1, that a value in [-1, 1] promises the side whose value it is.
 
-    With p = (1 + value) / 2 and k = sharpness: p^k / (p^k + (1 - p)^k), the logistic curve of k times the log
-    odds. A network that learned from results is calibrated, so k is 1 and the points are p.
-
-    >>> expected_points(0.0), expected_points(1.0), expected_points(-0.5), expected_points(0.5, 2.0)
-    (0.5, 1.0, 0.25, 0.9)
+    >>> expected_points(0.0), expected_points(1.0), expected_points(-0.5)
+    (0.5, 1.0, 0.25)
     """
-    p = min(1.0, max(0.0, (1 + value) / 2))
-    if sharpness == 1.0:
-        return p
-    good, bad = p**sharpness, (1 - p) ** sharpness
-    return float(good / (good + bad))
+    return min(1.0, max(0.0, (1 + value) / 2))
 
 
 def grade_of(cost: float, config: AnalysisConfig) -> Grade | None:

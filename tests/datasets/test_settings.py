@@ -158,7 +158,7 @@ def test_a_field_describes_itself():
     ]  # fmt: skip
     power, gears = found["engine.power"], found["engine.gears"]
     assert (power.heading, power.default, power.help, power.range) == ("Engine", 1.5, "Power", "in (0, 400]")
-    assert (power.option, gears.option, found["name"].option) == ("--power", "--engine-gears", None)
+    assert (power.option, gears.option) == (None, "--engine-gears")
     assert found["engine.fuel"].choices == ("petrol", "gas", "none")
     assert (found["load"].range, found["engine.turbo"].range) == ("in [0, 1)", "")
     assert (found["extras"].default, found["load"].default) == ({}, None)
