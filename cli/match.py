@@ -202,7 +202,7 @@ class Arena:
                 )
             ensure_tables(adjudicate)
         self.threads = available_cores()
-        self.settings = {"max_plies": max_plies, "adjudicate": adjudicate or 0, "seed": seed}
+        self.settings: dict[str, Any] = {"max_plies": max_plies, "adjudicate": adjudicate or 0, "seed": seed}
         if start == "balanced":
             self.openings = draw_openings(games // 2, seed, self.spec)
         elif start == "random":
@@ -296,7 +296,7 @@ def _play_pair(arena: Arena, names: Sequence[str], test: "Sprt | None", as_json:
                     stop.set()
                 screen.update()
 
-            arena.play(*names, result, on_game, stop)
+            arena.play(names[0], names[1], result, on_game, stop)
     finally:  # also after Ctrl-C, or a program that died after hours
         if result.games:
             _print_pair(result, names, test, as_json)

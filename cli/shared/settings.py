@@ -17,7 +17,7 @@ from ckai.datasets.settings import Setting, SettingError, all_settings, parse_se
 _GIVEN = "ckai.settings"
 
 
-class _Value(click.ParamType):
+class _Value(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2
     """A value that its setting parses and checks."""
 
     def __init__(self, setting: Setting) -> None:
