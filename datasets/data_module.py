@@ -39,6 +39,7 @@ from ckai.datasets.symmetries import Symmetries
 Batch: TypeAlias = dict[str, Tensor]
 
 _BLOCK_ROWS = 65536
+_HELDOUT_BATCH = 2048
 
 
 class RowsDataModule(pl.LightningDataModule):
@@ -69,7 +70,6 @@ class RowsDataModule(pl.LightningDataModule):
         heldout: float = 0.1,
         split_seed: int = 0,
         seed: int = 0,
-        eval_batch_size: int = 2048,
         need_both_sides: bool = True,
         weights: Sequence[float] = (),
         game: str = DEFAULT_GAME_NAME,
@@ -84,7 +84,6 @@ class RowsDataModule(pl.LightningDataModule):
             heldout: share of the games held out, 0 <= share < 1.
             split_seed: selects the held-out games.
             seed: of the shuffling.
-            eval_batch_size: rows of a held-out batch, at least 1.
             need_both_sides: raise DatasetError if either side has no games.
             weights: passes over each file's training rows in an epoch: 2 is twice, 0.5 a random half.
                 Empty: once each.
@@ -97,8 +96,8 @@ class RowsDataModule(pl.LightningDataModule):
             ValueError: an argument out of range.
         """
         super().__init__()
-        if batch_size < 1 or eval_batch_size < 1:
-            raise ValueError(f"expected batch sizes >= 1, found {batch_size} and {eval_batch_size}")
+        if batch_size < 1:
+            raise ValueError(f"expected batch_size >= 1, found {batch_size}")
         check_share("heldout", heldout)
         if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):
             listed = ", ".join(f"{w:g}" for w in weights)
@@ -108,7 +107,7 @@ class RowsDataModule(pl.LightningDataModule):
         self.game, self.files = game, RowFiles(paths, game)
         self.symmetries, self.transform = symmetries, transform
         self.weights = tuple(weights) or (1.0,) * len(paths)
-        self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
+        self.batch_size = batch_size
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
         self._load()
         for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
@@ -160,10 +159,10 @@ class RowsDataModule(pl.LightningDataModule):
                 for start in range(0, len(rows), _BLOCK_ROWS):
                     yield rows.part(start, start + _BLOCK_ROWS)
 
-    def batches(self, split: Split, size: int | None = None) -> Iterator[Batch]:
+    def batches(self, split: Split, size: int = _HELDOUT_BATCH) -> Iterator[Batch]:
         """The rows of one side in the order of `blocks`, in batches of at most `size`."""
         for rows in self.blocks(split):
-            yield from _cut(self._tensors(rows), size or self.eval_batch_size)
+            yield from _cut(self._tensors(rows), size)
 
     def train_positions(self) -> NDArray[np.uint64]:
         """Keys of the training side's positions: sorted, distinct uint64, see `ckai.datasets.split`."""

@@ -58,12 +58,8 @@ class Repeats:
     """Distinct positions that occur more than once."""
     rows_repeated: int
     """Rows whose position occurs in another row too."""
-    share: float
-    """`rows_repeated` as a share of all rows."""
     rows_seen_before: int
     """Rows whose position occurs in an earlier row: all but the first of each."""
-    share_seen_before: float
-    """`rows_seen_before` as a share of all rows."""
     most: int
     """Rows of the most frequent position."""
 
@@ -103,7 +99,6 @@ class Statistics:
     """Games won by `black` and by `white`, `drawn`, and of `unknown` result."""
     lengths: Lengths
     forced_rows: int
-    forced_share: float
     legal_hops: float
     """Mean number of legal hops of a row."""
     capture_rows: int
@@ -125,10 +120,8 @@ class Statistics:
     """`[32]`: hops that leave PDN square i + 1."""
     to_squares: list[int]
     """`[32]`: hops that land on PDN square i + 1."""
-    games_of_length: list[int]
-    """Entry i: games of i plies."""
     games_of_length_by_result: dict[str, list[int]]
-    """`games_of_length` for each result, named as in `results`."""
+    """Entry i: games of i plies, for each result, named as in `results`."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as plain dicts, lists and numbers."""
@@ -175,7 +168,6 @@ def describe(
         results={name: len(lengths) for name, lengths in of_result.items()},
         lengths=Lengths(int(plies.min()), float(plies.mean()), float(np.median(plies)), int(plies.max())),
         forced_rows=sums["forced_sum"],
-        forced_share=sums["forced_sum"] / files.rows,
         legal_hops=sums["legal_sum"] / files.rows,
         capture_rows=sums["capture_sum"],
         capture_plies=sums["capture_ply_sum"],
@@ -188,7 +180,6 @@ def describe(
         headers=_headers([Path(path) for path in paths]),
         from_squares=np.bincount(facts["from"].to_numpy(), minlength=SQUARES).tolist(),
         to_squares=np.bincount(facts["to"].to_numpy(), minlength=SQUARES).tolist(),
-        games_of_length=np.bincount(plies).tolist(),
         games_of_length_by_result={
             name: np.bincount(lengths, minlength=longest).tolist() for name, lengths in of_result.items()
         },
@@ -253,9 +244,7 @@ def _repeats(keys: pa.ChunkedArray) -> Repeats:
         positions=len(counts),
         positions_repeated=len(again),
         rows_repeated=int(again.sum()),
-        share=int(again.sum()) / rows,
         rows_seen_before=rows - len(counts),
-        share_seen_before=(rows - len(counts)) / rows,
         most=int(counts.max()),
     )
 

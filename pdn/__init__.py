@@ -23,7 +23,7 @@ networks or search.
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation, from_game
 from ckai.pdn.reader import read_games, read_one
-from ckai.pdn.writer import write_game, write_games
+from ckai.pdn.writer import write_game
 
 __all__ = [
     "PdnError",
@@ -34,5 +34,4 @@ __all__ = [
     "read_games",
     "read_one",
     "write_game",
-    "write_games",
 ]

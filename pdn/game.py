@@ -90,8 +90,6 @@ class PdnGame:
     """What stopped the reader; `moves` ends there. None if the game is complete."""
     rejected: bool = False
     """Whether the game is unusable: another variant, an impossible start, or no move before the problem."""
-    warnings: list[str] = field(default_factory=list)
-    """Harmless oddities: contradicting results, unmatched closing brackets."""
 
     def header(self, name: str) -> str | None:
         """The value of the first tag of that name, ignoring case; None if there is none."""

@@ -18,7 +18,6 @@ from ckai.pdn.lexer import (
     NUMBER,
     OPEN,
     RESULT,
-    STRAY,
     UNCLOSED,
     Tokens,
 )
@@ -38,7 +37,6 @@ GAME = np.dtype(
         ("problem", np.uint8),
         ("result", np.uint8),  # of the token, else of the tag
         ("conflict", np.uint8),  # whether token and tag differ
-        ("strays", np.uint8),  # whether it has unmatched closing brackets or braces
     ],
     align=True,
 )
@@ -183,7 +181,6 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
         game = games[g]
         game.first_row = row
         game.problem = REFUSED if starts[g].refused else FINE
-        game.strays = 0
         own, opp, kings, black = starts[g].own, starts[g].opp, starts[g].kings, starts[g].black
         halfmove_clock, plies, depth = starts[g].halfmove_clock, 0, 0
         token_result = NO_RESULT
@@ -195,11 +192,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
             elif kind == OPEN:
                 depth += 1
             elif kind == CLOSE:
-                if depth == 0:
-                    game.strays = 1
                 depth = max(0, depth - 1)
-            elif kind == STRAY:
-                game.strays = 1
             elif kind == RESULT:
                 if depth == 0:
                     token_result = tokens[t].value

@@ -11,7 +11,7 @@ from ckai.pdn import lexer
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation
 from ckai.pdn.kernels import MAX_PLIES, stops
-from ckai.pdn.segments import RESULT_TAG, RESULT_TEXT
+from ckai.pdn.segments import RESULT_TEXT
 from ckai.pdn.sources import open_sources
 from ckai.pdn.stream import Chunk, Readable, first_positions, read_chunks, unescape
 
@@ -161,8 +161,6 @@ class _Builder:
             if game.termination_marker is None:
                 game.termination_marker = RESULT_TEXT[int(self.tokens[t]["value"])]
             return
-        if kind in (lexer.CLOSE, lexer.STRAY):
-            game.warnings.append(f"line {self.line(t)}: a closing {self.text(t)} that nothing opened")
         if game.problem or game.termination_marker is not None:
             return
         if kind == lexer.UNCLOSED:
@@ -181,8 +179,6 @@ class _Builder:
                 self.problem(t, _reason(self.text(t), move, legal), legal)
         elif kind in (lexer.NAG, lexer.MARK) and game.moves:
             self.annotate(game.moves[-1], t, kind)
-        elif kind in (lexer.NAG, lexer.MARK):
-            game.warnings.append(f"line {self.line(t)}: {self.text(t)} before the first move")
 
     def resolve(self, position: Position, t: int) -> Move | MoveError:
         """The move that a token names, or the error of resolving it."""
@@ -305,13 +301,7 @@ class _Builder:
 
     def finish(self) -> PdnGame:
         game = self.game
-        tag = game.tag_result = RESULT_TEXT[int(self.chunk.segments[self.g]["result_tag"])]
-        marker = game.termination_marker
-        if marker is not None and tag is not None and tag != marker:
-            shown = self.chunk.tag(self.g, RESULT_TAG)
-            game.warnings.append(
-                f"the Result tag says {shown}, the moves end with {marker}: the latter counts"
-            )
+        game.tag_result = RESULT_TEXT[int(self.chunk.segments[self.g]["result_tag"])]
         if game.problem is not None and (self.refused is not None or not game.moves):
             game.rejected = True
         return game

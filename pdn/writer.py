@@ -44,26 +44,6 @@ def write_game(game: PdnGame) -> str:
     return "\n".join([*lines, *([""] if lines and body else []), *body, "", ""])
 
 
-def write_games(games: Iterable[PdnGame]) -> str:
-    """Write several games, one after the other; see `write_game`.
-
-    A game without a result gets `*` if the next one has no tags: nothing else would separate them.
-
-    >>> from ckai.game import Game
-    >>> from ckai.pdn import from_game
-    >>> write_games(from_game(Game(), {}, result) for result in ("1-0", "*")).count("[Result ")
-    2
-    """
-    texts: list[str] = []
-    ended = True
-    for game in games:
-        if not ended and not game.headers:
-            texts.append("*\n\n")
-        texts.append(write_game(game))
-        ended = game.termination_marker is not None
-    return "".join(texts)
-
-
 _TAG = re.compile(r"[A-Za-z]")
 """What a tag name begins with, see `ckai.pdn.lexer`."""
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")

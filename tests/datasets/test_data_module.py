@@ -12,7 +12,7 @@ import torch
 from ckai.datasets.convert import parse_files
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.reader import RowFile, newest_dataset, read_rows
-from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, check_values
+from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, check_values
 from ckai.datasets.split import held_out, position_keys
 
 
@@ -255,10 +255,6 @@ def test_the_fingerprint_follows_the_content(tmp_path, expert, rows):
     assert RowFile(make_rows.write(tmp_path / "c.parquet", rows[:-1])).fingerprint() != first
 
 
-def test_the_schema_here_is_that_of_the_writers(expert):
-    assert pq.read_schema(expert).names == EXPERT_SCHEMA.names
-
-
 # --- rows without a data module ---------------------------------------------------------------------
 
 
@@ -284,11 +280,6 @@ def test_copies_of_a_game_stand_on_one_side(tmp_path):
     first_side = held_out(np.arange(7), 0, 0.4)
     assert data.heldout_rows == 20 * first_side.sum() > 0
     assert data.train_rows == sum(len(batch["label"]) for batch in data.epoch(0)) == 140 - data.heldout_rows
-
-
-def test_files_without_noted_copies_are_split_by_number_alone(tmp_path, expert):
-    numbers = np.arange(60, dtype=np.int32)
-    assert RowFile(expert).split_numbers(numbers) is numbers
 
 
 @pytest.mark.parametrize("text", [b"[[1", b"[1]", b'{"a": 1}', b'[["x", "y"]]', b"[[99999999999, 1]]"])

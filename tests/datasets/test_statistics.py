@@ -79,7 +79,6 @@ def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
     }
     assert s.results["unknown"] == 6
     assert s.forced_rows == found["forced"]
-    assert s.forced_share == found["forced"] / len(rows)
     assert s.legal_hops == pytest.approx(found["legal"] / len(rows))
     assert (s.capture_rows, s.capture_plies) == (found["captures"], found["capture_plies"])
     assert s.multi_jumps == sum(count >= 2 for count in captured.values())
@@ -91,12 +90,9 @@ def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
     assert s.repeats.positions_repeated == len(again)
     assert s.repeats.rows_repeated == sum(again)
     assert s.repeats.rows_seen_before == len(rows) - len(keys)
-    assert s.repeats.share_seen_before == (len(rows) - len(keys)) / len(rows)
-    assert s.repeats.share == sum(again) / len(rows)
     assert s.repeats.most == max(keys.values()) == 30
     assert s.from_squares == [leave[square] for square in range(1, 33)]
     assert s.to_squares == [land[square] for square in range(1, 33)]
-    assert {n: count for n, count in enumerate(s.games_of_length) if count} == Counter(lengths.values())
     for name, z in (("black", 1), ("white", -1), ("drawn", 0), ("unknown", None)):
         mine = Counter(lengths[game] for game, result in games.items() if result == z)
         assert {n: c for n, c in enumerate(s.games_of_length_by_result[name]) if c} == mine
