@@ -105,7 +105,7 @@ def command(
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.evaluation.evaluate import ARTICLE, evaluate_checkpoint, speeds
+    from ckai.models.evaluation.evaluate import evaluate_checkpoint
 
     loaded = load_checkpoint(checkpoint)
     network = loaded.network()
@@ -129,10 +129,8 @@ def command(
     side = SIDES[evaluation.split]
     if evaluation.other_data:
         _report_other_data(loaded.info["data"], data_text, side)
-    speed = speeds(network)
     if plots is not None:
         _draw(plots, loaded, evaluation.breakdown)
-    article = ARTICLE if default_game else {}
     if as_json:
         print_json(
             {
@@ -140,14 +138,13 @@ def command(
                 "digest": loaded.digest,
                 "model": loaded.architecture,
                 "parameters": evaluation.parameters,
-                "evaluations_per_second": speed,
                 "data": [str(path) for path in paths],
                 "split": evaluation.split,
                 "split_seed": evaluation.split_seed,
                 "heldout": evaluation.heldout,
                 "other_data": evaluation.other_data,
                 **evaluation.metrics,
-                "baselines": {**evaluation.baselines, **article},
+                "baselines": evaluation.baselines,
                 **evaluation.breakdown,
                 **({} if truth is None else {"endgames": truth}),
             }
@@ -155,10 +152,9 @@ def command(
         return
     if evaluation.split != "all":
         side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"
-    rates = ", ".join(f"{rate:,.0f} on the {device}" for device, rate in speed.items())
-    click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters; evaluations/s: {rates}")
+    click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters")
     click.echo(f"digest: {loaded.digest}")
-    for line in _lines(evaluation, f"on {side} of {data_text}", article):
+    for line in _lines(evaluation, f"on {side} of {data_text}"):
         click.echo(line)
     if truth is not None:
         click.echo(tablebase_text(truth))
@@ -193,12 +189,12 @@ def _report_other_data(trained_on: Sequence[Mapping[str, Any]], data_text: str, 
     click.echo(f"ckai: the network was trained on {names}, not on {data_text}; evaluating {side}", err=True)
 
 
-def _lines(evaluation: "Evaluation", where: str, article: Mapping[str, float]) -> Iterator[str]:
+def _lines(evaluation: "Evaluation", where: str) -> Iterator[str]:
     """The metrics, the baselines and the groups of rows as text."""
     from ckai.cli.shared.training import groups_table, metrics_table
 
     yield metrics_table(evaluation.metrics, where)
-    if evaluation.baselines or article:
+    if evaluation.baselines:
         yield "baselines"
     for name, text in (
         ("most_frequent_seen", "the training games' most frequent move, in positions seen there"),
@@ -206,9 +202,6 @@ def _lines(evaluation: "Evaluation", where: str, article: Mapping[str, float]) -
     ):
         if name in evaluation.baselines:
             yield f"  {text:<68}{evaluation.baselines[name]:>7.1%}"
-    if article:
-        share = article["top1_of_its_own_training_positions"]
-        yield f"  {'cnn2x2 as published, on the positions it was trained on':<68}{share:>7.1%}"
     yield groups_table(evaluation.breakdown["by_ply"], "plies")
     yield groups_table(evaluation.breakdown["by_pieces"], "pieces")
 

@@ -29,14 +29,8 @@ _SORTS = {
     type=click.Choice(list(_SORTS)),
     help="Column to sort by, best first.",
 )
-@click.option(
-    "--plot",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="PNG",
-    help="Image file for the training curves.",
-)
 @json_option
-def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
+def command(folder: Path, sort: str, as_json: bool) -> None:
     """Compare the training and self-play runs under FOLDER: settings and results.
 
     Training runs are shown at their best epoch on held-out games: top-1 accuracy, the same among legal moves
@@ -45,7 +39,7 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
     the gate matches of accepted networks; drawn, policy and value are those of its last
     generation.
     """
-    from ckai.models.training.runs import find_runs, plot_runs
+    from ckai.models.training.runs import find_runs
     from ckai.rl.loop.runs import find_selfplay
 
     runs, selfplay = find_runs(folder), find_selfplay(folder)
@@ -58,11 +52,6 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
             return math.inf if math.isnan(value) else value
 
         runs.sort(key=rank)
-    if plot is not None:
-        if runs:
-            plot_runs(plot, runs)
-        else:
-            click.echo(f"ckai: no training runs under {folder}, so no plot", err=True)
     if as_json:
         print_json(
             {
@@ -80,7 +69,6 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
                     for run in runs
                 ],
                 "selfplay": [{**asdict(run), "path": str(run.path)} for run in selfplay],
-                "plot": str(plot) if plot is not None and runs else None,
             }
         )
         return
@@ -93,8 +81,6 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
         _print_table(folder, runs)
     if selfplay:
         _print_selfplay(folder, selfplay)
-    if runs and plot is not None:
-        click.echo(f"plotted the curves in {plot}")
 
 
 def _print_table(folder: Path, runs: list[Any]) -> None:

@@ -17,7 +17,6 @@ of its parts, which PyTorch passes over, are compared; and what is odd in it is 
 
 import copy
 import io
-import logging
 import pickle
 import zipfile
 from collections.abc import Mapping
@@ -36,7 +35,6 @@ from ckai.models.pretrained import network_path
 from ckai.models.registry import build
 
 FORMAT = 1
-_LOG = logging.getLogger("ckai")
 _TYPES: dict[str, type] = {
     "architecture": str,
     "settings": dict,
@@ -94,8 +92,6 @@ class Checkpoint:
             _check_weights(network, self.weights)
         except (ValueError, RuntimeError) as error:
             raise CheckpointError(f"{self.path}: {_reason(error)}") from error
-        if any(tensor.dtype == torch.float64 for tensor in self.weights.values()):
-            _LOG.warning("%s: weights in float64, rounded to float32", self.path)
         network.load_state_dict(self.weights)
         return network.eval()
 

@@ -16,7 +16,8 @@ import click
 
 from ckai.datasets.machine import available_cores
 from ckai.models.checkpoint import load_checkpoint
-from ckai.models.evaluation.evaluate import speeds
+from ckai.models.inference.backends import evaluations_per_second, sample_positions
+from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.matches.match import MatchResult, play_match
 from ckai.rl.matches.openings import random_openings
@@ -68,7 +69,9 @@ def main(
             "model": loaded.architecture,
             "parameters": sum(p.numel() for p in network.parameters()),
             **{key: loaded.metrics.get(key) for key in ("top1_legal", "top5_legal", "top1_unforced")},
-            "evaluations_per_second": speeds(network),
+            "evaluations_per_second": evaluations_per_second(
+                TorchEvaluator(network), sample_positions(256, network.encode), threads, 0.5
+            ),
             "matches": [],
         }
         player = load_evaluator(path, evaluator, threads=threads)
@@ -94,7 +97,7 @@ def main(
     print("|---" * (5 + len(titles)) + "|")
     for row in results:
         shares = [f"{row[key]:.1%}" if row[key] else "" for key in ("top1_legal", "top1_unforced")]
-        rates = ", ".join(f"{rate:,.0f}" for rate in row["evaluations_per_second"].values())
+        rates = f"{row['evaluations_per_second']:,.0f}"
         scores = [f"{m['score']:.0f} ± {m['interval']:.0f}" for m in row["matches"]]
         cells = [row["network"], f"{row['parameters']:,}", *shares, rates, *scores]
         print(f"| {' | '.join(cells)} |")

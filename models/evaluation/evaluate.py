@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.machine import available_cores
 from ckai.datasets.reader import RowFiles
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
@@ -19,13 +17,10 @@ from ckai.models.evaluation.data_splits import split_of, trained_on
 from ckai.models.evaluation.metrics import is_in, measure
 from ckai.models.inference.backends import (
     evaluate_positions,
-    evaluations_per_second,
-    make_evaluator,
     sample_positions,
 )
 from ckai.models.inference.devices import pick_device
 from ckai.models.inference.evaluator import TorchEvaluator
-from ckai.models.layers.network import Network
 
 DEFAULT_SEED, DEFAULT_HELDOUT = 0, 0.1
 
@@ -33,9 +28,6 @@ SAMPLE = 64
 """Positions on which the outputs of a network are looked at before it is measured."""
 _ACTIONS = 256
 """Above every action: the column is uint8."""
-
-ARTICLE = {"top1_of_its_own_training_positions": 0.66}
-"""Accuracy published for cnn2x2; it was measured without held-out games."""
 
 
 @dataclass(frozen=True)
@@ -63,8 +55,6 @@ def evaluate_checkpoint(
     paths: Sequence[str | Path],
     *,
     split: Split | None = None,
-    split_seed: int | None = None,
-    heldout: float | None = None,
 ) -> Evaluation:
     """Evaluate a checkpoint on the rows of games.
 
@@ -75,8 +65,7 @@ def evaluate_checkpoint(
         checkpoint: the network, of any game, and how its training data were split.
         paths: row files of the same game.
         split: "heldout", "train" or "all" games; None: "heldout", or "all" if the network was trained on none
-            of `paths` and neither `split_seed` nor `heldout` is given.
-        split_seed, heldout: the split; None: as in the checkpoint's training.
+            of `paths`. They are split as in the checkpoint's training.
 
     Raises:
         DatasetError: data that cannot be used, that were split with different seeds, or no rows on that side.
@@ -91,9 +80,8 @@ def evaluate_checkpoint(
     """
     network = checkpoint.network()
     files = RowFiles(paths, network.encode.GAME).files
-    stored = split_of(checkpoint.info, files) if split_seed is None or heldout is None else {}
-    seed = int(stored.get("seed", DEFAULT_SEED)) if split_seed is None else split_seed
-    share = float(stored.get("heldout", DEFAULT_HELDOUT)) if heldout is None else heldout
+    stored = split_of(checkpoint.info, files)
+    seed, share = int(stored.get("seed", DEFAULT_SEED)), float(stored.get("heldout", DEFAULT_HELDOUT))
     evaluate_positions(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
     data = RowsDataModule(
         paths,
@@ -104,7 +92,7 @@ def evaluate_checkpoint(
     )
     other_data = all(trained_on(checkpoint.info, file) is False for file in files)
     if split is None:
-        split = "all" if other_data and split_seed is None and heldout is None else "heldout"
+        split = "all" if other_data else "heldout"
     if split == "heldout" and not share:
         all_games = "" if stored.get("heldout", share) else ": the network was trained on all games"
         raise DatasetError(f"expected a held-out share above 0, found 0{all_games}; try --split all")
@@ -126,26 +114,6 @@ def evaluate_checkpoint(
         share,
         other_data,
     )
-
-
-def speeds(network: Network, seconds: float = 0.5) -> dict[str, float]:
-    """Evaluations/s in batches of 256 on this machine.
-
-    Args:
-        network: of any game.
-        seconds: of each measurement.
-
-    Returns:
-        `cpu` (PyTorch in float32, all cores), and `gpu` if there is one.
-    """
-    rows = sample_positions(256, network.encode)
-    threads = available_cores()
-    rates = {"cpu": evaluations_per_second(TorchEvaluator(network), rows, threads, seconds)}
-    if torch.cuda.is_available():
-        gpu = make_evaluator(network, "cuda", threads)
-        rates["gpu"] = evaluations_per_second(gpu, rows, threads, seconds)
-        gpu.close()
-    return rates
 
 
 def frequent_moves(data: RowsDataModule, split: Split) -> dict[str, float]:

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,9 @@ from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.evaluator import (
     BackendError,
     Boards,
-    Floats,
     TorchEvaluator,
     float32_copy,
     import_extra,
-    output_arrays,
 )
 from ckai.models.inference.openvino_backend import convert, load_core
 from ckai.models.layers.network import Network
@@ -97,7 +96,11 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
         written = Path(folder) / path.name
         write(network, written)
         try:
-            exported = evaluate_positions(_File(read(written), network), boards, encode)
+            run = read(written)
+            answers: Any = SimpleNamespace(
+                name="exported", evaluate=lambda boards: run(encode.append_extra(boards))
+            )
+            exported = evaluate_positions(answers, boards, encode)
         except BackendError:
             exported = np.array(np.nan), np.array(np.nan)
         policy, value = (float(np.abs(a - b).max()) for a, b in zip(exported, original, strict=True))
@@ -112,25 +115,6 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
     return Exported(
         path, encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS, len(boards), policy, value
     )
-
-
-class _File:
-    """An exported file as an evaluator."""
-
-    name = "exported"
-
-    def __init__(self, run: _Run, network: Network) -> None:
-        self._run, self._encoding = run, network.encode
-
-    def evaluate(
-        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
-    ) -> tuple[Floats, Floats]:
-        logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
-        logits[:], values[:] = self._run(self._encoding.append_extra(boards))
-        return logits, values
-
-    def close(self) -> None:
-        pass
 
 
 def _write_onnx(network: Network, path: Path) -> None:

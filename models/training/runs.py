@@ -3,12 +3,11 @@
 import csv
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import is_locked, save_figure
+from ckai.datasets.files import is_locked
 from ckai.models.training.config import PretrainConfig
 
 LAST = "last.ckpt"
@@ -60,30 +59,6 @@ def find_runs(folder: Path) -> list[TrainingRun]:
         if run is not None:
             runs.append(run)
     return runs
-
-
-def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
-    """Draw held-out loss and accuracy of all runs over the epochs as a PNG."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    figure = Figure(figsize=(13, 5), layout="constrained")
-    panels = {
-        "heldout_policy_loss_legal": "loss among legal moves",
-        "heldout_top1_legal": "accuracy among legal moves",
-    }
-    for axes, (key, title) in zip(figure.subplots(1, 2), panels.items(), strict=True):
-        for run in runs:
-            points = [(row["epoch"], row[key]) for row in run.history if key in row]
-            if points:
-                axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=run.path.stem)
-        axes.set_title(f"held out: {title}")
-        axes.set_xlabel("epoch")
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(alpha=0.3)
-        if axes.lines:
-            axes.legend(fontsize=8)
-    save_figure(path, figure, 110)
 
 
 def read_run(folder: Path) -> TrainingRun | None:

@@ -184,11 +184,9 @@ def test_what_needs_no_network_stands_beside_it(tmp_path, opening, evaluate):
     assert found["baselines"]["seen"] == 0.5
     assert found["baselines"]["most_frequent_seen"] == 0
     assert found["baselines"]["most_frequent"] == pytest.approx((0 + 1 / 7) / 2)
-    assert found["baselines"]["top1_of_its_own_training_positions"] == 0.66
     trained = evaluate(path, "--data", data, "--split", "train")["baselines"]
     assert (trained["seen"], trained["most_frequent_seen"]) == (1, 1)
     assert found["parameters"] == sum(p.numel() for p in build("cnn2x2", SMALLEST).parameters())
-    assert found["evaluations_per_second"]["cpu"] > 0
     assert [(g["from"], g["rows"]) for g in found["by_ply"]] == [(0, 2)]
     assert [(g["from"], g["to"], g["rows"]) for g in found["by_pieces"]] == [(21, 24, 2)]
 
@@ -228,7 +226,6 @@ def test_plots_are_drawn(tmp_path, opening, ckai):
     save_checkpoint(tmp_path / "net.ckpt", constant_network({}))
     status, out, err = ckai("evaluate", tmp_path / "net.ckpt", "--data", data, "--plots", tmp_path / "plots")
     assert status == 0, err
-    assert "evaluations/s" in out
     assert "most frequent move" in out
     assert (tmp_path / "plots" / "calibration.png").read_bytes().startswith(b"\x89PNG")
 
@@ -276,9 +273,8 @@ def test_networks_of_other_games_are_measured(tmp_path, ckai, evaluate):
     assert set(found["baselines"]) == {"seen", "most_frequent_seen", "most_frequent"}
     assert 0 < found["random_legal"] < 0.5
     arguments = ["evaluate", tmp_path / "four.ckpt", "--data", data]
-    status, out, err = ckai(*arguments, "--plots", tmp_path / "plots")
+    status, _, err = ckai(*arguments, "--plots", tmp_path / "plots")
     assert status == 0, err
-    assert "as published" not in out
     assert (tmp_path / "plots" / "calibration.png").read_bytes().startswith(b"\x89PNG")
     status, _, err = ckai(*arguments, "--tables", 2)
     assert status == 2

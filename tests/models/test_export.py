@@ -46,7 +46,8 @@ def test_the_command_writes_what_answers_the_same(tmp_path, monkeypatch, capsys,
 def test_an_export_that_differs_is_not_kept(tmp_path, monkeypatch):
     from ckai.models.inference import export
 
-    wrong = (lambda network, path: path.write_bytes(b"x"), lambda path: lambda boards: (0.0, 0.5))
+    answers = np.zeros((256, 128)), np.full(256, 0.5)
+    wrong = (lambda network, path: path.write_bytes(b"x"), lambda path: lambda boards: answers)
     monkeypatch.setattr(export, "_onnx", wrong)
     with pytest.raises(ExportError, match=r"expected the answers of the network within 0\.0001"):
         export_network(build("cnn2x2", {"channels": 1, "hidden": 1}), tmp_path / "net.onnx", "onnx")

@@ -189,7 +189,7 @@ def test_runs_are_compared(tmp_path, data, ckai):
     for name, of_others in (("d", {"train": "corpus.txt"}), ("e", {"settings": [1]}), ("f", {"train": None})):
         (tmp_path / f"{name}.run").mkdir()
         (tmp_path / f"{name}.run" / "config.json").write_text(json.dumps({"model": "gpt2", **of_others}))
-    status, out, _ = ckai("runs", tmp_path, "--sort", "loss", "--plot", tmp_path / "all.png", "--json")
+    status, out, _ = ckai("runs", tmp_path, "--sort", "loss", "--json")
     assert status == 0
     found = {Path(run["run"]).stem: run for run in json.loads(out)["runs"]}
     assert set(found) == {"a", "b"}
@@ -199,7 +199,6 @@ def test_runs_are_compared(tmp_path, data, ckai):
     assert found["b"]["finished"]
     losses = [run["best"]["heldout_policy_loss_legal"] for run in json.loads(out)["runs"]]
     assert losses == sorted(losses)
-    assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
     # A loss that is not a number is worse than any other.
     metrics = tmp_path / "a.run" / "metrics.csv"
     lines = list(csv.DictReader(metrics.read_text().splitlines()))
@@ -213,8 +212,6 @@ def test_runs_are_compared(tmp_path, data, ckai):
     assert status == 0
     assert "ema=0.9" in out
     assert "no training or self-play runs under" in ckai("runs", tmp_path / "c.run")[1]
-    _, out, err = ckai("runs", tmp_path / "c.run", "--plot", tmp_path / "none.png", "--json")
-    assert (json.loads(out)["plot"], "so no plot" in err) == (None, True)
 
 
 @pytest.mark.draws
