@@ -89,7 +89,7 @@ def command(
             "network": lambda: bench.bench_network(network, backends, ROUNDS, SECONDS / 4),
             "tree": lambda: bench.bench_tree(ROUNDS, SECONDS, sims=SIMS, in_flight=IN_FLIGHT),
             "selfplay": lambda: bench.bench_selfplay(
-                loaded, sims=SIMS, in_flight=IN_FLIGHT, rounds=ROUNDS, seconds=SECONDS, encoding=encoding
+                loaded, encoding, sims=SIMS, in_flight=IN_FLIGHT, rounds=ROUNDS, seconds=SECONDS
             ),
             "games": lambda: bench.bench_games(
                 loaded, sims=SIMS, games=GAMES, in_flight=IN_FLIGHT, spec=get_game(game)

@@ -20,7 +20,7 @@ from ckai.datasets.machine import available_cores
 from ckai.game import Game, Position, perft
 from ckai.models.inference.backends import evaluations_per_second, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError, Evaluator
-from ckai.models.inputs.encodings import Encoding, PlanesEncoding
+from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 from ckai.pdn import from_game, write_game
 from ckai.rl.engine.engine import THREADS, Engine
@@ -168,14 +168,9 @@ def bench_training(rounds: int, network: Network) -> Iterator[Measure]:
     yield measured(f"training, {network.architecture}, batches of {batch}", "rows/s", rate(work, rounds))
 
 
-def ceiling(
-    evaluator: Evaluator, batch: int, threads: int, seconds: float, encoding: Encoding | None = None
-) -> float:
-    """Return the evaluations/s of an evaluator alone, called from several threads in batches.
-
-    The encoding is that of the network; default: that of checkers.
-    """
-    sample = sample_positions(min(batch, 256), encoding or PlanesEncoding())
+def ceiling(evaluator: Evaluator, batch: int, threads: int, seconds: float, encoding: Encoding) -> float:
+    """Return the evaluations/s of an evaluator alone, called from several threads in batches."""
+    sample = sample_positions(min(batch, 256), encoding)
     rows = np.resize(sample, (batch, sample.shape[1]))
     return evaluations_per_second(evaluator, rows, threads, seconds)
 
@@ -227,19 +222,9 @@ def selfplay_rates(
 
 
 def bench_selfplay(
-    evaluator: Evaluator,
-    *,
-    sims: int,
-    in_flight: int,
-    rounds: int,
-    seconds: float,
-    encoding: Encoding | None = None,
+    evaluator: Evaluator, encoding: Encoding, *, sims: int, in_flight: int, rounds: int, seconds: float
 ) -> Iterator[Measure]:
-    """Measure self-play and the network alone, alternately.
-
-    The game is that of the network's encoding; default: checkers.
-    """
-    encoding = encoding or PlanesEncoding()
+    """Measure self-play of the game of a network's encoding, and the network alone, alternately."""
     spec = get_game(encoding.GAME)
     config = _settings(spec, sims, in_flight)
     threads = config.group_count

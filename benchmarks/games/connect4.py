@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from connect4_draws import Draw, draw_classes, load_draws, save_draws
 
+from ckai.rl.games.connect4 import kernels
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
 from ckai.rl.games.connect4.classes import CLASSES, solved_value
 from ckai.rl.games.connect4.solver import Connect4Solver
@@ -46,12 +47,12 @@ def book(path: Path, stones: int, megabytes: int) -> None:
     positions, solver = positions_with(stones), Connect4Solver(megabytes, path if path.exists() else None)
     pairs = list(zip(positions.own.tolist(), positions.taken.tolist(), strict=True))
     solver.score(SPEC.position())  # at once where the file has been here
-    found = np.array([solver.bounds_of(*pair) for pair in pairs], np.int8)
+    found = np.array([bounds_of(solver, *pair) for pair in pairs], np.int8)
     made.bounds[:, 0] = np.maximum(made.bounds[:, 0], found[:, 0])
     made.bounds[:, 1] = np.minimum(made.bounds[:, 1], found[:, 1])
     made.save(path)
     print(f"{path}: the first position is solved", flush=True)
-    missing, saved = made.open.tolist(), time.monotonic()
+    missing, saved = np.flatnonzero(made.bounds[:, 0] < made.bounds[:, 1]).tolist(), time.monotonic()
     missing.sort(key=lambda i: distance_from_middle(pairs[i][1]))  # what players meet first
     for left, i in zip(reversed(range(len(missing))), missing, strict=True):
         made.bounds[i] = solver.score_of(*pairs[i])
@@ -59,6 +60,17 @@ def book(path: Path, stones: int, megabytes: int) -> None:
             made.save(path)
             saved = time.monotonic()
             print(f"{len(pairs) - left:,} of {len(pairs):,} positions", flush=True)
+
+
+def bounds_of(solver: Connect4Solver, own: int, taken: int) -> tuple[int, int]:
+    """Return the least and the most that the solver's table says of the score of early stones."""
+    key = own + taken + kernels.BOTTOM
+    key = min(key, int(kernels.mirrored(key)))
+    slot = key % len(solver.keys)
+    bound = int(solver.bounds[slot]) if int(solver.keys[slot]) == key & 0xFFFFFFFF else 0
+    if bound > 2 * kernels.HIGHEST + 1:
+        return bound - 3 * kernels.HIGHEST - 2, kernels.HIGHEST
+    return -kernels.HIGHEST, bound - kernels.HIGHEST - 1 if bound else kernels.HIGHEST
 
 
 def distance_from_middle(taken: int) -> int:

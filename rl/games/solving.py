@@ -64,11 +64,10 @@ def _exhaustive(position: Any) -> SolvedValue:
     outcome = position.outcome()
     if outcome is not None:
         return SolvedValue(0 if outcome.winner is None else -1, 0)  # who is to move did not make the line
-    return max((_exhaustive(position.push(move)).before() for move in position.legal_moves()), key=_order)
-
-
-def _order(truth: SolvedValue) -> tuple[int, int]:
-    return truth.order
+    return max(
+        (_exhaustive(position.push(move)).before() for move in position.legal_moves()),
+        key=lambda truth: truth.order,
+    )
 
 
 class ExhaustiveSolver(Solver):

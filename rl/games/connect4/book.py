@@ -63,11 +63,6 @@ class Book(NamedTuple):
     """`[n, 2]`, the least and the most that the score can be, for the side to move, in the order of
     `positions_with`. They are equal where the score is known."""
 
-    @property
-    def open(self) -> NDArray[np.int64]:
-        """`[k]`, the positions whose scores are not known yet."""
-        return np.flatnonzero(self.bounds[:, 0] < self.bounds[:, 1])
-
     @classmethod
     def empty(cls, stones: int) -> "Book":
         """Return a book that knows nothing.

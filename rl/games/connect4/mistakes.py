@@ -6,7 +6,6 @@ counts them the same way).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -83,7 +82,17 @@ def count_policy_mistakes(evaluator: Evaluator, spec: GameSpec, classes: Classes
     Raises:
         ValueError: the evaluator answered with another shape, or with numbers that are not finite.
     """
-    return {name: _count(part, _policy_actions(evaluator, spec, part)) for name, part in classes.items()}
+    counted = {}
+    for name, positions in classes.items():
+        boards = np.stack([spec.encoded(each.position) for each in positions])
+        logits = np.zeros((len(boards), spec.num_actions), np.float32)
+        evaluate_into(evaluator, boards, logits, np.zeros(len(boards), np.float32))
+        if not np.isfinite(logits).all():
+            raise non_finite_error(evaluator)
+        legal = [[move.actions[0] for move in each.moves] for each in positions]
+        best = [max(actions, key=row.__getitem__) for actions, row in zip(legal, logits, strict=True)]
+        counted[name] = _count(positions, best)
+    return counted
 
 
 def mistakes_of_network(
@@ -108,28 +117,9 @@ def visits_name(visits: int) -> str:
     return f"{visits} visits"
 
 
-def _policy_actions(evaluator: Evaluator, spec: GameSpec, positions: Sequence[SolvedPosition]) -> list[int]:
-    boards = np.stack([spec.encoded(each.position) for each in positions])
-    logits, values = np.zeros((len(boards), spec.num_actions), np.float32), np.zeros(len(boards), np.float32)
-    evaluate_into(evaluator, boards, logits, values)
-    if not np.isfinite(logits).all():
-        raise non_finite_error(evaluator)
-    legal = np.zeros(logits.shape, bool)
-    for row, each in zip(legal, positions, strict=True):
-        row[[_action(move) for move in each.moves]] = True
-    actions: list[int] = np.where(legal, logits, -np.inf).argmax(axis=1).tolist()
-    return actions
-
-
 def _count(positions: Sequence[SolvedPosition], actions: Sequence[int]) -> Mistakes:
     wrong = 0
     for each, action in zip(positions, actions, strict=True):
-        values = {_action(move): truth.value for move, truth in each.moves.items()}
+        values = {move.actions[0]: truth.value for move, truth in each.moves.items()}
         wrong += values[action] < each.value
     return Mistakes(len(positions), wrong)
-
-
-def _action(move: Any) -> int:
-    """Return the one action of a move."""
-    (action,) = move.actions
-    return int(action)

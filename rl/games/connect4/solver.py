@@ -19,7 +19,11 @@ BYTES = 5
 
 
 class Connect4Solver(Solver):
-    """Solves positions; earlier results make related positions faster. Not thread-safe."""
+    """Solves positions; earlier results make related positions faster. Not thread-safe.
+
+    Attributes:
+        keys, bounds: the table, see `kernels.negamax`.
+    """
 
     def __init__(self, megabytes: int = 80, book: Path | None = INSTALLED) -> None:
         """Allocate the table of bounds.
@@ -34,7 +38,7 @@ class Connect4Solver(Solver):
         if megabytes < 1:
             raise ValueError(f"expected at least 1 megabyte, found {megabytes}")
         size = megabytes * 2**20 // BYTES | 1
-        self._keys, self._bounds = np.zeros(size, np.uint32), np.zeros(size, np.uint8)
+        self.keys, self.bounds = np.zeros(size, np.uint32), np.zeros(size, np.uint8)
         self._visited = np.zeros(1, np.int64)
         loaded = None if book is None else Book.load(book)
         self._book_stones = -1 if loaded is None else loaded.stones
@@ -58,19 +62,9 @@ class Connect4Solver(Solver):
 
     def score_of(self, own: int, taken: int) -> int:
         """Return the score of the stones of the side to move and all stones, where the game goes on."""
-        arrays = self._keys, self._bounds, *self._book
+        arrays = self.keys, self.bounds, *self._book
         words = np.int64(own), np.int64(taken)
         return int(kernels.solve(*words, *arrays, self._book_stones, self._visited))
-
-    def bounds_of(self, own: int, taken: int) -> tuple[int, int]:
-        """Return the least and the most that the table says of the score of early stones, see `score_of`."""
-        key = own + taken + kernels.BOTTOM
-        key = min(key, int(kernels.mirrored(key)))
-        slot = key % len(self._keys)
-        bound = int(self._bounds[slot]) if int(self._keys[slot]) == key & 0xFFFFFFFF else 0
-        if bound > 2 * kernels.HIGHEST + 1:
-            return bound - 3 * kernels.HIGHEST - 2, kernels.HIGHEST
-        return -kernels.HIGHEST, bound - kernels.HIGHEST - 1 if bound else kernels.HIGHEST
 
     def solve(self, position: GridPosition) -> SolvedValue:
         """See `Solver`."""

@@ -9,7 +9,7 @@ import pytest
 
 from ckai.datasets.tables import Tables
 from ckai.game import Position
-from ckai.rl.analysis.problems import MAX_NAME, Problem, ProblemError, is_right, read_problems, refute, solve
+from ckai.rl.analysis.problems import Problem, ProblemError, is_right, read_problems, refute, solve
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, SearchResult, Value
 from ckai.rl.players.loading import load_engine
@@ -95,13 +95,6 @@ def test_problems_of_fens(tmp_path, name):
     assert "legal: 32-" in errors[2]
 
 
-def test_a_long_name_is_cut(tmp_path):
-    path = tmp_path / "x.fen"
-    path.write_text("B:W18:B14 ;" + "n" * 1000)
-    (problem,) = read_problems(path)
-    assert len(problem.name) == MAX_NAME
-
-
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
 def test_problems_are_read_from_a_pipe(tmp_path, pack):
     path = tmp_path / "pipe.pdn"
@@ -110,12 +103,6 @@ def test_problems_are_read_from_a_pipe(tmp_path, pack):
     writer.start()
     assert len(list(read_problems(path))) == 4
     writer.join()
-
-
-def test_a_file_of_nothing(tmp_path):
-    path = tmp_path / "x.fen"
-    path.write_text("")
-    assert not list(read_problems(path))
 
 
 def problem(fen="W:WK18,K15:BK4", moves=(), result=None):

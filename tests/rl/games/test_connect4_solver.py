@@ -103,7 +103,8 @@ def mirror(state):
 
 
 def test_the_installed_book_can_be_read():
-    assert len(Book.load(INSTALLED).open) < len(positions_with(Book.load(INSTALLED).stones).keys)
+    bounds = Book.load(INSTALLED).bounds
+    assert (bounds[:, 0] == bounds[:, 1]).any()
     assert INSTALLED.stat().st_size < 200_000
 
 
@@ -158,23 +159,6 @@ def test_the_plies_are_those_of_perfect_play(solver):
         assert plies == truth.plies
         winner = game.outcome().winner
         assert (winner is not None) == (truth.value != 0)
-
-
-def test_winning_squares_are_those_of_the_rules():
-    rng = random.Random(8)
-    for _ in range(200):
-        own, other = played(random_moves(rng, rng.randrange(0, 40))).state
-        found = kernels.winning_squares(own, own | other)
-        for column in range(7):
-            for row in range(6):
-                square = 1 << 7 * column + row
-                if not (own | other) & square:
-                    four = has_four(own | square)
-                    assert bool(found & square) == four
-
-
-def has_four(stones):
-    return any(stones & stones >> shift & stones >> 2 * shift & stones >> 3 * shift for shift in (1, 6, 7, 8))
 
 
 def test_what_cannot_be_solved_is_refused(solver):

@@ -102,14 +102,6 @@ def test_the_policy_plays_only_what_is_legal():
     assert count_policy_mistakes(Always(), SPEC, {"x": [SolvedPosition(full, moves)]})["x"].mistakes == 0
 
 
-def test_intervals_are_those_of_wilson():
-    low, high = Mistakes(200, 0).interval
-    assert low == 0
-    assert high == pytest.approx(0.0188, abs=1e-4)
-    low, high = Mistakes(200, 20).interval
-    assert (low, high) == pytest.approx((0.0657, 0.1494), abs=1e-4)
-
-
 def few(count=8, names=("Middle-Easy", "End-Easy")):
     return {name: solved_classes(SPEC)[name][:count] for name in names}
 
