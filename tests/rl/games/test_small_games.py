@@ -176,52 +176,31 @@ def test_a_run_learns_and_continues(tmp_path, game):
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
 
 
-def learn_go(folder, *, plies, generations):
-    """A run of 9x9 Go whose games end, or are given up, after some plies."""
-    config = RunConfig.defaults_for("go").changed(
-        [
-            "games=4",
-            "selfplay.sims=4",
-            "selfplay.in_flight=4",
-            "selfplay.groups=2",
-            f"selfplay.max_plies={plies}",
-            "start.opening_share=0.5",
-            "learn.batch_size=32",
-            "gate.games=2",
-            "gate.rule=none",
-        ]
-    )
-    run = Run.create(folder, network("go", "resnet"), config)
-    for generation in range(1, generations + 1):
-        run = Run.open(folder)
-        run.go(generation, lambda _: None)
-    return run
-
-
-def check_go(run, generation):
-    """The rows of a generation are rows of Go: every action played or searched is legal in its position."""
-    table = pq.read_table(run.path(generation, "rows.parquet"))
-    data = RowsDataModule([run.path(generation, "rows.parquet")], heldout=0.0, game="go")
-    batch = next(data.epoch(0))
-    legal = np.unpackbits(batch["legal"].numpy(), axis=1, bitorder="little")
-    assert legal[np.arange(len(legal)), batch["label"].numpy()].all()
-    assert not batch["policy"].numpy()[legal == 0].any()
-    assert np.unique(batch["label"].numpy()).size > 5
-    assert load_network(run.folder / "best.ckpt", "go").encode.GAME == "go"
-    history = run.history()[generation - 1]
-    assert history["match"]["games"] == 2
-    assert history["learn"]["rows"] >= len(table)
-    assert np.isfinite(history["learn"]["train_policy_loss"])
-    return table
-
-
 @pytest.mark.slow
 def test_a_run_of_go_plays_games_to_their_end_and_continues(tmp_path):
-    run = learn_go(tmp_path / "run", plies=300, generations=2)
+    """Its rows are rows of Go: every action played or searched is legal in its position."""
+    changes = "games=4 selfplay.sims=4 selfplay.in_flight=4 selfplay.groups=2 selfplay.max_plies=300"
+    changes += " start.opening_share=0.5 learn.batch_size=32 gate.games=2 gate.rule=none"
+    config = RunConfig.defaults_for("go").changed(changes.split())
+    assert config.learn.symmetries
+    Run.create(tmp_path / "run", network("go", "resnet"), config)
     for generation in (1, 2):
-        table = check_go(run, generation)
+        run = Run.open(tmp_path / "run")
+        run.go(generation, lambda _: None)
+        path = run.path(generation, "rows.parquet")
+        table, data = pq.read_table(path), RowsDataModule([path], heldout=0.0, game="go")
         assert table["z"].null_count == 0
         assert table.group_by("game").aggregate([("ply", "max")])["ply_max"].to_numpy().max() < 162
+        batch = next(data.epoch(0))
+        legal = np.unpackbits(batch["legal"].numpy(), axis=1, bitorder="little")
+        assert legal[np.arange(len(legal)), batch["label"].numpy()].all()
+        assert not batch["policy"].numpy()[legal == 0].any()
+        assert np.unique(batch["label"].numpy()).size > 5
+        history = run.history()[generation - 1]
+        assert history["match"]["games"] == 2
+        assert history["learn"]["rows"] >= len(table)
+        assert np.isfinite(history["learn"]["train_policy_loss"])
+    assert load_network(run.folder / "best.ckpt", "go").encode.GAME == "go"
 
 
 def test_files_of_another_game_are_refused(tmp_path):
