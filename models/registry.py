@@ -13,6 +13,7 @@ Programs can also call `register` for a network of their own.
 import dataclasses
 import difflib
 import importlib
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -146,10 +147,10 @@ def _check_outputs(network: Network) -> None:
 
 
 def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:
-    """Parse `key=value` texts as settings of an architecture.
+    """Parse `key=value` texts as settings of an architecture; `build` checks them.
 
     Raises:
-        ModelError: no `=`, or a value of the wrong type. Unknown keys are left to `build`.
+        ModelError: no `=`.
     """
     defaults = {f.name: f.default for f in dataclasses.fields(network_type(name).settings_type)}
     settings: dict[str, Any] = {}
@@ -157,11 +158,10 @@ def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         if not equals:
             raise ModelError(f"expected key=value, found {pair!r}")
-        default = defaults.get(key)
         try:
-            settings[key] = _parse(text, default)
+            settings[key] = text if isinstance(defaults.get(key), str) else json.loads(text)
         except ValueError:
-            raise ModelError(f"expected {_type_name(default)} for {key}, found {text!r}") from None
+            settings[key] = text
     return settings
 
 
@@ -178,18 +178,3 @@ def _is_like(value: Any, default: Any) -> bool:
     if isinstance(default, float):
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return True
-
-
-def _parse(text: str, like: Any) -> Any:
-    if isinstance(like, bool):
-        if text.lower() not in ("true", "false"):
-            raise ValueError(text)
-        return text.lower() == "true"
-    if like is None or isinstance(like, str):
-        return text
-    if not isinstance(like, int | float):
-        raise ValueError(text)
-    number = type(like)(text)
-    if not math.isfinite(number):
-        raise ValueError(text)
-    return number
