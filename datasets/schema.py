@@ -22,8 +22,6 @@ VERSION_KEY: Final = b"ckai.rows"
 """Metadata key of the format's version."""
 GAME_KEY: Final = b"ckai.game"
 """Metadata key of the game's name; absent for checkers."""
-ENDGAMES_KEY: Final = b"ckai.endgames"
-"""Metadata key of files of `ckai tables rows`."""
 COPIES_KEY: Final = b"ckai.copies"
 """Metadata key of games with the moves (endgame rows: the position) of an earlier one: JSON, a list of
 [game, first such game]; absent without any."""
@@ -171,7 +169,7 @@ def check_schema(path: Path, schema: Any, game: str) -> bool:
         want, have = field.type, schema.field(field.name).type
         # Boards and masks of other games have other sizes.
         of_any_size = game != DEFAULT_GAME_NAME and field.name in ("board", "legal") and want.id == have.id
-        if not of_any_size and not same_type(want, have):
+        if not of_any_size and want != have:
             raise DatasetError(f"{path}: expected column {field.name} of type {want}, found {have}")
     return selfplay
 
@@ -258,17 +256,3 @@ def _are_legal(rows: Rows, of_row: NDArray[np.int64], actions: NDArray[np.uint8]
 def _legal_actions(rows: Rows, at: int) -> list[int]:
     actions: list[int] = np.flatnonzero(rows.take(np.array([at])).legal_mask()[0]).tolist()
     return actions
-
-
-def same_type(want: Any, have: Any) -> bool:
-    """Whether Arrow types are equal but for the names of list items, which depend on the writer."""
-    if pa.types.is_fixed_size_list(want):
-        return bool(
-            pa.types.is_fixed_size_list(have)
-            and have.list_size == want.list_size
-            and have.value_type == want.value_type
-        )
-    if pa.types.is_list(want) and pa.types.is_list(have) and pa.types.is_struct(have.value_type):
-        names = [(f.name, f.type) for f in want.value_type], [(f.name, f.type) for f in have.value_type]
-        return names[0] == names[1]
-    return bool(want == have)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.schema import COPIES_KEY, ENDGAMES_KEY, EXPERT_SCHEMA
+from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA
 from ckai.datasets.split import position_keys
 from ckai.datasets.splitmix import GOLDEN, MIX_1, MIX_2
 from ckai.datasets.tables.index import unrank_position
@@ -105,8 +105,7 @@ def endgame_rows(tables: Tables, number: int, *, seed: int = 0) -> pa.Table:
         seed: of the sampling.
 
     Returns:
-        A table in `EXPERT_SCHEMA`, with `ENDGAMES_KEY` in its metadata, and `COPIES_KEY` where positions
-        repeat.
+        A table in `EXPERT_SCHEMA`, with `COPIES_KEY` in its metadata where positions repeat.
     """
     drawn = draw_endgames(tables, number, seed=seed, heldout=False, even=True)
     rng = np.random.default_rng((seed, 1))
@@ -135,7 +134,7 @@ def endgame_rows(tables: Tables, number: int, *, seed: int = 0) -> pa.Table:
         unknown=2,
     )
     copies = _copies(position_keys(board, jumper))
-    metadata = {**(EXPERT_SCHEMA.metadata or {}), ENDGAMES_KEY: b"1"}
+    metadata = dict(EXPERT_SCHEMA.metadata)
     if copies:
         metadata[COPIES_KEY] = json.dumps(copies).encode()
     return pa.Table.from_arrays(

@@ -4,14 +4,10 @@ import gzip
 import io
 import json
 import os
-import shutil
-import subprocess
-import sys
 import threading
 import time
 import zipfile
 
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from numba.core import event
@@ -123,20 +119,6 @@ def test_the_output_is_named_after_the_first_file(here, name, output):
     (here / name).write_bytes(gzip.compress(GAME.encode()))
     parse(name)
     assert (here / "data" / f"{output}.parquet").exists()
-
-
-@pytest.mark.slow
-def test_standard_input_is_read_from_a_pipe(here):
-    code = "import sys; from ckai.cli.main import main; sys.argv[0] = 'ckai'; main()"
-    for data in (GAME.encode(), gzip.compress(GAME.encode())):
-        shutil.rmtree(here / "data", ignore_errors=True)
-        done = subprocess.run(
-            [sys.executable, "-c", code, "parse", "-", "--json"], input=data, capture_output=True, timeout=240
-        )
-        assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["output"] == "data/stdin.parquet"
-        headers = pq.read_table(here / "data" / "stdin.headers.parquet").to_pylist()
-        assert [h["source"] for h in headers] == ["standard input"]
 
 
 def test_a_named_pipe_is_read(here, errors_of):
