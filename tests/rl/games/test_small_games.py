@@ -45,7 +45,7 @@ def small(game, **settings):
         "games": 6,
         "selfplay": SelfPlayConfig(sims=8, in_flight=4, groups=2, max_plies=60, tables=0),
         "learn": LearnConfig(epochs=1, batch_size=32),
-        "gate": GateConfig(games=4, sims=4, rule="none"),
+        "gate": GateConfig(games=4, rule="none"),
     }
     return RunConfig(game=game, **{**config, **settings})
 
