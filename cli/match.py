@@ -225,9 +225,9 @@ class Arena:
 
     def match(self, a: str, b: str) -> str:
         """Return what identifies a match: a hash of all that decides its games, networks by their files."""
-        from ckai.rl.leases.lease import hash_of
         from ckai.rl.players.loading import checkpoints_of
         from ckai.rl.players.parsing import PlayerSpec
+        from ckai.rl.workers.delivery import hash_of
 
         paths = [path for name in (a, b) for path in checkpoints_of(PlayerSpec.read(name))]
         networks = [hash_of(path.read_bytes()) for path in paths]

@@ -14,8 +14,8 @@ from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
-from ckai.rl.leases.config import WorkersConfig, WorkSettings
 from ckai.rl.loop.config import MAX_GENERATIONS, RunConfig
+from ckai.rl.workers.config import WorkersConfig, WorkSettings
 
 IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
 """Settings of the games played at the same time, and of the threads that play."""
@@ -111,11 +111,11 @@ def command(
 
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.rl.leases.cluster import connect
-    from ckai.rl.leases.folder import LeaseFolder
-    from ckai.rl.leases.on_ray import RayWorkers
     from ckai.rl.loop.folder import RunError, fresh_folder, unfinished_run
     from ckai.rl.loop.run import Run
+    from ckai.rl.workers.cluster import connect
+    from ckai.rl.workers.folder import JoinedWorkers
+    from ckai.rl.workers.on_ray import RayWorkers
 
     if ray is not None:
         connect(ray, work)
@@ -152,12 +152,7 @@ def command(
     try:
         ensure_tables(run.config.selfplay.tables)
         report_compilation()
-        in_flight = run.config.selfplay.in_flight
-        workers = (
-            LeaseFolder(run.folder, in_flight, work.lease_timeout)
-            if ray is None
-            else RayWorkers(in_flight, evaluator, work)
-        )
+        workers = JoinedWorkers(run.folder) if ray is None else RayWorkers(evaluator, work)
         continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
         words = ["ckai", "selfplay", "--run", str(run.folder)]
@@ -262,12 +257,12 @@ def _describe(
 ) -> None:
     """Print what a generation will take, see `print_dry_run`."""
     from ckai.cli.shared.run_estimate import print_dry_run
-    from ckai.rl.leases.on_ray import RayWorkers
+    from ckai.rl.workers.on_ray import RayWorkers
 
     if ray is None:
         places, threads = [("this machine", 1)], config.selfplay.group_count
     else:
-        workers = RayWorkers(config.selfplay.in_flight, evaluator, work)
+        workers = RayWorkers(evaluator, work)
         places, threads = workers.room(), work.cpus_per_worker
         workers.close()
     print_dry_run(config, source, evaluator, places, threads, as_json)
@@ -290,18 +285,14 @@ def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
     console = stderr_console()
     with console.status(f"{folder}: waiting for games to play") as status:
 
-        def show(heartbeat: Any) -> None:
-            if heartbeat.evaluator:
-                games = count_text(heartbeat.games, "game")
-                status.update(f"{folder}: {games}, {heartbeat.evaluations_per_second:,.0f} eval/s")
+        def show(worker: Any) -> None:
+            if worker.evaluator:
+                games = count_text(worker.progress.games, "game")
+                status.update(f"{folder}: {games} with {worker.evaluator}")
 
-        heartbeat = join(
-            folder,
-            backend=evaluator,
-            threads=threads or available_cores(),
-            on_heartbeat=show,
-        )
+        worker = join(folder, backend=evaluator, threads=threads or available_cores(), on_progress=show)
+    games = worker.progress.games
     if as_json:
-        print_json({"run": str(folder), "games": heartbeat.games, "evaluator": heartbeat.evaluator})
+        print_json({"run": str(folder), "games": games, "evaluator": worker.evaluator})
     else:
-        click.echo(f"{folder}: played {count_text(heartbeat.games, 'game')}; the run has all its generations")
+        click.echo(f"{folder}: played {count_text(games, 'game')}; the run has all its generations")

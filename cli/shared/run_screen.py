@@ -14,9 +14,9 @@ from ckai.cli.shared.run_estimate import estimate
 from ckai.cli.shared.run_tables import elo_line, generation_text, generations_table, workers_table
 
 if TYPE_CHECKING:
-    from ckai.rl.leases.workers import Workers
     from ckai.rl.loop.events import RunEvent
     from ckai.rl.loop.run import Run
+    from ckai.rl.workers.folder import Workers
 
 STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
 

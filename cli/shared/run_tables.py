@@ -67,12 +67,11 @@ def workers_table(workers: dict[str, Any]) -> Group:
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for title in ("worker", "games", "games/min", "eval/s"):
         table.add_column(title, justify="left" if title == "worker" else "right", no_wrap=True)
-    for name, worker in sorted(workers["alive"].items())[:SHOWN]:
+    for name, worker in sorted(workers["by_name"].items())[:SHOWN]:
         rates = (f"{worker['games_per_minute']:.1f}", f"{worker['evaluations_per_second']:,.0f}")
         table.add_row(name, str(worker["games"]), *rates)
-    alive = count_text(len(workers["alive"]), "worker")
-    line = f"{alive}, {workers['out']} leases out, {workers['taken_back']} taken back"
-    return Group(table, f"{line}, {workers['moved'] / 2**20:.1f} MiB moved")
+    line = f"{count_text(len(workers['by_name']), 'worker')}, {workers['moved'] / 2**20:.1f} MiB moved"
+    return Group(table, line)
 
 
 def elo_line(history: list[dict[str, Any]]) -> str:
@@ -106,10 +105,8 @@ def generation_text(measured: dict[str, Any]) -> str:
 def _workers_text(counts: dict[str, Any]) -> str:
     """Format what workers did for a generation."""
     text = f"{count_text(counts['count'], 'worker')} played {count_text(counts['games'], 'game')}"
-    if counts["taken_back"]:
-        text += f", {count_text(counts['taken_back'], 'lease')} taken back"
     if counts["refused"]:
-        text += f", {count_text(counts['refused'], 'shard')} refused"
+        text += f", {counts['refused']} deliveries refused"
     waited = counts.get("learner_waited")
     return text + ("" if waited is None else f", learning waited {waited:.0f} s")
 

@@ -106,7 +106,7 @@ class GateConfig:
 
 
 MAX_GAMES = 1_000_000
-"""Upper bound of the games per generation; they are numbered from generation * MAX_GAMES."""
+"""Numbers of games per generation, from generation * MAX_GAMES; the second half is for workers."""
 MAX_GENERATIONS = 2**31 // MAX_GAMES - 1
 """Upper bound of the generations of a run: row files have 32 bits for the number of a game."""
 
@@ -120,7 +120,7 @@ class RunConfig:
     """
 
     game: str = setting(default=DEFAULT_GAME_NAME, help="Game to play, a name in `ckai.rl.games.registry`")
-    games: int = setting(option="--games", default=400, ge=1, lt=MAX_GAMES, help="Games per generation")
+    games: int = setting(option="--games", default=400, ge=1, le=MAX_GAMES // 2, help="Games per generation")
     seed: int = setting(option="--seed", default=0, ge=0, help="Seed of all random choices")
     overlap: bool = setting(
         default=False,

@@ -49,9 +49,8 @@ COLUMNS = {
 WORKER_COLUMNS = {
     "workers": ("selfplay", "workers", "count"),
     "worker_games": ("selfplay", "workers", "games"),
-    "leases_taken_back": ("selfplay", "workers", "taken_back"),
-    "shards_refused": ("selfplay", "workers", "refused"),
-    "shard_bytes": ("selfplay", "workers", "moved"),
+    "deliveries_refused": ("selfplay", "workers", "refused"),
+    "delivered_bytes": ("selfplay", "workers", "moved"),
     "learner_waited": ("selfplay", "workers", "learner_waited"),
 }
 """More columns, in a run for which other processes have played."""

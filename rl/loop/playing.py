@@ -9,18 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import temporary_path, write_whole
 from ckai.datasets.schema import headers_path
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.backends import evaluations_per_second, sample_positions
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.leases.lease import Lease, hash_of
-from ckai.rl.leases.ledger import LeaseCounts, Ledger
-from ckai.rl.leases.worker import WorkerSetup
-from ckai.rl.leases.workers import Workers, workers_info
 from ckai.rl.loop.config import MAX_GAMES
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import RunError, RunFolder, read_measured
@@ -29,13 +26,17 @@ from ckai.rl.search.threads import repeated
 from ckai.rl.selfplay.group import SelfPlayCounts
 from ckai.rl.selfplay.pool import Pool, draw_opponents, player_name, trained_in
 from ckai.rl.selfplay.rows import headers_of_rows
-from ckai.rl.selfplay.shards import ShardWriter, Spent, merge, read_shards, write_table
+from ckai.rl.selfplay.shards import ShardError, ShardWriter, Spent, merge, read_shards, write_table
 from ckai.rl.selfplay.starts import Starts
 from ckai.rl.selfplay.warmup import compile_selfplay
 from ckai.rl.selfplay.workers import play_games
+from ckai.rl.workers.delivery import hash_of
+from ckai.rl.workers.folder import Workers
+from ckai.rl.workers.games import GenerationGames, WorkerCounts
+from ckai.rl.workers.worker import WorkerSetup
 
 EXCHANGE_SECONDS = 0.2
-"""Time between two exchanges with workers, and between two reports."""
+"""Time between two looks for what workers deliver, and between two reports."""
 SAVE_SECONDS = 3.0
 """Most time for which a finished game is not on disk."""
 
@@ -57,9 +58,14 @@ class RunSelfPlay(RunFolder):
         """Return the last generation that is finished when generation `n` is played."""
         return max(0, n - self._lag)
 
-    def has_players(self, n: int) -> bool:
-        """Return whether this process sees all that decides which networks play generation `n`."""
-        return self.generations >= self._finished_before(n)
+    @property
+    def playing(self) -> int | None:
+        """The generation that is played now; None: none, as far as this machine sees."""
+        done = self.generations
+        for n in range(done + self._lag, done, -1):
+            if self.path(n, "shards").is_dir() and not self.path(n, "selfplay.json").exists():
+                return n
+        return None
 
     def _player(self, n: int) -> int:
         """Return the generation that trained the network which plays generation `n`; 0: the first one."""
@@ -71,6 +77,10 @@ class RunSelfPlay(RunFolder):
     def _network_of(self, n: int) -> Path:
         """Return the checkpoint of the network that plays generation `n`."""
         return self.path(self._finished_before(n), "network.ckpt")
+
+    def _hash_of(self, n: int) -> str:
+        """Return the hash of the network that plays generation `n`."""
+        return hash_of(self._network_of(n).read_bytes())
 
     def _opponents(self, n: int) -> list[int]:
         """Return the past networks, by generation, that generation `n` plays against."""
@@ -87,6 +97,10 @@ class RunSelfPlay(RunFolder):
         """Return what another process needs to play games of generation `n`."""
         config = self.config
         return WorkerSetup(
+            generation=n,
+            seed=seed_stream(config.seed, n),
+            numbers=range(n * MAX_GAMES + MAX_GAMES // 2, (n + 1) * MAX_GAMES),
+            games=config.games,
             game=config.game,
             selfplay=config.selfplay,
             pool=config.pool,
@@ -122,23 +136,32 @@ class RunSelfPlay(RunFolder):
             for line in damaged:
                 on_event(RunEvent(n, "selfplay", len(games), self.config.games, {"warning": line}))
             progress = SelfPlayCounts(games=len(games), rows=sum(table.num_rows for table in tables))
-            network = hash_of(self._network_of(n).read_bytes())
-            numbers = self._numbers(n)
-            missing = tuple(number for number in numbers if number not in games)
-            lease = Lease("", n, missing, seed_stream(self.config.seed, n), network)
-            writer = ShardWriter(shards, n, network, written=games)
-            groups = self.config.selfplay.group_count
-            ledger = Ledger(lease, numbers, writer, progress, self.spec.schema, groups=groups)
-            spent = self._play_missing(ledger, progress, on_event, backend, workers, stop)
+            # A worker finishes what it has begun when a generation is over: that counts in the next one.
+            before = headers_path(self.path(n - 1, "rows.parquet"))
+            taken = GenerationGames(
+                n,
+                self._numbers(n),
+                ShardWriter(shards, n, self._hash_of(n), written=games),
+                progress,
+                self.spec.schema,
+                have=games,
+                networks={each: self._hash_of(each) for each in (n - 1, n) if each},
+                before=pq.read_table(before, columns=["game"])["game"].to_pylist() if n > 1 else (),
+                groups=self.config.selfplay.group_count,
+            )
+            spent = self._play_missing(taken, progress, on_event, backend, workers, stop)
             if stop.is_set():
                 return {}
-            self._close(n, spent, ledger.counts)
-        shutil.rmtree(shards, ignore_errors=True)
+            self._close(n, spent, taken.counts)
+        if shards.is_dir():
+            left = temporary_path(shards)
+            shards.rename(left)
+            shutil.rmtree(left, ignore_errors=True)
         return read_measured(summary)
 
     def _play_missing(
         self,
-        ledger: Ledger,
+        taken: GenerationGames,
         progress: SelfPlayCounts,
         on_event: EventCallback,
         backend: str,
@@ -148,15 +171,15 @@ class RunSelfPlay(RunFolder):
         """Play games of a generation; return the effort for it, with that before an interruption.
 
         Args:
-            ledger: the missing games.
+            taken: its games.
             progress: counts of the games.
             on_event, backend, workers, stop: see `_play`.
         """
-        n, config, folder, games = ledger.generation, self.config, ledger.writer.folder, self.config.games
+        n, config, folder, games = taken.generation, self.config, taken.writer.folder, self.config.games
         saved = 0.0
 
         def publish(**info: Any) -> None:
-            on_event(RunEvent(n, "selfplay", games - ledger.missing, games, info))
+            on_event(RunEvent(n, "selfplay", min(taken.have, games), games, info))
 
         def spent() -> Spent:
             seconds = before.seconds + time.monotonic() - begun
@@ -164,42 +187,46 @@ class RunSelfPlay(RunFolder):
 
         def save() -> None:
             nonlocal saved
-            ledger.writer.flush()
+            taken.writer.flush()
             spent().write(folder)
             saved = time.monotonic()
 
         def exchange() -> None:
-            for line in workers.exchange(ledger):
-                publish(warning=line)
+            for name, data in workers.deliveries():
+                try:
+                    taken.deliver(data)
+                except ShardError as error:
+                    workers.warnings.append(f"{name}: refused: {error}")
+            while workers.warnings:
+                publish(warning=workers.warnings.pop(0))
             if time.monotonic() - saved > SAVE_SECONDS:
                 save()
-            seconds = time.monotonic() - begun
+            seconds = max(1e-3, time.monotonic() - begun)
             publish(
-                evaluations_per_second=progress.evaluations / max(1e-9, seconds),
-                **workers_info(workers, ledger, seconds),
+                evaluations_per_second=progress.evaluations / seconds,
+                **_workers_info(taken.counts, seconds),
             )
 
         players = self._players(n, on_event, backend) if workers.plays_here else ()
         before, begun = Spent.read(folder), time.monotonic()
         try:
-            for line in workers.begin(ledger, self.worker_setup):
-                publish(warning=line)
+            workers.begin(n, self.worker_setup)
             with repeated(exchange, EXCHANGE_SECONDS, stop):
                 if players:
                     play_games(
                         players[0],
                         config.selfplay,
-                        ledger,
+                        taken,
                         seed=seed_stream(config.seed, n),
                         spec=self.spec,
-                        on_game=ledger.add,
+                        on_game=taken.add,
                         pool=Pool(config.pool, self._pool_seed(n), self._opponents(n), players[1:]),
                         starts=Starts(config.start, self._start_seed(n), self.spec),
                         progress=progress,
                         stop=stop,
                         name=player_name(self._player(n)),
                     )
-                while ledger.missing and not stop.is_set():
+                while not taken.enough and not stop.is_set():
                     stop.wait(EXCHANGE_SECONDS)
             if not stop.is_set():
                 exchange()  # however short it was
@@ -233,7 +260,7 @@ class RunSelfPlay(RunFolder):
             checkpoint, backend, threads=self.config.selfplay.group_count, game=self.config.game
         )
 
-    def _close(self, n: int, spent: Spent, counts: LeaseCounts) -> None:
+    def _close(self, n: int, spent: Spent, counts: WorkerCounts) -> None:
         """Write the rows, the games and the measurements of generation `n`, whose games are in its shards.
 
         Args:
@@ -248,7 +275,7 @@ class RunSelfPlay(RunFolder):
         tables, games, damaged = read_shards(shards, self.spec.schema)
         if damaged:
             raise RunError(f"{damaged[0]}; run the command again")
-        if games.keys() != set(self._numbers(n)):
+        if len(games) < config.games:
             raise RunError(
                 f"{shards}: expected {config.games} games, found {len(games)}; run the command again"
             )
@@ -263,10 +290,35 @@ class RunSelfPlay(RunFolder):
         measured = describe(table, ends, spent.seconds, spent.evaluations)
         measured |= endings(ends, config.selfplay)
         measured["network"] = self._player(n)
-        if counts.leased or counts.by_worker:
+        if counts.by_worker or counts.refused:
             measured["workers"] = {"count": len(counts.by_worker), **asdict(counts)}
         pool = Pool(config.pool, self._pool_seed(n), self._opponents(n))
         if pool.generations:
             results = {number: game.ending.result for number, game in games.items()}
-            measured["pool"] = pool.tally(first_scores(table, results))
+            scores = first_scores(table, results)
+            measured["pool"] = pool.tally({g: s for g, s in scores.items() if g >= n * MAX_GAMES})
         write_whole(self.path(n, "selfplay.json"), json.dumps(measured) + "\n")
+
+
+def _workers_info(counts: WorkerCounts, seconds: float) -> dict[str, Any]:
+    """Return what an event of self-play says of workers; empty without any.
+
+    Args:
+        counts: theirs.
+        seconds: time for which they were counted.
+
+    Returns:
+        Under `workers`: `by_name` with `games`, `games_per_minute` and `evaluations_per_second`, deliveries
+        `refused`, and bytes `moved`.
+    """
+    if not counts.by_worker:
+        return {}
+    by_name = {
+        name: {
+            "games": games,
+            "games_per_minute": 60 * games / seconds,
+            "evaluations_per_second": counts.evaluations[name] / seconds,
+        }
+        for name, games in list(counts.by_worker.items())
+    }
+    return {"workers": {"by_name": by_name, "refused": counts.refused, "moved": counts.moved}}

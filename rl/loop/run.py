@@ -18,7 +18,7 @@
 Every file is written under a temporary name and renamed, and each stage reads only complete files of earlier
 stages. So a killed run continues where it was when it is started again.
 
-While other processes play for the run, the folder has `leases/` too, see `ckai.rl.leases.folder`.
+While the run is played, the folder has `joined/` too, for workers that join, see `ckai.rl.workers.folder`.
 
 With `overlap`, a generation is played during the training and gate match of the previous one, by the network
 of two generations ago: self-play on a GPU and training on the CPU then do not wait for each other.
@@ -36,9 +36,6 @@ from ckai.datasets.data_module import Batch
 from ckai.datasets.files import remove_temporaries, write_whole
 from ckai.datasets.tables import Tables
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.leases.folder import FOLDER as LEASES
-from ckai.rl.leases.folder import LeaseFolder
-from ckai.rl.leases.workers import Workers
 from ckai.rl.loop.config import MAX_GENERATIONS
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import EventCallback, RunEvent
@@ -51,6 +48,8 @@ from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.selection import PUCT
 from ckai.rl.search.threads import running
 from ckai.rl.selfplay.group import search_constants
+from ckai.rl.workers.folder import FOLDER as JOINED
+from ckai.rl.workers.folder import JoinedWorkers, Workers, remove_joined
 
 
 class Run(RunSelfPlay):
@@ -88,10 +87,10 @@ class Run(RunSelfPlay):
                 "begin a new run from its latest.ckpt"
             )
         with self.lock():
-            remove_temporaries(self.folder, skip=LEASES)
+            remove_temporaries(self.folder, skip=JOINED)
             if generations > self.generations:
                 self.set_target(generations)
-            workers = workers or LeaseFolder(self.folder, self.config.selfplay.in_flight)
+            workers = workers or JoinedWorkers(self.folder)
             finished = time.monotonic()
             try:
                 while self.generations < generations:
@@ -105,6 +104,8 @@ class Run(RunSelfPlay):
                         finished = time.monotonic()
             finally:
                 workers.close()
+            if self.generations >= self.target:
+                remove_joined(self.folder)
             self._publish()
 
     @contextmanager

@@ -114,18 +114,19 @@ class ShardWriter:
                 self.flush()
             return True
 
-    def add_table(self, table: pa.Table) -> pa.Table:
+    def add_table(self, table: pa.Table, drop: Collection[int] = ()) -> pa.Table:
         """Write a shard that was made elsewhere.
 
         Args:
             table: a table of `shard_table`.
+            drop: numbers of games to leave out.
 
         Returns:
             Its rows without the games that were there.
         """
         with self._lock:
             texts = _unpacked(table.schema.metadata[_GAMES_KEY])
-            new = [text for text in texts if text["game"] not in self._added]
+            new = [text for text in texts if text["game"] not in self._added and text["game"] not in drop]
             if len(new) < len(texts):
                 kept = np.isin(table["game"].to_numpy(), [text["game"] for text in new])
                 table = table.filter(pa.array(kept))

@@ -150,8 +150,8 @@ def test_a_dry_run_says_what_a_generation_takes_and_leaves_nothing(ckai):
 
 
 def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
-    monkeypatch.setattr("ckai.rl.leases.cluster.connect", lambda address, config: None)
-    monkeypatch.setattr("ckai.rl.leases.on_ray.import_ray", lambda: None)
+    monkeypatch.setattr("ckai.rl.workers.cluster.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.workers.on_ray.import_ray", lambda: None)
 
     def go(run, generations, on_event, **rest):
         raise KeyboardInterrupt
@@ -183,8 +183,8 @@ def test_networks_on_a_gpu_have_thousands_of_games_in_flight(ckai, started, monk
 
 
 def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, started, monkeypatch):
-    monkeypatch.setattr("ckai.rl.leases.cluster.connect", lambda address, config: None)
-    monkeypatch.setattr("ckai.rl.leases.on_ray.import_ray", lambda: None)
+    monkeypatch.setattr("ckai.rl.workers.cluster.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.workers.on_ray.import_ray", lambda: None)
     assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--setting", "workers.gpus_per_worker=0.5") == 4096
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert in_flight(ckai, "--ray", "10.0.0.5:6379") == 256

@@ -288,16 +288,6 @@ def test_the_newest_of_the_numbered_runs(tmp_path, network):
     assert unfinished_run(tmp_path) is None
 
 
-def test_a_worker_waits_until_it_sees_which_networks_play(tmp_path, network):
-    run = Run.create(tmp_path / "run", network, replace(TINY, overlap=True))
-    assert run.has_players(1)
-    assert run.has_players(2)
-    assert not run.has_players(3)
-    run.path(1).mkdir()
-    run.path(1, "done.json").write_text("{}")
-    assert run.has_players(3)
-
-
 def test_a_new_run_comes_after_all_others(tmp_path, network):
     assert fresh_folder(tmp_path) == tmp_path / "run-001"
     Run.create(tmp_path / "run-002", network, TINY)  # run-001 was deleted

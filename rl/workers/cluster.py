@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 from ckai.datasets.machine import available_cores
-from ckai.rl.leases.config import WorkersConfig
+from ckai.rl.workers.config import WorkersConfig
 
 MIN_VERSION = (2, 60)
 """Oldest version of Ray that is supported."""

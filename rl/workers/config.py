@@ -14,12 +14,6 @@ class WorkersConfig:
         ValueError: a value out of range, named.
     """
 
-    lease_timeout: float = setting(
-        default=60.0,
-        ge=5,
-        help="Seconds without a heartbeat, which workers send every 2 s, after which their games are "
-        "played again",
-    )
     count: int = setting(
         default=0,
         ge=0,
