@@ -75,8 +75,8 @@ def list_runs(folder: Path) -> list[dict[str, Any]]:
     """Return the self-play runs under `runs/` of a folder, and its training runs, the newest first."""
     from ckai.models.training.runs import read_run
     from ckai.rl.loop.folder import RunError
-    from ckai.rl.loop.live import progress_of
     from ckai.rl.loop.run import Run
+    from ckai.rl.loop.runs import progress_of
 
     rows: list[tuple[int, dict[str, Any]]] = []
 
@@ -134,7 +134,7 @@ async def follow(folder: Path, name: str, push: Callable[[dict[str, Any]], None]
 def _signature(path: Path) -> Any:
     from ckai.datasets.files import is_locked
     from ckai.rl.loop.folder import LOCK
-    from ckai.rl.loop.live import newest_files
+    from ckai.rl.loop.runs import newest_files
 
     return is_locked(path / LOCK), newest_files(path)
 
@@ -184,9 +184,9 @@ def _training(path: Path) -> dict[str, Any]:
 
 def _selfplay(path: Path) -> dict[str, Any]:
     from ckai.rl.loop.dashboard import flatten
-    from ckai.rl.loop.live import generation_games, progress_of
     from ckai.rl.loop.report import elo_curve
     from ckai.rl.loop.run import Run
+    from ckai.rl.loop.runs import generation_games, progress_of
 
     run = Run.open(path)
     history = run.history()
@@ -283,8 +283,8 @@ def run_game(
         ActionError: there is no such run, generation or game.
         ValueError, OSError: it cannot be read.
     """
-    from ckai.rl.loop.live import generation_games
     from ckai.rl.loop.run import Run
+    from ckai.rl.loop.runs import generation_games
 
     path, kind = find_run(folder, name)
     if kind != SELFPLAY:

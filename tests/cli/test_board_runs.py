@@ -11,8 +11,8 @@ from ckai.cli.web.runs import _listed
 from ckai.datasets.files import locked
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.folder import LOCK
-from ckai.rl.loop.live import generation_games, progress_of, split_games
 from ckai.rl.loop.run import Run
+from ckai.rl.loop.runs import generation_games, progress_of, split_games
 from ckai.rl.selfplay.shards import games_so_far
 
 

@@ -10,10 +10,8 @@ import pytest
 import torch
 from make_rows import random_games, with_search, write
 from rich.console import Console
-from torch.optim.swa_utils import AveragedModel
 
 from ckai.cli.shared.run_estimate import estimate
-from ckai.cli.shared.run_screen import RunScreen
 from ckai.cli.shared.run_tables import CURVE, elo_line, generation_text, generations_table
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
@@ -21,12 +19,10 @@ from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import StateError, planes_of, policy_loss, value_loss
-from ckai.models.training.trainer import load_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop import gate as gate_module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import write_dashboard
-from ckai.rl.loop.events import RunEvent
 from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.gate import play_gate_match
 from ckai.rl.loop.learning import learn, window_of
@@ -164,33 +160,6 @@ def test_curves_drawn_as_a_pair_are_of_one_quantity(tmp_path, monkeypatch):
 def test_learning_twice_is_the_same(tmp_path):
     once, again = learned(tmp_path / "once"), learned(tmp_path / "again")
     assert all(torch.equal(once[name], again[name]) for name in once)
-
-
-def test_the_average_of_a_training_is_taken_from_its_state():
-    network, other = (build("cnn2x2", {"channels": 2, "hidden": 4}) for _ in range(2))
-    averaged = AveragedModel(other, use_buffers=True).state_dict()
-    assert any(not torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
-    load_average(network, {"averaged": None})
-    load_average(network, {"averaged": averaged})
-    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"ema": 1.0}, "ema"), ({"positions": "some"}, "positions"), ({"reuse": -1}, "reuse")],
-)
-def test_wrong_settings_of_learning(settings, message):
-    with pytest.raises(ValueError, match=message):
-        LearnConfig(**settings)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [({"rule": "luck"}, "rule"), ({"elo1": 0.0}, "elo1"), ({"games": 3}, "even")],
-)
-def test_wrong_gates(settings, message):
-    with pytest.raises(ValueError, match=message):
-        GateConfig(**settings)
 
 
 class Slanted(UniformEvaluator):
@@ -394,16 +363,6 @@ def test_games_without_a_result_are_shown():
     assert "(Black won 3, drawn 2, White won 1, stopped 3)" in generation_text(measured)
     measured["selfplay"]["unknown"] = 0
     assert "(Black won 3, drawn 2, White won 1)" in generation_text(measured)
-
-
-def test_a_stage_has_one_bar(tmp_path):
-    run = Run.create(tmp_path, build("cnn2x2", {"channels": 2, "hidden": 4}), RunConfig())
-    screen = RunScreen(run, 3)
-    for event in (("selfplay", 1), ("selfplay", 2), ("learn", 1), ("gate", 1), ("learn", 2)):
-        screen.on_event(RunEvent(event[1], event[0], 1, 5))
-    assert sorted(task.description.split()[1] for task in screen._bars.tasks) == ["1", "2"]
-    # Games of generation 2 begin before the first batch of learning generation 1.
-    assert len(screen._tasks) == 2
 
 
 def test_runs_of_another_game_differ_from_its_own_defaults(tmp_path):

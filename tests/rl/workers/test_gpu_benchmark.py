@@ -6,8 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from ckai.models.inference.evaluator import BackendError
-
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "speed" / "gpu.py"
 
 
@@ -55,29 +53,3 @@ def test_every_row_is_measured_on_a_cpu(script, monkeypatch, capsys):
     ]
     assert all(any(digit in row[2] for digit in "123456789") for row in rows if "float32" not in row[1])
     assert [row[3] for row in rows[2:6]] == ["within 0.0001", "within 0.05"] * 2
-
-
-def test_it_begins_nothing_when_the_time_is_up(script, capsys):
-    run(script, "--device", "cpu", "--minutes", "0")
-    rows = table_rows(capsys.readouterr().out)
-    assert len(rows) == 1 + len(script.PRESETS) + 2
-    assert {row[2] for row in rows} == {"not measured"}
-
-
-def test_a_gpu_that_is_not_there_is_one_line(script, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(BackendError, match="evaluator cuda:7: PyTorch finds no GPU here"):
-        run(script, "--device", "cuda:7")
-
-
-def test_a_preset_is_an_epoch_of_all_rows(script):
-    config = script.preset("large")
-    assert (config.model, config.settings["blocks"], config.train.epochs, config.heldout) == (
-        "senet",
-        6,
-        1,
-        0,
-    )
-    assert config.train.optimizer.weight_decay == 0.1
-    assert config.train.loss.mask_illegal
-    assert script.preset(script.DEFAULT).model == "cnn2x2"
