@@ -115,7 +115,7 @@ class Group:
             config: the settings.
             spec: the game.
             trees: T, most games at the same time.
-            take: returns the number of the next game to play, None if there is none now.
+            take: returns the number of the next game to play, None if there will be none.
             starts: first position of a game by its number.
             seed: of the run.
             tables: tablebases; None: none.
@@ -145,17 +145,11 @@ class Group:
         """Leaves in the batch."""
         self.simulations: int = 0
         """Simulations that `progress` has counted."""
-        self.fill()
-
-    def fill(self) -> None:
-        """Start games in the trees that have none, as long as there are numbers."""
-        for t in np.flatnonzero(self.records.games["status"] == IDLE).tolist():
+        for t in range(trees):
             self.start(t)
-            if self.records.games[t]["status"] == IDLE:
-                return
 
     def start(self, t: int) -> None:
-        """Start the next game in tree `t`."""
+        """Start the next game in tree `t`, if there is one."""
         number = self.take()
         if number is None:
             self.records.games[t]["status"] = IDLE

@@ -1,6 +1,5 @@
 """Numbers of the games to play, handed out to the groups of self-play as they have a board free."""
 
-import threading
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
@@ -15,18 +14,7 @@ class Numbers(ABC):
 
     @abstractmethod
     def take(self, group: int) -> int | None:
-        """Return the number of the next game of a group, or None if there is none now."""
-
-    @abstractmethod
-    def wait(self, stop: threading.Event) -> bool:
-        """Wait a moment for more numbers, when a group has nothing to play.
-
-        Args:
-            stop: an event that ends the wait early.
-
-        Returns:
-            Whether there may be more; False: there will be none.
-        """
+        """Return the number of the next game of a group, or None if there will be none."""
 
 
 class FixedNumbers(Numbers):
@@ -42,7 +30,3 @@ class FixedNumbers(Numbers):
     def take(self, group: int) -> int | None:
         """See `Numbers`."""
         return self._waiting[group].popleft() if self._waiting[group] else None
-
-    def wait(self, stop: threading.Event) -> bool:
-        """See `Numbers`."""
-        return False

@@ -91,10 +91,8 @@ def play_games(
             pool=pool,
             name=name,
         )
-        while not stop.is_set():
-            if not group.step(finish, progress) and not source.wait(stop):
-                break
-            group.fill()
+        while not stop.is_set() and group.step(finish, progress):
+            pass
 
     run_all([partial(work, group) for group in range(groups)], stop, name="group")
     return progress

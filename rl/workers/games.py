@@ -94,10 +94,6 @@ class GenerationGames(Numbers):
             self._begun += 1
             return self._front[group].popleft()
 
-    def wait(self, stop: threading.Event) -> bool:
-        """See `Numbers`."""
-        return False
-
     def add(self, game: FinishedGame) -> None:
         """Keep a game that was played in this process."""
         self.writer.add(game)

@@ -182,7 +182,3 @@ class _Counter(Numbers):
         """See `Numbers`."""
         with self._lock:
             return None if self.over else next(self._numbers, None)
-
-    def wait(self, stop: threading.Event) -> bool:
-        """See `Numbers`."""
-        return False
