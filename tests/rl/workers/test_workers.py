@@ -253,7 +253,7 @@ def until(condition, seconds=90):
 @pytest.mark.slow
 def test_a_worker_that_is_frozen_killed_and_revived(tmp_path, network):
     """It keeps nobody waiting, and what it delivers late is in the run once, or dropped."""
-    run = Run.create(tmp_path / "run", network, replace(LONG, games=200), generations=3)
+    run = Run.create(tmp_path / "run", network, replace(LONG, games=120), generations=3)
     workers, seen = [started(tmp_path, "--join", run.folder) for _ in range(2)], []
 
     def on_event(event):
