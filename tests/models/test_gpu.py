@@ -200,7 +200,7 @@ def test_generations(tmp_path, overlap):
         overlap=overlap,
         selfplay=SelfPlayConfig(sims=8, in_flight=40, tables=0, max_plies=60),
         learn=LearnConfig(batch_size=64),
-        gate=GateConfig(games=8, sims=8),
+        gate=GateConfig(games=8),
     )
     run = Run.create(tmp_path / "run", checkpoint, config)
     run.go(3, lambda event: None, backend="cuda")

@@ -17,7 +17,7 @@ def played_run(folder, game, encoding, generations=2):
         games=4,
         selfplay=SelfPlayConfig(sims=4, in_flight=4, max_plies=12, tables=0),
         learn=LearnConfig(batch_size=16),
-        gate=GateConfig(games=2, sims=2),
+        gate=GateConfig(games=2),
     )
     run = Run.create(folder / "runs" / game, network, config)
     run.go(generations, lambda event: None)

@@ -32,7 +32,7 @@ TINY = RunConfig(
     games=6,
     selfplay=SelfPlayConfig(sims=8, in_flight=4, groups=2, max_plies=60),
     learn=LearnConfig(epochs=1, batch_size=64),
-    gate=GateConfig(games=4, sims=4),
+    gate=GateConfig(games=4),
 )
 
 
@@ -79,7 +79,7 @@ def test_a_rejected_network_is_not_published(tmp_path, network, monkeypatch):
 
     lost = {"games": 2, "wins": 0, "draws": 0, "losses": 2, "score": 0.0, "elo": -1200.0, "accepted": False}
     monkeypatch.setattr(module, "play_gate_match", lambda *places, **more: lost)
-    gate = GateConfig(games=2, sims=2, rule="score")
+    gate = GateConfig(games=2, rule="score")
     run = Run.create(tmp_path / "run", network, replace(TINY, gate=gate))
     run.go(1, ignore_event)
     first = run.path(0, "network.ckpt").read_bytes()

@@ -170,7 +170,7 @@ def test_a_run_meets_its_past_and_goes_on(tmp_path):
         games=12,
         selfplay=SelfPlayConfig(sims=4, in_flight=6, groups=2, max_plies=40),
         learn=LearnConfig(epochs=1, batch_size=64),
-        gate=GateConfig(games=2, sims=2, rule="none"),
+        gate=GateConfig(games=2, rule="none"),
         pool=PoolConfig(share=0.5),
     )
     run = Run.create(tmp_path / "run", path, config)
