@@ -18,6 +18,7 @@ of its parts, which PyTorch passes over, are compared; and what is odd in it is 
 import copy
 import io
 import pickle
+import threading
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -25,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import file_digest, first_line, write_whole
@@ -35,6 +37,10 @@ from ckai.models.pretrained import network_path
 from ckai.models.registry import build
 
 FORMAT = 1
+SPARE = 8
+"""Numbers that may be allocated for each weight in a file: some layers are built from others."""
+PER_PARAMETER = 100
+"""Extra numbers counted for each parameter, because many layers of one weight take seconds to build."""
 _TYPES: dict[str, type] = {
     "architecture": str,
     "settings": dict,
@@ -83,7 +89,7 @@ class Checkpoint:
                 another type or shape or that are not finite.
         """
         try:
-            network = build(self.architecture, self.settings)
+            network = _build_for(self.architecture, self.settings, self.weights)
             expected = network.encode.VERSION
             if self.encoding != expected:
                 raise ValueError(
@@ -235,10 +241,7 @@ def _read(path: Path) -> Any:
             f"{path}: expected a ckai checkpoint, found a file that is not one or is cut short"
         )
     try:
-        with zipfile.ZipFile(path) as archive:
-            damaged = archive.testzip()
-        if damaged is not None:
-            raise zipfile.BadZipFile(f"damaged data in {damaged}")
+        _check_archive(path)
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = (
@@ -251,6 +254,24 @@ def _read(path: Path) -> Any:
         raise CheckpointError(
             f"{path}: expected a ckai checkpoint, found a file that cannot be read ({_reason(error)})"
         ) from error
+
+
+def _check_archive(path: Path) -> None:
+    """Check the parts of an archive against their checksums.
+
+    Raises:
+        BadZipFile: damaged data, or parts that repeat or unpack to more than the file.
+    """
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if len(set(names)) < len(names):
+            raise zipfile.BadZipFile("damaged data: two parts have one name")
+        # PyTorch packs nothing; what unpacks to more would fill the memory.
+        if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
+            raise zipfile.BadZipFile("its parts are larger than the file")
+        damaged = archive.testzip()
+        if damaged is not None:
+            raise zipfile.BadZipFile(f"damaged data in {damaged}")
 
 
 def _check_type(name: str, value: Any, type_: type) -> None:
@@ -273,6 +294,40 @@ def _check_info(info: Mapping[Any, Any]) -> None:
         check_share("info.split.heldout", split.get("heldout", 0.0))
 
 
+def _build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[Any, Any]) -> Network:
+    """Build a network for the weights of a file; refuse a far larger one before it is built.
+
+    Raises:
+        ModelError: see `ckai.models.build`.
+        ValueError: the weights are no dense tensors, or far fewer than those of the network.
+        RuntimeError: sizes that PyTorch cannot have.
+    """
+    for name, tensor in weights.items():
+        _check_type(f"{name}", tensor, Tensor)
+        dense = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor.is_nested
+        if not dense or tensor.is_quantized or not tensor.is_contiguous():
+            raise ValueError(f"expected {name} to be a dense tensor on the CPU, found one of another form")
+    found, thread = sum(tensor.numel() for tensor in weights.values()), threading.get_ident()
+    size, most = 0, SPARE * max(found + PER_PARAMETER * len(weights), 10_000)
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        """Called before a parameter gets its first values."""
+        nonlocal size
+        if parameter is None or threading.get_ident() != thread:
+            return
+        size += parameter.numel() + PER_PARAMETER
+        if size > most:
+            raise ValueError(
+                f"expected a network for the {found:,} weights of the file, found a far larger one"
+            )
+
+    hook = register_module_parameter_registration_hook(count)
+    try:
+        return build(architecture, settings)
+    finally:
+        hook.remove()
+
+
 def _check_weights(network: Network, weights: Mapping[Any, Tensor]) -> None:
     """Check that weights have the names, shapes and kinds of numbers of a network, and are finite."""
     expected = network.state_dict()
@@ -281,7 +336,6 @@ def _check_weights(network: Network, weights: Mapping[Any, Tensor]) -> None:
         raise ValueError(f"expected the weights of {network.architecture}, found weights {how} {name}")
     for name, like in expected.items():
         tensor = weights[name]
-        _check_type(name, tensor, Tensor)
         if tensor.shape != like.shape:
             raise ValueError(f"expected {name} of shape {list(like.shape)}, found {list(tensor.shape)}")
         if tensor.dtype != like.dtype and not (tensor.is_floating_point() and like.is_floating_point()):

@@ -4,6 +4,7 @@ import json
 import random
 import subprocess
 import sys
+import zipfile
 
 import make_rows
 import numpy as np
@@ -27,6 +28,18 @@ def path(tmp_path):
     path = tmp_path / "net.ckpt"
     save_checkpoint(path, build("cnn2x2", SMALL), metrics={"top1": 0.5}, info={"split": {"heldout": 0.25}})
     return path
+
+
+def parts_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {part.filename: archive.read(part) for part in archive.infolist()}
+
+
+def write_parts(path, parts, compression=zipfile.ZIP_STORED):
+    """Write an archive with checksums that are right, whatever the parts are."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
 
 
 def rewrite(path, **changes):
@@ -94,6 +107,21 @@ def test_evaluate_shows_the_digest(path, tmp_path):
     assert json.loads(run(cli, [*command, "--json"]).stdout)["digest"] == digest
 
 
+# --- archives --------------------------------------------------------------------------------------
+
+
+def test_parts_that_unpack_to_more_than_the_file_are_refused(path):
+    parts = parts_of(path) | {"archive/data/99": bytes(50_000_000)}
+    write_parts(path, parts, zipfile.ZIP_DEFLATED)
+    assert "its parts are larger than the file" in refusal(path)
+
+
+def test_two_parts_of_one_name_are_refused(path):
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("archive/data/0", b"\0\0\0\0")
+    assert "two parts have one name" in refusal(path)
+
+
 # --- weights ---------------------------------------------------------------------------------------
 
 
@@ -103,6 +131,16 @@ def test_evaluate_shows_the_digest(path, tmp_path):
         (lambda w: w.to(torch.int8), "expected conv1.weight of type torch.float32, found torch.int8"),
         (lambda w: w.to(torch.complex64), "of type torch.float32, found torch.complex64"),
         (lambda w: w > 0, "of type torch.float32, found torch.bool"),
+        (
+            lambda w: w[:1, :1, :1, :1].expand(w.shape),
+            "to be a dense tensor on the CPU",
+        ),
+        (
+            lambda w: torch.zeros(1).expand(10**12),
+            "to be a dense tensor on the CPU",
+        ),
+        (lambda w: w.to_sparse(), "to be a dense tensor on the CPU"),
+        (lambda w: w.to("meta"), "to be a dense tensor on the CPU"),
         (lambda w: w.flatten(), r"of shape \[4, .*\], found \[\d+\]"),
         (lambda w: w.tolist(), "expected conv1.weight to be Tensor, found list"),
         (lambda w: None, "expected conv1.weight to be Tensor, found NoneType"),
@@ -110,6 +148,7 @@ def test_evaluate_shows_the_digest(path, tmp_path):
         (lambda w: w / 0, "expected finite weights, found NaN or infinity in conv1.weight"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*Sparse:UserWarning")
 def test_weights_of_another_kind_are_refused(path, change, message, capfd):
     weights = torch.load(path, weights_only=True)["weights"]
     weights["conv1.weight"] = change(weights["conv1.weight"])
@@ -194,7 +233,17 @@ def test_integers_are_finite_whatever_the_weights_are():
         ({"settings": {"channels": float("nan")}}, "expected channels to be an integer, found nan"),
         ({"settings": {3: 4}}, r"\(encoding, value, channels, hidden\), found 3"),
         ({"settings": {"encoding": []}}, r"expected encoding to be a text, found \[\]"),
+        ({"settings": {"channels": 10**6, "hidden": 10**6}}, "weights of the file, found a far larger one"),
         ({"settings": {"channels": 10**18}}, "net.ckpt: "),
+        pytest.param(
+            {"architecture": "mlp", "settings": {"layers": 10**7}},
+            "weights of the file, found a far larger one",
+            marks=pytest.mark.slow,
+        ),
+        (
+            {"architecture": "mlp", "settings": {"layers": 10**6, "hidden": 1}},
+            "weights of the file, found a far larger one",
+        ),
         ({"architecture": "x" * 10**5}, "expected one of the networks"),
         ({"encoding": "x\ny" * 10**5}, "expected encoding grid-1 for cnn2x2, found x"),
         ({"format": torch.zeros(3)}, "expected checkpoint format 1, found tensor"),
