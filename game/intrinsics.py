@@ -55,12 +55,13 @@ def choose(typingctx: Any, condition: Any, value: Any, other: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def prefetch(typingctx: Any, array: Any, row: Any, column: Any) -> Any:
-    """Ask the CPU for the cache line of `array[row, column]`, which may be beyond the array, and go on."""
+def prefetch(typingctx: Any, array: Any, *indices: Any) -> Any:
+    """Ask the CPU for the cache line of an element of an array, which may be beyond it, and go on."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         view = context.make_array(array)(context, builder, args[0])
-        address = cgutils.get_item_pointer(context, builder, array, view, args[1:])
+        at = cgutils.unpack_tuple(builder, args[1])
+        address = cgutils.get_item_pointer(context, builder, array, view, at)
         byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
         form = ir.FunctionType(ir.VoidType(), (byte, word, word, word))
         function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), form)
@@ -68,4 +69,4 @@ def prefetch(typingctx: Any, array: Any, row: Any, column: Any) -> Any:
         builder.call(function, (builder.bitcast(address, byte), read, keep, data))
         return context.get_dummy_value()
 
-    return types.void(array, types.int64, types.int64), codegen
+    return types.void(array, types.StarArgTuple((types.int64,) * array.ndim)), codegen

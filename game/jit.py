@@ -82,6 +82,8 @@ INNER: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True, "forc
 
 Dividing by zero gives an infinity or NaN, without a check before.
 """
+HOT = INNER | {"forceinline": True}
+"""Options of a function that is inlined at every call."""
 KERNELS: list[Any] = []
 """All kernels."""
 
@@ -97,7 +99,7 @@ def hot(function: Any) -> Any:
     Where the arguments of the kernel are `borrowed`, the compiler then sees that there are no references to
     count.
     """
-    return register_jitable(**INNER | {"forceinline": True})(function)
+    return register_jitable(**HOT)(function)
 
 
 def kernel(function: Any) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from numba.extending import overload
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from ckai.game.jit import INNER, inner
+from ckai.game.jit import HOT, inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""
@@ -227,7 +227,7 @@ def _register(function: Callable[..., Any], implementation: F, fits: Callable[[t
     """Compile the body itself into the kernels that call `function`: calling the jitted one costs a layer."""
     body = getattr(implementation, "py_func", implementation)
 
-    @overload(function, jit_options=INNER, strict=False)
+    @overload(function, jit_options=HOT, strict=False)
     def select(game, *args):
         return body if fits(getattr(game, "instance_class", None)) else None
 

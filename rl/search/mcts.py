@@ -18,7 +18,12 @@ from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
 from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_terminal_children, set_proof
 from ckai.rl.search.repetitions import append_history, count_repetitions, legal_in_tree
 from ckai.rl.search.selection import puct_edge, select_root_edge
-from ckai.rl.search.transpositions import clear_transpositions, refill_transpositions, share_evaluation
+from ckai.rl.search.transpositions import (
+    clear_transpositions,
+    prefetch_transposition,
+    refill_transpositions,
+    share_evaluation,
+)
 
 LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
 """How a descent ended, see `descend`."""
@@ -135,6 +140,7 @@ def add_child(game, tree, node, e):
     """Add the node that edge `e` of a node leads to; return its index, or -1 if the tree is full."""
     state = contract.load_state(game, tree.nodes[node].state)
     state, passed = contract.play(game, state, tree.edges[e].action)
+    prefetch_transposition(tree, state)
     child = np.int64(add_node(game, tree, state, node, e, passed))
     if child >= 0:
         tree.edges[e].child = child

@@ -14,6 +14,7 @@ Arguments are named as in `ckai.rl.search.mcts`.
 import numpy as np
 
 from ckai.datasets.splitmix import GOLDEN
+from ckai.game.intrinsics import prefetch
 from ckai.game.jit import hot, inner
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
@@ -33,6 +34,13 @@ HALF = np.uint64(32)
 def clear_transpositions(tree):
     """Empty the table of a tree that is emptied."""
     empty_table(tree, MIN_ENTRIES)
+
+
+@hot
+def prefetch_transposition(tree, state):
+    """Prefetch where the node of a state would be in the table."""
+    if len(tree.transpositions) > 0:
+        prefetch(tree.transpositions, place_of(tree, hash_of(state)))
 
 
 @hot
