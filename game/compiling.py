@@ -10,6 +10,8 @@ from typing import Any
 
 from numba.core import event
 
+kept = True
+"""Whether compiled code is kept for later processes."""
 _HINT = "; set NUMBA_CACHE_DIR to a folder that can be written"
 _report: Callable[[str], None] = logging.getLogger("ckai").warning
 
@@ -48,9 +50,7 @@ class Compiled(event.Listener):  # type: ignore[misc]
 
 def message() -> str:
     """Return the message: compiled only once, or at every start because nothing can be cached."""
-    from ckai.game.jit import FOLDER
-
-    if FOLDER is not None:
+    if kept:
         return "compiling for this machine (only the first time) ..."
     return f"compiling for this machine, again at every start: no cache folder can be written{_HINT}"
 

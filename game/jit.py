@@ -157,6 +157,7 @@ class _SaveAlone(event.Listener):  # type: ignore[misc]
 
 
 event.register("numba:compile", compiling.compiled)
+compiling.kept = FOLDER is not None
 if FOLDER is not None:
     _listener = _SaveAlone(FOLDER)
     event.register("numba:compile", _listener)
