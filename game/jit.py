@@ -142,7 +142,13 @@ class _SaveAlone(event.Listener):  # type: ignore[misc]
     """
 
     def __init__(self, folder: Path) -> None:
-        self._lock = FileLock(folder / "lock", timeout=60)
+        self._folder = folder
+        self._make_lock()
+        if hasattr(os, "register_at_fork"):  # a child may not use the lock of its parent
+            os.register_at_fork(after_in_child=self._make_lock)
+
+    def _make_lock(self) -> None:
+        self._lock = FileLock(self._folder / "lock", timeout=60)
 
     def on_start(self, event: Any) -> None:
         """See Numba's `Listener`."""

@@ -49,6 +49,24 @@ def test_kernels_saved_at_once_are_all_kept_apart(tmp_path):
     assert len(list(index.parent.glob("*.nbc"))) == 3
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_compiles(tmp_path):
+    (tmp_path / "forked.py").write_text(
+        "import os\nfrom ckai.game.jit import kernel\n"
+        "twice = kernel(lambda x: x + x)\n"
+        "print(twice(3), flush=True)\n"
+        "child = os.fork()\n"
+        "print(twice(1.5) if child == 0 else os.waitpid(child, 0)[1], flush=True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "forked.py")],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["6", "3.0", "0"], done.stderr
+
+
 def test_kernels_are_compiled_again_when_one_that_they_may_call_changes(tmp_path):
     """Numba itself looks at the module of the kernel alone, but code of others is part of it."""
     (tmp_path / "rl" / "search").mkdir(parents=True)
