@@ -29,6 +29,7 @@ print(twice(eval(sys.argv[1])))
 """Calls a kernel; time passes between reading the index and writing it."""
 
 
+@pytest.mark.slow
 def test_kernels_saved_at_once_are_all_kept_apart(tmp_path):
     (tmp_path / "at_once.py").write_text(AT_ONCE)
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

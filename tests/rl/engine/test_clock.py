@@ -362,6 +362,7 @@ def test_a_margin_forgives():
     assert result.time_losses == (0, 0)
 
 
+@pytest.mark.slow
 def test_clocks_in_the_match_command(ckai, tmp_path):
     code, out, _ = ckai(
         "match", "uniform@2s+50ms", "random", "--games", "2", "--tables", "none", "--json",

@@ -86,6 +86,7 @@ PERFT = {1: 82, 2: 6_643, 3: 531_522, 4: 42_002_809}
 """Lines of so many plies. After a stone 80 points and the pass are left, after a pass 82: 81 * 81 + 82."""
 
 
+@pytest.mark.slow
 def test_lines_of_the_first_plies():
     start = words(SPEC.position().state)
     assert {plies: _perft(SPEC.rules, start, plies) for plies in PERFT} == PERFT

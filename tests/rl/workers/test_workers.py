@@ -205,7 +205,8 @@ def joined(folder):
     assert not errors
 
 
-@pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("overlap", [False, True])
 def test_a_run_with_a_worker_that_joins(tmp_path, network, monkeypatch, overlap):
     monkeypatch.setattr("ckai.rl.workers.worker.TICK_SECONDS", 0.05)
     config = replace(LONG, overlap=overlap)
