@@ -12,6 +12,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from installed import skip_without
 
 from ckai.cli.shared.networks import EVALUATORS
 from ckai.models.checkpoint import save_checkpoint
@@ -30,8 +31,8 @@ EXACT, ROUGH = 1e-4, 0.05
 
 
 def made(network, backend, threads=2):
-    if backend.startswith("openvino") and importlib.util.find_spec("openvino") is None:
-        pytest.skip("openvino is not installed")
+    if backend.startswith("openvino"):
+        skip_without("openvino")
     try:
         if backend == "openvino f32":
             return OpenVINOEvaluator(network, bf16=False, threads=threads)
