@@ -278,9 +278,9 @@ LINES = [*COMMANDS, "save x.pdn", "save \0", "save ~nobody/x", "load ~nobody/x.p
 
 
 # For Black, in every mode: `test_no_command_ends_the_program_in_any_mode`.
-@pytest.mark.parametrize("side", ["both", "white", pytest.param("black", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("side", ["both", "white"])
 @pytest.mark.parametrize("command", LINES)
-@pytest.mark.parametrize("first", ["", "11-15\n", pytest.param("22-18\n", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("first", ["", "11-15\n"])
 def test_no_command_ends_the_program(here, side, command, first):
     script, shown = table(f"{first}{command}\nfen\n", here, side=side)
     script.play()
