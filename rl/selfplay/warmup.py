@@ -55,7 +55,8 @@ def _compile_selfplay(spec: GameSpec, integers: bool) -> None:
     if not spec.supports_tables:
         config = replace(config, tables=0)
     pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])
-    play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=pool)
+    for past in (pool, None):  # without a pool the kernels evaluate a network of integers
+        play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=past)
     to_table(games, 0)
     for game in games:
         finished_pdn(game, 0)
