@@ -62,9 +62,19 @@ gc.set_threshold(50_000, 10, 10)
 os.environ["CKAI_EVALUATOR"] = "torch"  # what `auto` would choose depends on the machine
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption("--part", help="run a part of the tests, such as 1/6: every sixth from the first")
+
+
+@pytest.hookimpl(trylast=True)  # of what is left of the tests after `-m` and `-k`
+def pytest_collection_modifyitems(config, items):
     """Run tests that start programs of ckai last: by then the kernels that the programs need are compiled."""
     items.sort(key=lambda item: item.get_closest_marker("programs") is not None)
+    if config.getoption("part"):
+        part, parts = map(int, config.getoption("part").split("/"))
+        chosen = items[part - 1 :: parts]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
 
 
 def pytest_collection_finish():

@@ -35,13 +35,6 @@ def client_games(*arguments):
 
 @pytest.mark.slow
 @pytest.mark.programs
-def test_a_game_with_a_client_of_others():
-    result = client_games("--games", "1", "--first", "2", "--engine", "uniform")
-    assert (result["games"], result["problems"]) == (1, {})
-
-
-@pytest.mark.slow
-@pytest.mark.programs
 def test_games_of_every_sort_with_a_client_of_others():
     result = client_games("--games", "10", "--engine", "uniform")
     assert (result["games"], result["problems"]) == (10, {})
