@@ -113,14 +113,6 @@ def test_the_first_position_is_solved_with_the_installed_book():
     assert Connect4Solver(64).solve(SPEC.position()) == SolvedValue(1, 41)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(3000)
-def test_the_first_position_is_solved_from_nothing():
-    solver = Connect4Solver(1000, None)
-    assert solver.solve(SPEC.position()) == SolvedValue(1, 41)
-    assert solver.visited > 10**8
-
-
 def test_a_file_that_is_no_book_is_refused(tmp_path):
     (tmp_path / "bad.npz").write_bytes(b"no book")
     with pytest.raises(ValueError, match=r"bad.npz: expected a book of Connect-4"):

@@ -51,9 +51,8 @@ def test_games_agree_with_the_twin(draws):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_many_games_agree_with_the_twin(seed):
-    rng = np.random.default_rng(seed)
+def test_many_games_agree_with_the_twin():
+    rng = np.random.default_rng(0)
     for _ in range(25):
         game, slow = SPEC.game(), SlowGo()
         while not slow.over():
@@ -91,11 +90,6 @@ def test_lines_of_the_first_plies():
     start = words(SPEC.position().state)
     assert {plies: _perft(SPEC.rules, start, plies) for plies in PERFT} == PERFT
     assert [perft(SlowGo(), plies) for plies in (1, 2)] == [PERFT[1], PERFT[2]]
-
-
-@pytest.mark.slow
-def test_lines_of_three_plies_of_the_twin():
-    assert perft(SlowGo(), 3) == PERFT[3]
 
 
 KO = "E4 E3 D5 D4 F5 F4 E6 E5"
