@@ -65,7 +65,7 @@ def test_every_player_of_matches_plays_checkers(here, spec):
         pytest.param("tictactoe", "rollout", "1", marks=pytest.mark.slow),
         ("connect4", "rollout@30", "4"),
         ("connect4", "random", "7"),
-        ("connect4", "uniform@1s+0.1s", "1"),
+        ("connect4", "uniform@0.2s+0.01s", "1"),
     ],
 )
 def test_the_other_games_are_played_shown_and_gone_on_with(here, name, spec, move):

@@ -80,7 +80,8 @@ def test_a_block_interrupted_while_it_starts_its_threads_waits_for_those_it_star
     start, started = threading.Thread.start, []
 
     def between_two_threads():
-        time.sleep(30)
+        for _ in range(3000):  # one long sleep may begin after the signal came, and would not be interrupted
+            time.sleep(0.01)
 
     def slowly(thread):
         start(thread)
