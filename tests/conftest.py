@@ -55,7 +55,9 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell that started th
 # The workers share the cores; one thread each, set before torch is imported, and inherited by programs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test depends on how long an example takes: the first may compile, and machines are busy.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "untimed", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("untimed")
 # Most of what is collected is for nothing: imports stay, and tests leave few cycles.
 gc.set_threshold(50_000, 10, 10)

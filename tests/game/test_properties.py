@@ -14,7 +14,7 @@ from ckai.game.squares import index_of, neighbour
 
 # A game is 30 to 120 positions, so each test over games sees thousands.
 OVER_GAMES = settings(max_examples=60)
-OVER_SETUPS = settings(max_examples=400)
+OVER_SETUPS = settings(max_examples=200)
 
 
 def assert_same_as_twin(position):
@@ -163,7 +163,7 @@ def test_pieces_only_grow_fewer_and_captures_take_what_they_say(positions):
         assert move.is_capture == bool(move.captured)
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(st.text(st.sampled_from('BWKbwk:,-.0123456789 HF"x'), max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_position_or_a_position_error(text):
     try:
@@ -173,7 +173,7 @@ def test_any_text_is_a_position_or_a_position_error(text):
     assert Position.from_fen(position.fen).key == position.key
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(setups(), st.text(st.sampled_from("0123456789-x: "), max_size=12) | st.text(max_size=8))
 def test_any_text_is_a_move_or_a_move_error(position, text):
     try:

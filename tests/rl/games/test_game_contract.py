@@ -25,6 +25,16 @@ from ckai.rl.selfplay.rows import to_table
 from ckai.rl.selfplay.workers import play_games
 
 GAMES = [get_game(name) for name in game_names()]
+
+
+def slow_for(*names):
+    """All games, these marked as slow: compiling their searches takes long."""
+    marked = {name: pytest.param(get_game(name), marks=pytest.mark.slow) for name in names}
+    return pytest.mark.parametrize(
+        "spec", [marked.get(spec.name, spec) for spec in GAMES], ids=lambda spec: spec.name
+    )
+
+
 MAX_PLIES = 300
 
 
@@ -86,7 +96,7 @@ def without_repetitions(spec, state, actions, keys):
     return [action for action, (may, key) in after.items() if not (may and as_state(key) in keys)]
 
 
-@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@slow_for("go")
 @pytest.mark.parametrize("seed", range(3))
 def test_random_games_keep_the_contract(spec, seed):
     rng = np.random.default_rng(seed)
@@ -265,15 +275,7 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
         assert (np.abs(values) <= 1).all()
 
 
-@pytest.mark.parametrize(
-    "spec",
-    # Compiling the self-play of a game takes 5 to 14 s.
-    [
-        pytest.param(spec, marks=pytest.mark.slow) if spec.name in ("go", "connect4") else spec
-        for spec in GAMES
-    ],
-    ids=lambda spec: spec.name,
-)
+@slow_for("go", "connect4")
 def test_self_play_of_every_game(spec):
     settings = RunConfig.defaults_for(spec.name).selfplay
     config = SelfPlayConfig(
@@ -289,7 +291,7 @@ def test_self_play_of_every_game(spec):
         assert len(each.replay().moves) == each.plies
 
 
-@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@slow_for("go")
 def test_searches_and_openings_of_every_game(spec):
     openings = spec.openings()
     assert openings

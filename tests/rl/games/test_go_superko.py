@@ -98,6 +98,7 @@ def test_masks_of_rows_have_all_that_may_be_played():
     assert actions_of(game.position) == slow.legal()
 
 
+@pytest.mark.slow
 def test_the_history_forbids_an_action_at_the_root():
     game, slow = fight()
     searcher = make_searcher()
@@ -109,6 +110,7 @@ def test_the_history_forbids_an_action_at_the_root():
     assert set(edges(searcher)) == {*slow.legal(), B9}  # the first board is what forbids it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", range(len(CYCLE.split()) + 1))
 def test_the_path_forbids_an_action_below_the_root(first):
     """From every ply of the cycle: the boards before are the history, those after it the path."""
@@ -125,6 +127,7 @@ def test_the_path_forbids_an_action_below_the_root(first):
     assert B9 not in slow.legal()
 
 
+@pytest.mark.slow
 def test_actions_that_were_played_forbid_what_they_do_in_the_tree():
     game, slow = fight()
     searcher = make_searcher(game.moves)
@@ -138,6 +141,7 @@ def test_actions_that_were_played_forbid_what_they_do_in_the_tree():
     assert searcher.best(0) != B9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 6])
 def test_every_node_of_a_fight_has_the_legal_moves(first):
     game, _ = fight()
