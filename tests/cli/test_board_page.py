@@ -455,6 +455,7 @@ def test_a_line_of_the_engine_becomes_a_variation(board):
     moves = line.all_inner_texts()[:3]
     line.nth(2).click()
     board.until_moves(3)
+    board.page.get_by_role("switch", name="Engine").click()
     assert board.moves() == moves
 
 

@@ -71,21 +71,6 @@ def test_a_search_compiles_nothing(tmp_path):
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.programs
-def test_parsing_compiles_what_the_games_need(tmp_path):
-    """The reader that explains errors, and lists the legal moves for it, is compiled for a game with one."""
-    explaining = {"resolve", "legal_paths", "stops"}
-    _, names = run(tmp_path, tmp_path / "cache", "parse", SAMPLE, "-o", "a.parquet")
-    assert {"lex", "segment", "replay"} <= set(names)
-    assert not {*explaining, "perft", "jump_paths"} & set(names)
-    (tmp_path / "b.pdn").write_text("1. 11-15 22-17 2. 11-14 *")
-    done, names = run(tmp_path, tmp_path / "cache", "parse", "b.pdn", "-o", "b.parquet")
-    assert set(names) >= explaining
-    assert "1 truncated" in done.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-@pytest.mark.programs
 def test_after_warmup_no_command_compiles(tmp_path, fresh):
     done, names = run(tmp_path, fresh, "warmup", "--json")
     first = json.loads(done.stdout)
