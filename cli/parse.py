@@ -29,11 +29,24 @@ if TYPE_CHECKING:
     help="Rows to write, a name that ends in .parquet.  [default: data/<name of the first file>.parquet]",
 )
 @click.option("--strict", is_flag=True, help="Stop at the first game with an error or file without games.")
-@click.option("--dedupe", is_flag=True, help="Drop games with the moves of an earlier one.")
+@click.option(
+    "--lenient",
+    is_flag=True,
+    help="Keep what can be read of a file with a square 0 or hardly a whole game.",
+)
+@click.option("--from-zero", is_flag=True, help="Read the squares of moves as numbered from 0.")
+@click.option("--dedupe", is_flag=True, help="Of games with the same moves keep the whole, best tagged one.")
 @force_option
 @json_option
 def command(
-    files: tuple[Path, ...], output: Path | None, strict: bool, dedupe: bool, force: bool, as_json: bool
+    files: tuple[Path, ...],
+    output: Path | None,
+    strict: bool,
+    lenient: bool,
+    from_zero: bool,
+    dedupe: bool,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Convert the games of PDN files to rows for training.
 
@@ -57,6 +70,8 @@ def command(
             files,
             output,
             strict=strict,
+            lenient=lenient,
+            from_zero=from_zero,
             dedupe=dedupe,
             progress=lambda done, total, _: progress(done, total) if total else None,
         )
@@ -80,6 +95,8 @@ def command(
                 "reasons": dict(tally.reasons),
                 "games_without_moves": tally.games_without_moves,
                 "result_conflicts": tally.result_conflicts,
+                "results_unread": tally.results_unread,
+                "forfeits": tally.forfeits,
                 "stray_words": tally.stray_words,
                 "files_without_games": [error.path for error in tally.without_games],
             }
@@ -98,7 +115,7 @@ def _summary(tally: "Tally", dedupe: bool, seconds: float) -> Iterator[str]:
     for reason, count in tally.reasons.most_common():
         yield f"  {count:,} {reason}"
     if tally.duplicates and not dedupe:
-        yield f"  {tally.duplicates:,} with the moves of an earlier game, kept (--dedupe drops them)"
+        yield f"  {tally.duplicates:,} with the moves of another game, kept (--dedupe drops them)"
     if tally.games_without_moves:
         yield f"  {tally.games_without_moves:,} kept without moves, and so without rows"
     if tally.result_conflicts:
@@ -106,6 +123,10 @@ def _summary(tally: "Tally", dedupe: bool, seconds: float) -> Iterator[str]:
             f"  {tally.result_conflicts:,} with a Result tag that contradicts the result after the moves "
             "(the latter is used)"
         )
+    if tally.results_unread:
+        yield f"  {tally.results_unread:,} with a Result tag that is no result: rows without z"
+    if tally.forfeits:
+        yield f"  {tally.forfeits:,} lost on time or otherwise off the board, by Termination: rows without z"
     if tally.stray_words:
         yield f"  {count_text(tally.stray_words, 'word')} outside of games skipped"
     counts = f"{count_text(tally.plies, 'ply', 'plies')}, {count_text(tally.rows, 'row')}"

@@ -3,9 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from hashlib import blake2b
+from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -14,11 +16,13 @@ from numpy.typing import NDArray
 
 from ckai.datasets.files import write_whole
 from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, HEADERS_SCHEMA, check_rows_path, headers_path
-from ckai.datasets.writer import TableWriter, from_numpy, from_strings, row_arrays, table_writer
+from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_writer
+from ckai.game.text import printable
 from ckai.pdn import PdnError
 from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
-from ckai.pdn.reader import build_game
-from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TEXT, WHITE
+from ckai.pdn.lexer import NO_RESULT, UNKNOWN
+from ckai.pdn.reader import SQUARE_0, build_game
+from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TAG, RESULT_TEXT, WHITE
 from ckai.pdn.sources import STDIN, open_sources, source_name, source_size
 from ckai.pdn.stream import Chunk, first_positions, read_chunks
 
@@ -41,8 +45,8 @@ class Tally:
     games_rejected: int = 0
     """Games that contribute nothing: unusable ones, and duplicates if they are dropped."""
     duplicates: int = 0
-    """Games with the first position and the moves of an earlier one. They are kept (and counted there) unless
-    `parse_files` is asked to drop them."""
+    """Games with the first position and the moves of a better copy; a game cut short by an error is one where
+    another begins with its moves. They are kept, and counted there, unless `parse_files` drops them."""
     plies: int = 0
     rows: int = 0
     """One a hop, so at least as many as plies."""
@@ -50,12 +54,30 @@ class Tally:
     """Kept games that have headers but no rows."""
     result_conflicts: int = 0
     """Games whose Result tag contradicts the result after their moves; the latter is used."""
+    results_unread: int = 0
+    """Games whose Result tag is not a result of PDN, with none after their moves: rows without z."""
+    forfeits: int = 0
+    """Games with a result that their Termination tag says was not played (on time, an illegal move,
+    abandoned): rows without z."""
     stray_words: int = 0
     """Words outside all games, skipped."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Truncated and rejected games by category of error."""
     without_games: list[PdnError] = field(default_factory=list)
     """The files skipped because they have no games, as the errors that `strict` makes of them."""
+
+    def count(self, games: NDArray[Any], sign: int = 1) -> None:
+        """Count `[G]` GAMES, or with -1 take them away."""
+        played = games["plies"] > 0
+        self.games_kept += sign * int(games["whole"].sum())
+        self.games_truncated += sign * int((~games["whole"] & played).sum())
+        self.games_rejected += sign * int((~games["whole"] & ~played).sum())
+        self.games_without_moves += sign * int((games["whole"] & ~played).sum())
+        self.plies += sign * int(games["plies"].sum())
+        self.rows += sign * int(games["rows"].sum())
+        self.result_conflicts += sign * int(games["conflict"].sum())
+        self.results_unread += sign * int(games["unread"].sum())
+        self.forfeits += sign * int(games["forfeit"].sum())
 
 
 ProgressCallback = Callable[[int, int, Tally], None]
@@ -67,14 +89,16 @@ def parse_files(
     output: str | Path,
     *,
     strict: bool = False,
+    lenient: bool = False,
+    from_zero: bool = False,
     dedupe: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Tally:
     """Convert the games of PDN files to rows and headers, and list the games that are incomplete.
 
-    Games are numbered from 0 across all files. A game with an error keeps the legal moves before it; a game
-    without any legal move, of another draughts variant or from an impossible position is rejected. Games
-    without moves are kept and have no rows.
+    Rows number the games from 0 across all files, messages and the list from 1 within each file. A game with
+    an error keeps the legal moves before it; a game without any legal move, of another draughts variant or
+    from an impossible position is rejected. Games without moves are kept and have no rows.
 
     Games with the same first position (halfmove clock aside) and the same moves are duplicates, whatever
     their tags. They are kept, and the rows note which they are, so that all of them fall on one side of a
@@ -87,7 +111,11 @@ def parse_files(
             replaced. The headers (`<name>.headers.parquet`) and the list of incomplete games
             (`<name>.refused.jsonl`) are written beside it. If no game can be used, only the list is.
         strict: stop at the first game with an error, and at the first file without games.
-        dedupe: drop duplicates of earlier games. They count as rejected and are listed with the others.
+        lenient: also keep what can be read of a file with a square 0, and of one in which fewer than a tenth
+            of two or more games are whole.
+        from_zero: read the squares of moves, but not of FENs, as numbered from 0.
+        dedupe: drop duplicates; of each game the whole, then the longest, then the best tagged copy stays.
+            They count as rejected and are listed with the others.
         progress: called after each chunk of text with the stored bytes read, the bytes in all (0 if unknown),
             and the tally.
 
@@ -95,8 +123,8 @@ def parse_files(
         The tally. The output files appear under their names only when it is returned.
 
     Raises:
-        PdnError: no games in any file (strict: in one), no usable game (the list says why), a game with an
-            error (strict), or a damaged archive.
+        PdnError: no games in any file (strict: in one), no usable game or hardly a whole one (the list says
+            why), a square 0, a game with an error (strict), or a damaged archive.
         DatasetError: an output with another suffix than `.parquet`, or a name for headers.
         ReadError: a file that cannot be read, an OSError.
         WriteError: output that cannot be written, or is a folder, an OSError.
@@ -111,14 +139,46 @@ def parse_files(
     sizes = [source_size(path) for path in sources]
     check_rows_path(output)
     tally = Tally(output, output.with_name(f"{output.stem}.refused.jsonl"))
-    with table_writer(output) as rows, table_writer(headers_path(output), HEADERS_SCHEMA) as headers:
-        converter = _Converter(tally, rows, headers, strict=strict, dedupe=dedupe)
-        refused, first_error = _convert(converter, sources, sizes, progress)
-        write_whole(tally.refused, "".join(refused))
+    with ExitStack() as stack:
+        rows = stack.enter_context(table_writer(output))
+        headers = stack.enter_context(table_writer(headers_path(output), HEADERS_SCHEMA))
+        write = rows.write
+        if dedupe:  # rows wait, in a file without a name, until it is known which games are dropped
+            waiting = stack.enter_context(TemporaryFile(dir=output.parent))
+            spool = pa.ipc.new_stream(
+                waiting, EXPERT_SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")
+            )
+            write = spool.write_table
+        converter = _Converter(tally, write, strict=strict, lenient=lenient)
+        refused, broken = _convert(converter, sources, sizes, progress, from_zero)
+        games = converter.games()
+        families = converter.families(games)
+        tally.duplicates = sum(len(family) - 1 for family in families)
+        dropped = sorted(copy for family in families for copy in family[1:]) if dedupe else []
+        if dropped:
+            for best, *copies in families:
+                for copy in copies:
+                    refused[copy] = (converter.describe_copy(copy, best, games), True)
+            tally.count(games[dropped], -1)
+            tally.games_rejected += len(dropped)
+        lines = [refused[number] for number in sorted(refused)]
+        tally.reasons.update(_category(error) for error, _ in lines)
+        write_whole(tally.refused, "".join(_json_line(*line) + "\n" for line in lines))
         if not tally.rows:
-            raise _nothing_usable(first_error, tally, source_name(sources[0]))
-        if converter.copies:
-            rows.add_metadata({COPIES_KEY: json.dumps(converter.copies).encode()})
+            raise _nothing_usable(lines[0][0] if lines else None, tally, source_name(sources[0]))
+        if broken is not None and not lenient:
+            raise broken
+        for table in converter.headers:
+            headers.write(_without(table, dropped))
+        if dedupe:
+            spool.close()
+            waiting.seek(0)
+            for batch in pa.ipc.open_stream(waiting):
+                rows.write(_without(pa.Table.from_batches([batch]), dropped))
+        elif families:
+            copies = sorted((copy, min(family)) for family in families for copy in family)
+            noted = [pair for pair in copies if pair[0] != pair[1]]
+            rows.add_metadata({COPIES_KEY: json.dumps(noted).encode()})
     return tally
 
 
@@ -127,22 +187,27 @@ def _convert(
     sources: Sequence[str | Path],
     sizes: Sequence[int],
     progress: ProgressCallback | None,
-) -> tuple[list[str], PdnError | None]:
-    """Convert all files; return the lines of the list of incomplete games, and the error of the first."""
+    from_zero: bool,
+) -> tuple[dict[int, tuple[PdnError, bool]], PdnError | None]:
+    """Convert all files.
+
+    Returns:
+        The errors of incomplete games by number, each with whether it rejects the game; and the error of the
+        first file of which hardly a game is whole.
+    """
     tally = converter.tally
-    lines: list[str] = []
-    first_error: PdnError | None = None
+    refused: dict[int, tuple[PdnError, bool]] = {}
+    broken: PdnError | None = None
     total = 0 if STDIN in map(str, sources) else sum(sizes)
     done = 0
     for path, size in zip(sources, sizes, strict=True):
         for source in open_sources(path):
-            before = tally.games_read
+            before, bad = tally.games_read, len(refused)
             length = 0
-            for chunk in read_chunks(source.file):
-                for error, rejected in converter.convert(chunk, before, source.name):
-                    first_error = first_error or error
-                    tally.reasons[_category(error)] += 1
-                    lines.append(_json_line(error, rejected) + "\n")
+            converter.sources.append((source.name, before))
+            for chunk in read_chunks(source.file, from_zero=from_zero):
+                for number, error, rejected in converter.convert(chunk, before, source.name):
+                    refused[number] = error, rejected
                 length = chunk.offset + len(chunk.data)
                 if progress:
                     progress(done + (source.raw.tell() if source.raw else 0), total, tally)
@@ -150,10 +215,13 @@ def _convert(
                 tally.without_games.append(_no_games(source.name, length))
                 if converter.strict:
                     raise tally.without_games[-1]
+            bad, read = len(refused) - bad, tally.games_read - before
+            if broken is None and read > 1 and 10 * (read - bad) < read:
+                broken = _hardly_whole(refused[min(n for n in refused if n >= before)][0], read - bad, read)
         done += size
     if not tally.games_read:
         raise tally.without_games[0]
-    return lines, first_error
+    return refused, broken
 
 
 def _no_games(name: str, length: int) -> PdnError:
@@ -163,6 +231,13 @@ def _no_games(name: str, length: int) -> PdnError:
         f"found none in {found}",
         name,
     )
+
+
+def _hardly_whole(first: PdnError, whole: int, read: int) -> PdnError:
+    """The error of a file of which hardly a game is whole, with the place and reason of the first error."""
+    rest = f"only {whole} of {read:,} games are" if whole else f"none of {read:,} games is"
+    reason = f"{first.reason}; {rest} whole: of another kind? --lenient keeps the moves before the errors"
+    return PdnError(reason, first.path, first.line, first.game, first.ply)
 
 
 def _nothing_usable(first: PdnError | None, tally: Tally, name: str) -> PdnError:
@@ -183,11 +258,13 @@ def _category(error: PdnError) -> str:
 
 
 _CATEGORIES = {
-    "the moves of game": "with the moves of an earlier game",
+    ", but the result": "with the moves of another game and another result",
+    "moves of game": "with the moves of another game",
     "a move or a result": "unreadable text",
     "is illegal": "illegal move",
     "is ambiguous": "ambiguous capture",
-    "square that is not": "no such square",
+    SQUARE_0: "square 0",
+    "another variant": "another kind of draughts",
     "GameType": "another kind of draughts",
     "FEN": "impossible first position",
     "closing }": "unclosed comment",
@@ -209,25 +286,52 @@ def _json_line(error: PdnError, rejected: bool) -> str:
         "text": error.text,
         "legal": error.legal,
     }
-    return json.dumps(line, ensure_ascii=False)
+    return printable(json.dumps(line, ensure_ascii=False))
+
+
+GAMES = np.dtype(
+    [
+        ("source", np.int32),  # index of its file in `_Converter.sources`
+        ("line", np.int64),  # where it starts, from 1
+        ("plies", np.int32),
+        ("rows", np.int32),
+        ("whole", np.bool_),
+        ("tags", np.int8),  # how many of those that the readers need say something
+        ("result", np.uint8),
+        ("conflict", np.bool_),  # see `Tally.result_conflicts`
+        ("unread", np.bool_),  # see `Tally.results_unread`
+        ("forfeit", np.bool_),  # see `Tally.forfeits`
+    ]
+)
 
 
 class _Converter:
-    """Writes the games of chunks, and remembers them to find duplicates (about 200 bytes a game)."""
+    """Writes the rows of chunks, and remembers the games to find duplicates (about 200 bytes a game).
+
+    Args:
+        tally: counts what is converted.
+        write: writes a table of rows.
+        strict, lenient: see `parse_files`.
+    """
 
     def __init__(
-        self, tally: Tally, rows: TableWriter, headers: TableWriter, *, strict: bool, dedupe: bool
+        self, tally: Tally, write: Callable[[pa.Table], None], *, strict: bool, lenient: bool
     ) -> None:
-        self.tally, self.rows, self.headers = tally, rows, headers
-        self.strict, self.dedupe = strict, dedupe
-        self.copies: list[tuple[int, int]] = []
-        """Numbers of the duplicates that were kept, each with that of the first such game."""
-        self._seen: dict[bytes, int] = {}
+        self.tally, self.write, self.strict, self.lenient = tally, write, strict, lenient
+        self.sources: list[tuple[str, int]] = []
+        """The files: name, and number of the games before it."""
+        self.headers: list[pa.Table] = []
+        self._games: list[NDArray[Any]] = []
+        self._keys: list[bytes] = []
+        """First position and actions of each game, empty for one without moves."""
 
-    def convert(self, chunk: Chunk, first: int, path: str) -> Iterator[tuple[PdnError, bool]]:
-        """Write a chunk's games; yield what to list, and whether each rejects its game; strict: raise it."""
-        tally = self.tally
-        tally.stray_words += chunk.stray
+    def convert(self, chunk: Chunk, first: int, path: str) -> Iterator[tuple[int, PdnError, bool]]:
+        """Write a chunk's games; yield those with an error: number, error, whether it rejects the game.
+
+        Raises:
+            PdnError: an error, if it is strict; a square 0, unless it is lenient.
+        """
+        self.tally.stray_words += chunk.stray
         count = len(chunk.segments)
         if not count:
             return
@@ -236,81 +340,105 @@ class _Converter:
         games = np.zeros(count, GAME)
         longest = int((chunk.segments["last"] - chunk.segments["first"]).max())
         columns = make_columns(max(ROWS_AT_ONCE, 2 * longest + 1024))
-        dropped: dict[int, int] = {}
         g = 0
         while g < count:
             begin = g
             g, written = replay_chunk(chunk.read, chunk.segments, starts, games, columns, begin, number)
-            copies = self._find_copies(
-                games[begin:g], starts[begin:g], columns.label[:written], number + begin
-            )
-            tally.duplicates += len(copies)
-            if self.dedupe and copies:
-                dropped.update((copy - number, original) for copy, original in copies)
-                kept = ~np.isin(columns.game[:written], [copy for copy, _ in copies])
-                self.rows.write(_table(columns, np.flatnonzero(kept)))
-            else:
-                self.copies += copies
-                self.rows.write(_table(columns, slice(written)))
-        duplicate = np.zeros(count, np.bool_)
-        duplicate[list(dropped)] = True
-        problem = games["problem"] != FINE
-        rejected = problem & (games["plies"] == 0) | duplicate
-        fine = ~problem & ~duplicate
-        tally.games_read += count
-        tally.games_kept += int(np.count_nonzero(fine))
-        tally.games_rejected += int(np.count_nonzero(rejected))
-        tally.games_truncated += int(np.count_nonzero(problem & ~rejected))
-        tally.plies += int(games["plies"][~duplicate].sum())
-        tally.rows += int(games["rows"][~duplicate].sum())
-        tally.games_without_moves += int(np.count_nonzero(fine & (games["plies"] == 0)))
-        tally.result_conflicts += int(np.count_nonzero(games["conflict"] & ~duplicate))
-        self.headers.write(_headers(chunk, games, np.flatnonzero(~rejected), first, path))
-        for g in np.flatnonzero(problem | duplicate).tolist():
-            error = build_game(chunk, g, starts[g], refused.get(g), path).problem if problem[g] else None
-            if error is None and problem[g]:
-                raise RuntimeError(f"{path}: game {number + g}: the two readers disagree")
-            if error is not None and self.strict:
-                error.game = number + g
+            self._note_keys(games[begin:g], starts[begin:g], columns.label[:written])
+            self.write(_table(columns, written))
+        noted = self._note(chunk, games, starts)
+        self.tally.games_read += count
+        self.tally.count(noted)
+        kept = np.flatnonzero(noted["whole"] | (noted["plies"] > 0))
+        self.headers.append(_headers(chunk, games, kept, first, path))
+        for g in np.flatnonzero(~noted["whole"]).tolist():
+            error = build_game(chunk, g, starts[g], refused.get(g), path).problem
+            if error is None:
+                raise RuntimeError(f"{path}: game {chunk.number + g + 1}: the two readers disagree")
+            if SQUARE_0 in error.reason and not self.lenient:
+                error.reason += "; give --from-zero if this file counts them from 0, or --lenient if it errs"
                 raise error
-            if error is None or duplicate[g]:
-                line = int(chunk.segments["line"][g]) + chunk.line + 1
-                error = PdnError(f"has the first position and the moves of game {dropped[g]}", path, line)
-            error.game = number + g
-            yield error, bool(rejected[g])
+            if self.strict:
+                raise error
+            yield number + g, error, not games["plies"][g]
 
-    def _find_copies(
-        self, games: NDArray[Any], starts: NDArray[Any], actions: NDArray[np.uint8], number: int
-    ) -> list[tuple[int, int]]:
-        """The numbers of games that repeat an earlier one, each with the number of the first such game.
-
-        Args:
-            games: `[G]` GAME, as replayed.
-            starts: `[G]` START.
-            actions: `[N]` uint8 of all their hops; `first_row` points into them.
-            number: of the first of the games.
-        """
+    def _note_keys(self, games: NDArray[Any], starts: NDArray[Any], actions: NDArray[np.uint8]) -> None:
         boards = np.stack(
-            [starts[name].astype(np.int64) for name in ("own", "opp", "kings", "black")], axis=1
+            [starts[name].astype(np.uint32) for name in ("own", "opp", "kings", "black")], axis=1
         )
         positions, played = boards.tobytes(), actions.tobytes()
         width = boards.itemsize * boards.shape[1]
-        copies: list[tuple[int, int]] = []
         for i, (row, count) in enumerate(
             zip(games["first_row"].tolist(), games["rows"].tolist(), strict=True)
         ):
-            if count:
-                text = positions[i * width : (i + 1) * width] + played[row : row + count]
-                original = self._seen.setdefault(blake2b(text, digest_size=16).digest(), number + i)
-                if original != number + i:
-                    copies.append((number + i, original))
-        return copies
+            start = positions[i * width : (i + 1) * width]
+            self._keys.append(start + played[row : row + count] if count else b"")
+
+    def _note(self, chunk: Chunk, games: NDArray[Any], starts: NDArray[Any]) -> NDArray[Any]:
+        """Remember the games of a chunk; `[G]` GAMES."""
+        noted = np.zeros(len(games), GAMES)
+        tags, known = chunk.segments["tags"], games["result"] != NO_RESULT
+        says = (tags[:, :, 1] > tags[:, :, 0]) & (
+            chunk.data[np.minimum(tags[:, :, 0], len(chunk.data) - 1)] != ord("?")
+        )
+        for name in ("plies", "rows", "result", "conflict"):
+            noted[name] = games[name]
+        noted["source"] = len(self.sources) - 1
+        noted["line"] = chunk.segments["line"].astype(np.int64) + chunk.line + 1
+        noted["whole"] = games["problem"] == FINE
+        noted["tags"] = says.sum(1)
+        noted["unread"] = ~known & says[:, RESULT_TAG]
+        noted["forfeit"] = starts["forfeit"] & known & (games["result"] != UNKNOWN) & (games["rows"] > 0)
+        self._games.append(noted)
+        return noted
+
+    def games(self) -> NDArray[Any]:
+        """`[G]` GAMES of all files."""
+        return np.concatenate([*self._games, np.zeros(0, GAMES)])
+
+    def families(self, games: NDArray[Any]) -> list[list[int]]:
+        """The numbers of games that are copies of each other, two or more a family, the best of them first.
+
+        The best one is whole, then the longest, then the one with the most tags, then the first. A game that
+        an error cut short is a copy of any that begins with its moves.
+        """
+        order = sorted(filter(self._keys.__getitem__, range(len(games))), key=self._keys.__getitem__)
+        families: list[list[int]] = []
+        after = b""
+        for key, group in reversed([(key, [*same]) for key, same in groupby(order, self._keys.__getitem__)]):
+            if after.startswith(key) and not games["whole"][group].any():
+                families[-1] += group
+            else:
+                families.append(group)
+            after = key
+
+        def worth(number: int) -> tuple[Any, ...]:
+            game = games[number]
+            return not game["whole"], -int(game["plies"]), -int(game["tags"]), number
+
+        return [sorted(family, key=worth) for family in families if len(family) > 1]
+
+    def describe_copy(self, copy: int, best: int, games: NDArray[Any]) -> PdnError:
+        """The reason why a copy is dropped."""
+        (path, before), (other, earlier) = (self.sources[games["source"][n]] for n in (copy, best))
+        what = "the moves" if games["plies"][copy] == games["plies"][best] else "the first moves"
+        reason = f"has the first position and {what} of game {best - earlier + 1}"
+        reason += "" if other == path else f" of {other}"
+        have, has = (int(games["result"][n]) for n in (copy, best))
+        if have != has and not {have, has} & {NO_RESULT, UNKNOWN}:
+            reason += f", but the result {RESULT_TEXT[have]}, there {RESULT_TEXT[has]}"
+        return PdnError(reason, path, int(games["line"][copy]), copy - before + 1)
 
 
-def _table(columns: Columns, which: slice | NDArray[np.int64]) -> pa.Table:
+def _without(table: pa.Table, dropped: list[int]) -> pa.Table:
+    """The rows of other games than those dropped."""
+    return table.filter(pa.array(~np.isin(table["game"].to_numpy(), dropped))) if dropped else table
+
+
+def _table(columns: Columns, written: int) -> pa.Table:
     # Copies: the buffers are reused while these rows still wait for their row group to fill.
     arrays = row_arrays(
-        **{name: column[which].copy() for name, column in columns._asdict().items()}, unknown=UNKNOWN_Z
+        **{name: column[:written].copy() for name, column in columns._asdict().items()}, unknown=UNKNOWN_Z
     )
     return pa.Table.from_arrays([arrays[name] for name in EXPERT_SCHEMA.names], schema=EXPERT_SCHEMA)
 

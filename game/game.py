@@ -63,7 +63,7 @@ class Game:
     @staticmethod
     def from_pdn(
         source: "str | bytes | Path | IO[str] | IO[bytes]",
-        number: int = 0,
+        number: int = 1,
         *,
         halfmove_limit: int = HALFMOVE_LIMIT,
         repetition_limit: int = REPETITION_LIMIT,
@@ -75,7 +75,7 @@ class Game:
 
         Args:
             source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
-            number: which game of the source, from 0.
+            number: which game of the source, from 1.
             halfmove_limit, repetition_limit: see `Game`.
 
         Raises:

@@ -10,8 +10,7 @@ class PdnError(ValueError):
         reason: what was expected and what was found.
         path: the file, or the name given for a source that is not a file.
         line: 1-based line, None where no single line is meant.
-        game: 0-based number of the game in the source, as in the rows' `game` column; the message counts from
-            1, as `ckai play --load` does.
+        game: number of the game in its file (of an archive, in the member), from 1.
         ply: 0-based ply that cannot be played, as in the rows' `ply` column.
         text: the text in the file.
         legal: the legal moves at that place.
@@ -38,7 +37,7 @@ class PdnError(ValueError):
         self.ply, self.text, self.legal = ply, text, tuple(legal)
 
     def __str__(self) -> str:
-        return self.named("" if self.game is None else f"game {self.game + 1}: ")
+        return self.named("" if self.game is None else f"game {self.game}: ")
 
     def named(self, game: str) -> str:
         """Return the message with another name of the game, such as `problem 2: `, or with none."""

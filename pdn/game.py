@@ -80,8 +80,8 @@ class PdnGame:
     """The Result tag as one of `RESULTS`; None if it is missing or not one of them."""
     final_comments: list[str] = field(default_factory=list)
     """Comments after the result."""
-    number: int = 0
-    """0-based number of the game in its source."""
+    number: int = 1
+    """Number of the game in its source, from 1."""
     line: int = 1
     """1-based line where the game starts."""
     path: str = ""

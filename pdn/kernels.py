@@ -49,6 +49,7 @@ START = np.dtype(
         ("halfmove_clock", np.int64),
         ("black", np.bool_),
         ("refused", np.bool_),
+        ("forfeit", np.bool_),  # lost in another way than on the board: rows without z
     ],
     align=True,
 )
@@ -76,11 +77,11 @@ class Columns(NamedTuple):
     """[N, 16]."""
     label: NDArray[np.uint8]
     z: NDArray[np.int8]
-    """1, 0, -1 for the mover, UNKNOWN_Z without a result."""
+    """1, 0, -1 for the mover, UNKNOWN_Z without a result of play."""
 
 
 UNKNOWN_Z = 2
-"""Value of `Columns.z` in a game without a result."""
+"""Value of `Columns.z` in a game without a result, or with one that the moves did not decide."""
 
 
 def make_columns(rows: int) -> Columns:
@@ -240,7 +241,9 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
         game.result = token_result if token_result != NO_RESULT else tag
         game.conflict = token_result != NO_RESULT and tag != NO_RESULT and tag != token_result
         for r in range(game.first_row, row):
-            if game.result == 1 or game.result == 2:
+            if starts[g].forfeit:
+                columns.z[r] = UNKNOWN_Z
+            elif game.result == 1 or game.result == 2:
                 columns.z[r] = 1 if (game.result == 1) == columns.black[r] else -1
             else:
                 columns.z[r] = 0 if game.result == 3 else UNKNOWN_Z

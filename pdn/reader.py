@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ckai.game import Move, MoveError, Position
+from ckai.game.text import printable
 from ckai.pdn import lexer
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation
@@ -15,6 +16,8 @@ from ckai.pdn.segments import RESULT_TEXT
 from ckai.pdn.sources import open_sources
 from ckai.pdn.stream import Chunk, Readable, first_positions, read_chunks, unescape
 
+SQUARE_0 = "a square 0: squares count from 1 here"
+"""What the problem of a game says whose squares are numbered from 0."""
 LISTED = 12
 """Most legal moves that a message lists."""
 
@@ -45,36 +48,36 @@ def read_games(source: str | Path | Readable, name: str | None = None) -> Genera
     yield from _read(source, name or str(getattr(source, "name", "")))
 
 
-def read_one(source: "str | bytes | Path | IO[str] | IO[bytes]", number: int = 0) -> PdnGame:
+def read_one(source: "str | bytes | Path | IO[str] | IO[bytes]", number: int = 1) -> PdnGame:
     """Read one whole game, as `Game.from_pdn` does.
 
     Args:
         source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
-        number: which game of the source, from 0.
+        number: which game of the source, from 1.
 
     Raises:
         PdnError: there is no such game, or it cannot be read to its end.
-        ValueError: `number` < 0.
+        ValueError: `number` < 1.
 
     >>> from ckai.pdn import read_one
     >>> len(read_one("1. 11-15 22-18 *").moves)
     2
     """
-    if number < 0:
-        raise ValueError(f"expected a game number >= 0, found {number}")
+    if number < 1:
+        raise ValueError(f"expected a game number >= 1, found {number}")
     name = str(source) if isinstance(source, Path) else str(getattr(source, "name", "text"))
     data = source if isinstance(source, (str, bytes, Path)) else source.read()
     if isinstance(data, str):
         data = data.encode()
     games = read_games(data if isinstance(data, Path) else io.BytesIO(data), name)
-    count = sum(1 for _ in islice(games, number))
+    count = sum(1 for _ in islice(games, number - 1))
     game = next(games, None)
     games.close()
     if game is None:
         hint = ": give a file's path as a pathlib.Path" if isinstance(source, str) and count == 0 else ""
         if not count:
             raise PdnError(f"expected games, found none{hint}", name)
-        raise PdnError(f"expected a game number from 0 to {count - 1}, found {number}", name)
+        raise PdnError(f"expected a game number from 1 to {count}, found {number}", name)
     if game.problem is not None:
         raise game.problem
     return game
@@ -107,7 +110,7 @@ class _Builder:
             )
             first = Position(own, opp, kings, black, halfmove_clock=halfmove_clock)
         self.game = PdnGame(
-            start=first, number=chunk.number + g, line=chunk.line + int(segment["line"]) + 1, path=path
+            start=first, number=chunk.number + g + 1, line=chunk.line + int(segment["line"]) + 1, path=path
         )
         self.position = self.before = first
         """The current position of the main line, and the one a move earlier."""
@@ -119,6 +122,10 @@ class _Builder:
     def text(self, t: int) -> str:
         return self.chunk.text(int(self.tokens[t]["start"]), int(self.tokens[t]["end"]))
 
+    def quoted(self, t: int, between: str = " ") -> str:
+        """The text of a token for a message."""
+        return printable(between.join(self.text(t).split()), most=80)
+
     def line(self, t: int) -> int:
         return self.chunk.line + int(self.tokens[t]["line"]) + 1
 
@@ -129,10 +136,8 @@ class _Builder:
     def problem(self, t: int, reason: str, legal: tuple[str, ...] = (), *, ply: int | None = None) -> None:
         """Record a problem at token `t`; the main line ends there."""
         game = self.game
-        text = " ".join(self.text(t).split())
-        text = text if len(text) <= 80 else text[:77] + "..."
         at = len(game.moves) if ply is None else ply
-        game.problem = PdnError(reason, game.path, self.line(t), game.number, at, text, legal)
+        game.problem = PdnError(reason, game.path, self.line(t), game.number, at, self.quoted(t), legal)
 
     def build(self) -> PdnGame:
         game = self.game
@@ -166,7 +171,7 @@ class _Builder:
         if kind == lexer.UNCLOSED:
             self.problem(t, "expected a closing }, found none before the next tag or the end")
         elif stops(self.tokens, t, self.last):
-            self.problem(t, f"expected a move or a result, found '{self.text(t)}'")
+            self.problem(t, f"expected a move or a result, found '{self.quoted(t)}'")
         elif kind == lexer.MOVE and len(game.moves) == MAX_PLIES:
             self.problem(t, f"expected at most {MAX_PLIES:,} plies, found more")
         elif kind == lexer.MOVE:
@@ -176,7 +181,7 @@ class _Builder:
                 self.before, self.position = self.position, self.position.push(move)
             else:
                 legal = tuple(map(str, self.position.legal_moves()))
-                self.problem(t, _reason(self.text(t), move, legal), legal)
+                self.problem(t, self.other_board(t) or _reason(self.quoted(t, ""), move, legal), legal)
         elif kind in (lexer.NAG, lexer.MARK) and game.moves:
             self.annotate(game.moves[-1], t, kind)
 
@@ -184,11 +189,25 @@ class _Builder:
         """The move that a token names, or the error of resolving it."""
         squares = self.squares(t)
         if not all(1 <= square <= 32 for square in squares):
-            return MoveError("has a square that is not 1 to 32")
+            return MoveError("is illegal")
         try:
             return position.find_path(squares)
         except MoveError as error:
             return error
+
+    def other_board(self, t: int) -> str:
+        """Say that the game, whose move at token `t` is illegal, has squares of another board; "" if not."""
+        depth = 0
+        while t < self.last and self.kind(t) not in (lexer.JUNK, lexer.RESULT, lexer.TAG, lexer.UNCLOSED):
+            depth += (self.kind(t) == lexer.OPEN) - (self.kind(t) == lexer.CLOSE)
+            squares = self.squares(t) if self.kind(t) == lexer.MOVE and depth == 0 else []
+            move = self.quoted(t, "")
+            if 0 in squares:
+                return f"'{move}' has {SQUARE_0}"
+            if max(squares, default=0) > 32:
+                return f"'{move}' has a square above 32: another variant of draughts?"
+            t += 1
+        return ""
 
     def annotate(self, move: PdnMove, t: int, kind: int) -> None:
         if kind == lexer.NAG:
@@ -301,6 +320,8 @@ class _Builder:
 
     def finish(self) -> PdnGame:
         game = self.game
+        if game.header("Black") is None:
+            game.headers = [("Black" if k.lower() == "red" else k, value) for k, value in game.headers]
         game.tag_result = RESULT_TEXT[int(self.chunk.segments[self.g]["result_tag"])]
         if game.problem is not None and (self.refused is not None or not game.moves):
             game.rejected = True
@@ -331,14 +352,8 @@ def _comment(text: str) -> str:
 
 
 def _reason(text: str, error: MoveError, legal: tuple[str, ...]) -> str:
-    words = "".join(text.split())
-    if "ambiguous" in str(error):
-        kind = "is ambiguous here"
-    elif "square" in str(error):
-        kind = str(error)
-    else:
-        kind = "is illegal here"
+    kind = f"is {'ambiguous' if 'ambiguous' in str(error) else 'illegal'} here"
     if not legal:
-        return f"'{words}' {kind}: the game is over, the side to move has no legal move"
+        return f"'{text}' {kind}: the game is over, the side to move has no legal move"
     shown = ", ".join(legal[:LISTED]) + (", ..." if len(legal) > LISTED else "")
-    return f"'{words}' {kind} (legal: {shown})"
+    return f"'{text}' {kind} (legal: {shown})"

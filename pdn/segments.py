@@ -24,16 +24,20 @@ from ckai.pdn.lexer import (
     UNKNOWN,
     WHITE_WON,
     Tokens,
+    count_lines,
     half,
     is_digit,
+    is_space,
     read_numbers,
     skip_space,
 )
 
 # Tags that the readers need: indices of TAG_NAMES and of a segment's `tags`
-EVENT, DATE, BLACK, WHITE, RESULT_TAG, OPENING, FEN, GAME_TYPE = range(8)
-TAG_NAMES = ("event", "date", "black", "white", "result", "opening", "fen", "gametype")
-_NAMES = np.zeros((len(TAG_NAMES), 10), np.uint8)
+EVENT, DATE, BLACK, WHITE, RESULT_TAG, OPENING, FEN, GAME_TYPE, RED, TERMINATION = range(10)
+TAG_NAMES = (
+    "event", "date", "black", "white", "result", "opening", "fen", "gametype", "red", "termination"
+)  # fmt: skip
+_NAMES = np.zeros((len(TAG_NAMES), max(map(len, TAG_NAMES))), np.uint8)
 for _i, _name in enumerate(TAG_NAMES):
     _NAMES[_i, : len(_name)] = np.frombuffer(_name.encode(), np.uint8)
 
@@ -153,6 +157,30 @@ def repeats(data, tokens, t, here):
 
 
 @inner
+def starts_anew(data, tokens, t, first):
+    """Whether token `t`, at 0 brackets and after moves, is a move number 1 that follows a blank line.
+
+    `1. ...` is none: it continues the first move. `first` is the game's first token.
+    """
+    if tokens[t].value != 1 or not numbers_a_move(tokens, t, len(tokens)):
+        return False
+    i = tokens[t].end
+    if i - tokens[t].start > 2 and data[i - 2] == 46:
+        return False
+    while i < len(data) and is_space(data[i]):
+        i += 1
+    if i < len(data) and (data[i] == 46 or data[i] == 0x85 or (data[i] == 0xE2 and data[i + 1] == 0x80)):
+        return False
+    while t > first:
+        if count_lines(data, tokens[t - 1].end, tokens[t].start) >= 2:
+            return True
+        t -= 1
+        if tokens[t].kind != COMMENT and tokens[t].kind != LINE:
+            break
+    return False
+
+
+@inner
 def note_tag(data, token, here):
     """Store the tag in segment `here` if the readers need it; the first of its name counts."""
     number = tag_number(data, token.start)
@@ -172,8 +200,8 @@ def segment(data, tokens, segments):
     """Cut a chunk's tokens into games.
 
     A game starts with its tags, or with its first move if it has none; comments before them belong to it. It
-    ends at the next tag after its moves, at a repeated tag after a blank line, or at the next move after its
-    result; comments after a result belong to it. Other tokens between games are strays.
+    ends at the next tag after its moves, at a repeated tag or a move number 1 after a blank line, or at the
+    next move after its result; comments after a result belong to it. Other tokens between games are strays.
 
     Args:
         data: `[N]` uint8, the chunk.
@@ -197,7 +225,12 @@ def segment(data, tokens, segments):
         elif kind == MOVE:
             starts = not open_ or ended
         elif begun:
-            starts = False
+            starts = (
+                kind in (NUMBER, BARE)
+                and moved
+                and depth == 0
+                and starts_anew(data, tokens, t, segments[count].first)
+            )
         elif kind in (NUMBER, BARE) and numbers_a_move(tokens, t, len(tokens)):
             starts = not open_ or ended
         else:

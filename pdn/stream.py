@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.game import Position, PositionError
+from ckai.game.text import printable
 from ckai.pdn.errors import PdnError
 from ckai.pdn.kernels import START
 from ckai.pdn.lexer import Tokens, count_lines, read_tokens
-from ckai.pdn.segments import ENGLISH, FEN, GAME_TYPE, find_games
+from ckai.pdn.segments import BLACK, ENGLISH, FEN, GAME_TYPE, RED, TERMINATION, find_games
 
 CHUNK = 1 << 21
 """Bytes per read."""
@@ -45,7 +46,7 @@ class Chunk:
     segments: NDArray[Any]
     """[G] SEGMENT."""
     number: int
-    """0-based number in the source of its first game."""
+    """Games of the source before its first one."""
     line: int
     """0-based line of its first byte."""
     offset: int
@@ -62,10 +63,10 @@ class Chunk:
             return raw.decode("cp1252", errors="replace")
 
     def tag(self, g: int, which: int) -> str | None:
-        """The value of tag `segments.TAG_NAMES[which]` of game `g`, None if it is missing."""
+        """The value of tag `segments.TAG_NAMES[which]` of game `g`, None if it is missing; Red is Black."""
         start, end = self.segments[g]["tags"][which].tolist()
         if start < 0:
-            return None
+            return self.tag(g, RED) if which == BLACK else None
         return unescape(self.text(start, end))
 
 
@@ -77,7 +78,7 @@ def unescape(value: str) -> str:
     return _ESCAPED.sub(r"\1", value) if "\\" in value else value
 
 
-def read_chunks(file: Readable, size: int = CHUNK) -> Iterator[Chunk]:
+def read_chunks(file: Readable, size: int = CHUNK, *, from_zero: bool = False) -> Iterator[Chunk]:
     """Cut a file into chunks of whole games.
 
     The last game of a chunk may continue in the next one, so it always moves there.
@@ -85,6 +86,7 @@ def read_chunks(file: Readable, size: int = CHUNK) -> Iterator[Chunk]:
     Args:
         file: open for reading bytes.
         size: bytes per read.
+        from_zero: read the squares of moves as numbered from 0.
 
     Raises:
         PdnError: if the file is UTF-16.
@@ -102,6 +104,8 @@ def read_chunks(file: Readable, size: int = CHUNK) -> Iterator[Chunk]:
         data = np.frombuffer(carry + block, np.uint8)
         long = len(data) >= MAX_GAME
         read = read_tokens(data, final or long)
+        if from_zero:
+            np.add(read.squares, 1, out=read.squares, where=read.squares < 255)
         segments, stray = find_games(data, read)
         if final or (long and len(segments) < 2):
             keep = len(data)
@@ -129,8 +133,17 @@ def _read(file: Readable, size: int) -> bytes:
     return block
 
 
+_FORFEIT = re.compile(
+    r"\b(time|timeout|forfeit\w*|default|illegal|infraction|disconnect\w*|abandon\w*|death|emergency"
+    r"|crash\w*)\b",
+    re.IGNORECASE,
+)
+"""Words of a Termination tag that says that the moves did not decide the result, those of the PGN standard
+among them ("time forfeit", "rules infraction", "abandoned")."""
+
+
 def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
-    """Find the first position of each game.
+    """Find the first position of each game, and whether its result was not played, by its Termination tag.
 
     Returns:
         `[G]` START, and the reason by game of the chunk for those to reject.
@@ -141,7 +154,7 @@ def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
     refused: dict[int, str] = {}
     for g in np.flatnonzero(chunk.segments["game_type"] != ENGLISH).tolist():
         number = int(chunk.segments[g]["game_type"])
-        value = chunk.tag(g, GAME_TYPE) or ""
+        value = printable(chunk.tag(g, GAME_TYPE) or "", most=40)
         name = f" ({GAME_TYPES[number]})" if number in GAME_TYPES else ""
         refused[g] = f"expected GameType {ENGLISH} (English draughts), found {value!r}{name}"
     for g in np.flatnonzero(chunk.segments["tags"][:, FEN, 0] >= 0).tolist():
@@ -151,7 +164,7 @@ def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
         try:
             position = Position.from_fen(fen)
         except PositionError as error:
-            refused.setdefault(g, str(error))
+            refused.setdefault(g, printable(str(error), most=300))
             continue
         starts[g] = (
             position.own,
@@ -160,7 +173,10 @@ def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
             position.halfmove_clock,
             position.black,
             False,
+            False,
         )
+    for g in np.flatnonzero(chunk.segments["tags"][:, TERMINATION, 0] >= 0).tolist():
+        starts[g]["forfeit"] = _FORFEIT.search(chunk.tag(g, TERMINATION) or "") is not None
     for g in refused:
         starts[g]["refused"] = True
     return starts, refused

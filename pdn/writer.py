@@ -83,5 +83,5 @@ def _moves(start: Position, moves: list[PdnMove], ply: int = 0) -> list[str]:
 def _variation(position: Position, variation: Variation, ply: int) -> list[str]:
     words = [*_comments(variation.comments), *_moves(position, variation.moves, ply)]
     if variation.rest:
-        words.append(variation.rest)
+        words.append(_CONTROLS.sub(" ", variation.rest))
     return [f"({words[0]}", *words[1:-1], f"{words[-1]})"] if len(words) > 1 else [f"({''.join(words)})"]

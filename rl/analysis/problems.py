@@ -97,7 +97,7 @@ def _read_pdn(data: bytes, path: Path) -> Iterator[Problem | ProblemError]:
 
 
 def _from_game(game: PdnGame, path: str) -> Problem | ProblemError:
-    name = f"problem {game.number + 1}"
+    name = f"problem {game.number}"
     if game.problem is not None and (game.rejected or not game.moves):
         return ProblemError(game.problem.named(f"{name}: "))
     where = f"{path}:{game.line}: {name}"
@@ -111,7 +111,7 @@ def _from_game(game: PdnGame, path: str) -> Problem | ProblemError:
     return Problem(
         position=position,
         path=path,
-        number=game.number + 1,
+        number=game.number,
         name=_clean(next((text for tag in ("Title", "Event", "Black") if (text := game.header(tag))), "")),
         solution=[each.move for each in game.moves],
         result=result_for(game.result or "*", position),

@@ -70,14 +70,14 @@ def test_sources(kind, tmp_path):
         "binary file": lambda: io.BytesIO(TEXT.encode()),
         "text file": lambda: io.StringIO(TEXT),
     }[kind]
-    first, second = Game.from_pdn(source()), Game.from_pdn(source(), 1)
+    first, second = Game.from_pdn(source()), Game.from_pdn(source(), 2)
     assert (first.headers, [str(m) for m in first]) == (
         {"Event": "one", "Result": "1-0"},
         ["11-15", "22-18"],
     )
     assert (second.headers["White"], [str(m) for m in second]) == ("W\u00fcllie", ["9-14", "22-18"])
-    with pytest.raises(PdnError, match="expected a game number from 0 to 1, found 2"):
-        Game.from_pdn(source(), 2)
+    with pytest.raises(PdnError, match="expected a game number from 1 to 2, found 3"):
+        Game.from_pdn(source(), 3)
 
 
 def test_a_path_as_text_is_explained(tmp_path):
@@ -85,8 +85,8 @@ def test_a_path_as_text_is_explained(tmp_path):
         Game.from_pdn("games.pdn")
     with pytest.raises(FileNotFoundError):
         Game.from_pdn(tmp_path / "none.pdn")
-    with pytest.raises(ValueError, match="expected a game number >= 0, found -1"):
-        Game.from_pdn(TEXT, -1)
+    with pytest.raises(ValueError, match="expected a game number >= 1, found 0"):
+        Game.from_pdn(TEXT, 0)
 
 
 def test_a_game_that_stops_early_is_an_error_with_its_place(tmp_path):
@@ -94,9 +94,9 @@ def test_a_game_that_stops_early_is_an_error_with_its_place(tmp_path):
     path.write_text("1. 11-15 22-18 *\n\n1. 11-15 22-18\n2. 8-11 *\n")
     assert len(Game.from_pdn(path).moves) == 2
     with pytest.raises(PdnError, match="'8-11' is illegal here") as caught:
-        Game.from_pdn(path, 1)
+        Game.from_pdn(path, 2)
     error = caught.value
-    assert (error.path, error.line, error.game, error.ply) == (str(path), 4, 1, 2)
+    assert (error.path, error.line, error.game, error.ply) == (str(path), 4, 2, 2)
     for text in ('[GameType "20"]\n1. 11-15 *', '[FEN "rubbish"]\n1. 11-15 *'):
         with pytest.raises(PdnError):
             Game.from_pdn(text)

@@ -322,12 +322,12 @@ def test_an_illegal_move_costs_the_rest_of_its_game():
     assert bad.result == "0-1"
     problem = bad.problem
     assert problem is not None
-    assert (problem.path, problem.line, problem.game, problem.ply) == ("test.pdn", 3, 0, 2)
+    assert (problem.path, problem.line, problem.game, problem.ply) == ("test.pdn", 3, 1, 2)
     assert problem.text == "8-11"
     assert problem.legal == ("15x22",)
     assert str(problem) == "test.pdn:3: game 1: ply 2: '8-11' is illegal here (legal: 15x22)"
     assert moves(good) == ["9-13"]
-    assert good.number == 1
+    assert good.number == 2
     assert good.line == 4
 
 
@@ -418,7 +418,7 @@ def test_a_comment_as_long_as_a_book(tmp_path):
 def test_errors_cross_process_pools():
     error = PdnError("reason", "a.pdn", 3, 4, 5, "11-18", ["11-15"])
     again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error) == "a.pdn:3: game 5: ply 5: reason"
+    assert str(again) == str(error) == "a.pdn:3: game 4: ply 5: reason"
     assert again.legal == ("11-15",)
 
 

@@ -148,7 +148,7 @@ class CheckersSpec(GameSpec):
         for count, pdn in enumerate(read_games(path), 1):
             if count == number:
                 if pdn.rejected and pdn.problem is not None:
-                    raise ValueError(pdn.problem.named(f"game {number}: "))
+                    raise pdn.problem
                 comments = tuple(" ".join(each.comments) for each in pdn.moves)
                 problem = "" if pdn.problem is None else pdn.problem.named("")
                 game = pdn.play()
