@@ -8,11 +8,13 @@ import importlib
 import io
 import os
 import sys
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from typing import Any
 
 import click
 
 import ckai.datasets  # noqa: F401  # sets how PyTorch waits, before a command loads it
+from ckai.cli.shared.output import CleanStream
 
 GROUPS = {
     "The pipeline": {
@@ -96,6 +98,14 @@ def replace_unprintable() -> None:
 def main() -> None:
     """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
     replace_unprintable()
+    with ExitStack() as stack:
+        for redirect, stream in ((redirect_stdout, sys.stdout), (redirect_stderr, sys.stderr)):
+            if stream is not None:
+                stack.enter_context(redirect(CleanStream(stream)))
+        _run()
+
+
+def _run() -> None:
     arguments, debug = _take_debug(sys.argv[1:])
     try:
         status = cli.main(arguments, standalone_mode=False)

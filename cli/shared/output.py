@@ -27,6 +27,34 @@ LINE_SECONDS = 60.0
 """Least time between two lines of progress, so that a log of hours stays short."""
 
 
+class CleanStream:
+    """Standard output or error on which `ckai.game.text.printable` cleans all that is printed as text.
+
+    What `rich` prints, with sequences of its own for the terminal, goes past it.
+    """
+
+    def __init__(self, stream: Any) -> None:
+        self.rich_proxied_file = stream
+
+    @property
+    def encoding(self) -> str:
+        """A name with which click does not replace the stream by another one."""
+        name: str | None = self.rich_proxied_file.encoding
+        return "utf-8" if name is None or "ascii" in name.lower() else name
+
+    def write(self, text: str) -> int:
+        """Write text without what a terminal obeys."""
+        if not text.replace("\n", "").isprintable():
+            from ckai.game.text import printable  # it loads the rules
+
+            text = printable(text)
+        written: int = self.rich_proxied_file.write(text)
+        return written
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
 def print_json(result: Mapping[str, Any]) -> None:
     """Print an object as JSON on one line of standard output; numbers that are not finite become null."""
     click.echo(json.dumps(_finite(result), allow_nan=False))

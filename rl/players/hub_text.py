@@ -43,7 +43,8 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
     if found is None:
         raise ValueError(f"expected a command, found {quoted(line.strip())}")
     command, arguments, end = found[1], {}, found.end()
-    while line[end:].strip():
+    last = len(line.rstrip())
+    while end < last:
         pair = _PAIR.match(line, end)
         if pair is None:
             raise ValueError(
@@ -64,7 +65,7 @@ def write_line(command: str, /, **arguments: object) -> str:
     """
     words = [command]
     for name, value in arguments.items():
-        text = re.sub(r"[\x00-\x1f\x7f]", " ", str(value)).replace('"', "'")
+        text = re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", str(value)).replace('"', "'")
         bare = _BARE.fullmatch(text) is not None
         words.append(f"{name.replace('_', '-')}={text}" if bare else f'{name.replace("_", "-")}="{text}"')
     return " ".join(words)

@@ -186,3 +186,14 @@ def test_an_existing_output_is_replaced_only_with_force(here, errors_of):
     )
     assert (here / "data" / "a.parquet").read_bytes() == before
     assert json.loads(parse("a.pdn", "--force", "--json").stdout)["games_kept"] == 2
+
+
+def test_what_strangers_wrote_obeys_no_terminal(here, ckai):
+    name = "a\x1b]0;title\x07\x9b31m.pdn"
+    status, out, err = ckai("parse", name)
+    assert (status, out, set(err) & {"\x1b", "\x9b", "\x07"}) == (1, "", set())
+    assert "a?]0;title??31m.pdn: no such file" in err
+    with zipfile.ZipFile(here / "a.zip", "w") as archive:
+        archive.writestr(name, "1. 31-15 \x9b *")
+    assert not set(ckai("parse", "a.zip")[2]) & {"\x1b", "\x9b", "\x07"}
+    assert not set(ckai("\x9bword")[2]) & {"\x9b"}
