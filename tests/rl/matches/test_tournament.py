@@ -1,6 +1,7 @@
 """Round robins and ladders: ratings recover known strengths; the commands."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,19 +15,20 @@ from ckai.rl.matches.plots import short
 from ckai.rl.matches.ratings import cross_table, fit, ratings
 
 
-def results(elos, pairs, seed=0):
-    """Scores of pairs of games between players of known strength."""
-    rng = np.random.default_rng(seed)
-    return {
-        (i, j): (rng.random((pairs, 2)) < score_of(elos[i] - elos[j])).mean(1).tolist()
-        for i in range(len(elos))
-        for j in range(i + 1, len(elos))
-    }
+def results(elos, pairs, seed=0, draws=0.0):
+    """Scores of pairs of games between players of known strength; of the most draws possible this share."""
+    rng, scores = np.random.default_rng(seed), {}
+    for i, j in combinations(range(len(elos)), 2):
+        score = score_of(elos[i] - elos[j])
+        drawn = 2 * draws * min(score, 1 - score)
+        games = rng.choice([1.0, 0.5, 0.0], (pairs, 2), p=[score - drawn / 2, drawn, 1 - score - drawn / 2])
+        scores[i, j] = games.mean(1).tolist()
+    return scores
 
 
 def test_ratings_find_the_strengths():
     elos = np.array([-200.0, -50.0, 0.0, 50.0, 200.0])
-    found = ratings(5, results(elos, 2000), resamples=100)
+    found = ratings(5, results(elos, 2000))
     assert np.abs(np.array([r.elo for r in found]) - elos).max() < 20
     assert sum(r.points for r in found) == 10 * 2000 * 2
     assert {r.games for r in found} == {4 * 4000}
@@ -42,16 +44,21 @@ def test_ratings_find_the_strengths():
         ([-150, -50, 50, 150], 1),
         (np.linspace(-300, 300, 8), 1),
         ([-200, 0, 200], 20),
+        ([-200, 0, 200], 3),  # 400 Elo between the first and the last
+        ([-200, 200], 4),
+        ([-200, -200, 200, 200], 4),
     ],
     ids=str,
 )
-def test_intervals_hold_the_truth_as_often_as_they_say(elos, pairs):
+@pytest.mark.parametrize("draws", [0.0, 0.6])
+def test_intervals_hold_the_truth_as_often_as_they_say(elos, pairs, draws):
     elos = np.array(elos, float)
     inside = []
     for seed in range(150):
-        found = ratings(len(elos), results(elos, pairs, seed), resamples=300)
-        inside += [r.low <= elo <= r.high for r, elo in zip(found, elos, strict=True)]
-    assert 0.92 < np.mean(inside) < 0.99
+        found = ratings(len(elos), results(elos, pairs, seed, draws))
+        inside.append([r.low <= elo <= r.high for r, elo in zip(found, elos, strict=True)])
+    assert np.mean(inside, axis=0).min() > 0.925
+    assert np.mean(inside) > 0.94
 
 
 def test_a_tournament_of_twelve_games_is_not_certain():
@@ -180,7 +187,7 @@ def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"runs/a-run-with-quite-a-long-name-for-a-run/gen_{n:04}/network.ckpt@100" for n in range(26)]
     pairs = {(i, j): [1.0, 1.0] for i in range(26) for j in range(i + 1, 26)}
-    print_tables(names, ratings(26, pairs, resamples=20), cross_table(26, pairs))
+    print_tables(names, ratings(26, pairs), cross_table(26, pairs))
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "\u2026" not in out
