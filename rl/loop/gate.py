@@ -11,6 +11,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
+from ckai.rl.matches.elo import bounded
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import append_game, match_game_pdn, match_pdn, read_match_games
@@ -46,48 +47,56 @@ def play_gate_match(
         generation: counted from 1.
         seed: seed of the openings.
         spec: the game.
-        max_plies: longer games count as draws.
+        max_plies: a game of as many is drawn.
         on_event: called after every game.
 
     Returns:
         `games`, `wins`, `draws`, `losses` and `score` (share of the points, [0, 1]) of the new network, `elo`
-        with its 95 % `interval`, whether it is `accepted`, and the `seconds` since it was last begun or
-        continued; with the rule `sprt` also the `sprt_ratio` and the number of `sprt_pairs` that decided (see
-        `Sprt.test`).
+        (`PairStatistics.shrunk_elo`) with its 95 % `interval`, null for an end without a bound, whether it is
+        `accepted`, and the `seconds` since it was last begun or continued; with the rule `sprt` also the
+        `sprt_ratio` and the number of `sprt_pairs` that decided (see `Sprt.test`). A network that a rule has
+        accepted plays as many games again: it was accepted for a score that luck helps to reach, so `elo` is
+        that of this `second` match alone, whose games and score are given too.
     """
     for player in (new, old):
         player.searcher(1).close()  # compiles before the clock runs
     begun = time.monotonic()
-    openings = draw_openings(gate.games // 2, seed, spec)
+    pairs = gate.games // 2
+    openings = draw_openings(2 * pairs, seed, spec)  # half of them for a second match
     part = path.with_name(GATE_PART)
     games = read_match_games(part, openings, spec)
     test = Sprt(0.0, gate.elo1) if gate.rule == "sprt" else None
     stop = threading.Event()
 
     def check_decided() -> None:
-        if test is not None and test.test(MatchResult(games).leading_scores).verdict is not None:
+        first = MatchResult([game for game in games if game.pair < pairs])
+        if test is not None and test.test(first.leading_scores).verdict is not None:
             stop.set()
-
-    check_decided()  # an interrupted match may have been decided
 
     def on_game(game: MatchGame) -> None:
         append_game(part, match_game_pdn(game, *names, spec))
         games.append(game)
-        on_event(RunEvent(generation, "gate", len(games), gate.games))
-        check_decided()
+        total = gate.games * (1 + (game.pair >= pairs))
+        on_event(RunEvent(generation, "gate", len(games), total))
+        if game.pair < pairs:
+            check_decided()
 
-    result = play_match(
-        new,
-        old,
-        openings,
-        threads=available_cores(),
-        spec=spec,
-        max_plies=max_plies,
-        done=list(games),
-        on_game=on_game,
-        stop=stop,
-    )
-    pairs = result.pairs
+    def play(chosen: range) -> MatchResult:
+        return play_match(
+            new,
+            old,
+            openings,
+            threads=available_cores(),
+            spec=spec,
+            max_plies=max_plies,
+            done=[game for game in games if game.pair in chosen],
+            pairs=chosen,
+            on_game=on_game,
+            stop=stop,
+        )
+
+    check_decided()  # an interrupted match may have been decided
+    result = play(range(pairs))
     accepted, sprt = True, {}
     if test is not None:
         decided = test.test(result.leading_scores)
@@ -96,12 +105,19 @@ def play_gate_match(
         sprt = {"sprt_ratio": round(decided.ratio, 3), "sprt_pairs": decided.pairs.pairs}
     elif gate.rule == "score":
         accepted = result.score >= gate.threshold
-    write_whole(path.with_name("match.pdn"), match_pdn(result, *names, spec))
+    measured, second = result, {}
+    if accepted and gate.rule != "none":
+        stop.clear()
+        measured = play(range(pairs, pairs + result.pairs.pairs))
+        second = {"second": measured.summary()}
+    both = MatchResult([*result.games, *(measured.games if second else ())])
+    write_whole(path.with_name("match.pdn"), match_pdn(both, *names, spec))
     return {
         **result.summary(),
-        "elo": round(pairs.elo, 1),
-        "interval": [round(bound, 1) for bound in pairs.interval],
+        "elo": round(measured.pairs.shrunk_elo, 1),
+        "interval": [bounded(round(bound, 1)) for bound in measured.pairs.interval],
         "accepted": accepted,
+        **second,
         **sprt,
         "seconds": round(time.monotonic() - begun, 3),
     }

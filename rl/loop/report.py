@@ -54,7 +54,8 @@ def seconds_of(measured: dict[str, Any]) -> float:
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
     """Return the Elo of each generation above the first network: the running sum over accepted networks.
 
-    The errors of the matches add up too, so this shows a trend and proves nothing.
+    The errors of the matches add up too, so this shows a trend and proves nothing. The luck by which a gate
+    accepts networks does not, see `play_gate_match`.
 
     Args:
         history: measurements by generation, as in `done.json`.

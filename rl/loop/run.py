@@ -45,9 +45,7 @@ from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.playing import RunSelfPlay
 from ckai.rl.loop.report import best_generation
 from ckai.rl.players.search import SearchPlayer
-from ckai.rl.search.selection import PUCT
 from ckai.rl.search.threads import running
-from ckai.rl.selfplay.group import search_constants
 from ckai.rl.workers.folder import FOLDER as JOINED
 from ckai.rl.workers.folder import JoinedWorkers, Workers, remove_joined
 
@@ -209,13 +207,14 @@ class Run(RunSelfPlay):
     def _gate_players(self, n: int, backend: str) -> Iterator[tuple[SearchPlayer, SearchPlayer]]:
         """Yield the players of the gate match of generation `n`: the new network and the old one."""
         selfplay = self.config.selfplay
-        sims = selfplay.sims
-        constants = search_constants(selfplay).without_exploration()._replace(root_rule=PUCT)
         tables = Tables.open(selfplay.tables) if selfplay.tables else None
         networks = (self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt"))
         evaluators = [self._load(network, backend) for network in networks]
         try:
-            new, old = (SearchPlayer(each, sims, constants, tables, spec=self.spec) for each in evaluators)
+            # With the constants of play, by which best.ckpt is used, not those of self-play.
+            new, old = (
+                SearchPlayer(each, selfplay.sims, tables=tables, spec=self.spec) for each in evaluators
+            )
             yield new, old
         finally:
             for evaluator in evaluators:

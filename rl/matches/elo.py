@@ -11,6 +11,7 @@ variance: few pairs, and players that won or drew everything, have intervals of 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -49,9 +50,16 @@ def wilson(share: float, trials: float) -> tuple[float, float]:
     return min(max(0.0, low), share), max(min(1.0, high), share)
 
 
+def bounded(elo: float) -> float | None:
+    """Return an Elo difference, or None where it has no bound, such as after a match that was all won."""
+    return elo if abs(elo) < MAX_ELO else None
+
+
 def elo_text(elo: float, low: float, high: float) -> str:
-    """Return an Elo difference with its interval, for a table."""
-    return f"{elo:+.0f} ({low:+.0f} to {high:+.0f})"
+    """Return an Elo difference with its interval, for a table: `+20 (-5 to +45)`, or `above +95`."""
+    if bounded(low) is None:
+        return "unknown" if bounded(high) is None else f"below {high:+.0f}"
+    return f"above {low:+.0f}" if bounded(high) is None else f"{elo:+.0f} ({low:+.0f} to {high:+.0f})"
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,20 @@ class PairStatistics:
         return elo_of(self.score)
 
     @property
+    def shrunk_elo(self) -> float:
+        """Elo difference with one more pair, half won and half lost, which bounds that of a short match."""
+        return elo_of((self.pairs * self.score + 0.5) / (self.pairs + 1))
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """`pairs`, `elo` and its 95 % `interval`, with null for what has no bound."""
+        return {
+            "pairs": self.pairs,
+            "elo": bounded(self.elo),
+            "interval": [bounded(end) for end in self.interval],
+        }
+
+    @property
     def trials(self) -> float:
         """Number of won or lost games whose score would vary as much as that of the pairs.
 
@@ -117,5 +139,4 @@ class PairStatistics:
         return 0.5 * (1 + math.erf((self.score - 0.5) * 2 * math.sqrt(self.trials / 2)))
 
     def __str__(self) -> str:
-        low, high = self.interval
-        return f"{self.elo:+.0f} Elo ({low:+.0f} to {high:+.0f})"
+        return f"{elo_text(self.elo, *self.interval)} Elo"

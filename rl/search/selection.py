@@ -57,10 +57,6 @@ class SearchConstants(NamedTuple):
     gumbel_noise: float = 1.0
     """Factor on the Gumbel noise; 0 makes the search deterministic."""
 
-    def without_exploration(self) -> "SearchConstants":
-        """Return the same without noise at the root."""
-        return self._replace(noise_epsilon=0.0, gumbel_noise=0.0)
-
     def typed(self) -> "SearchConstants":
         """Return a copy with fields of their declared types: `c_init=4`, an int, would recompile kernels."""
         values: Any = (type(default)(x) for x, default in zip(self, SearchConstants(), strict=True))

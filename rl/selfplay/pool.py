@@ -137,7 +137,7 @@ def _results(networks: Sequence[int], history: Sequence[dict[str, Any]], lag: in
             score = (counts["won"] + counts["drawn"] / 2) / max(1, games)
             scores.setdefault((networks.index(int(other)), player), []).extend([1 - score] * (games // 2))
         if measured["accepted"]:
-            match = measured["match"]
+            match = measured["match"].get("second", measured["match"])
             match_scores = [1 - match["score"]] * (match["games"] // 2) if match["games"] else []
             new = networks.index(generation)
             scores.setdefault((new - 1, new), []).extend(match_scores)

@@ -90,7 +90,7 @@ export class RunsView {
 
   // The sum over the generations, with the interval of the match by which each network was accepted.
   elo(rows) {
-    const bound = (name) => rows.map((row) => (row.accepted ? row.total - row.elo + row[name] : null));
+    const bound = (name) => rows.map((row) => (row.accepted ? row.total + (row[name] === null ? 0 : row[name] - row.elo) : null));
     return chart({
       title: t("elo"), xlabel: t("generation"), ylabel: t("total elo"), x: rows.map((row) => row.generation),
       series: [{ name: t("total elo"), y: rows.map((row) => row.total),

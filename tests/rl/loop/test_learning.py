@@ -6,6 +6,7 @@ import json
 import os
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from make_rows import random_games, with_search, write
@@ -29,6 +30,7 @@ from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import elo_curve
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
+from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
@@ -189,10 +191,48 @@ def test_gate_rules(rule, sign, accepted, tmp_path):
         generation=1, seed=0, max_plies=120, on_event=events.append,
     )  # fmt: skip
     assert result["accepted"] is accepted
-    assert result["wins"] + result["draws"] + result["losses"] == result["games"] == len(events)
-    assert result["interval"][0] < result["elo"] < result["interval"][1]
+    assert result["wins"] + result["draws"] + result["losses"] == result["games"]
     assert result["games"] == 40 or rule == "sprt"
-    assert (tmp_path / "match.pdn").read_text().count("[Event ") == result["games"]
+    assert ("second" in result) == (accepted and rule != "none")
+    assert result.get("second", result)["games"] == result["games"]
+    assert (tmp_path / "match.pdn").read_text().count("[Event ") == len(events)
+    low, high = result["interval"]
+    assert (result["elo"] > 0) == (sign > 0)
+    assert (-1200 if low is None else low) < result["elo"] < (1200 if high is None else high)
+
+
+@pytest.mark.parametrize("rule", ["score", "sprt"])
+@pytest.mark.parametrize("gain", [0, 100])
+def test_the_curve_climbs_by_progress_and_not_by_luck(rule, gain, tmp_path, monkeypatch):
+    """Candidates are better than their predecessors by `gain` Elo; a gate accepts the lucky ones."""
+    rng, game, score = np.random.default_rng(1), Game(), score_of(gain)
+
+    def play(new, old, openings, *, pairs, **rest):
+        games = []
+        for pair in pairs:
+            for a_black in (True, False):
+                won = rng.choice([True, None, False], p=[score - 0.125, 0.25, 0.875 - score])
+                winner = None if won is None else "black" if won == a_black else "white"
+                games.append(MatchGame(pair, a_black, game, Outcome(winner, Reason.RESIGNED, "")))
+        return MatchResult(games)
+
+    monkeypatch.setattr(gate_module, "play_match", play)
+    monkeypatch.setattr(gate_module, "match_pdn", lambda *arguments: "")
+    monkeypatch.setattr(gate_module, "draw_openings", lambda *arguments: [])
+    player, errors = SearchPlayer(UniformEvaluator(), 2), []
+    for _ in range(40):
+        history = []
+        for _ in range(20):
+            found = play_gate_match(
+                player, player, GateConfig(games=20, rule=rule, elo1=60), tmp_path / "match.json",
+                names=("new", "old"), generation=1, seed=0, max_plies=60, on_event=lambda event: None,
+            )  # fmt: skip
+            history.append({"accepted": found["accepted"], "match": found})
+        accepted = sum(measured["accepted"] for measured in history)
+        errors.append(elo_curve(history)[-1] - gain * accepted)
+    error = np.std(errors) / np.sqrt(len(errors))
+    # The prior pair shrinks the differences of these short matches by a tenth.
+    assert abs(np.mean(errors)) < 2.6 * error + gain * accepted / 10
 
 
 @pytest.mark.parametrize(("threshold", "accepted"), [(0.5, True), (0.51, False)])
@@ -224,7 +264,7 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
 
         def land(a, b, openings, *, on_game, **rest):
             games = []
-            for pair in range(len(openings)):
+            for pair in rest["pairs"]:
                 for a_black in (True, False):
                     winner = "black" if a_black == (pair < won) else "white"
                     outcome = Outcome(winner, Reason.RESIGNED, "")

@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from ckai.game import Game, Outcome, Reason
 from ckai.rl.matches.elo import MAX_ELO, PairStatistics, elo_of, score_of
+from ckai.rl.matches.match import MatchGame, MatchResult
 from ckai.rl.matches.sprt import Sprt
 
 
@@ -23,6 +25,26 @@ def test_few_pairs_are_not_certain():
     assert low < -100 < 100 < high
     low, high = PairStatistics.of([1.0] * 4).interval
     assert low < 1000 <= high
+
+
+def test_a_match_that_was_all_lost_has_a_bound_and_no_difference():
+    lost, won = PairStatistics.of([0.0] * 4), PairStatistics.of([1.0] * 4)
+    assert lost.json["elo"] is lost.json["interval"][0] is won.json["elo"] is won.json["interval"][1] is None
+    assert lost.json["interval"][1] == pytest.approx(-won.json["interval"][0])
+    assert lost.json["interval"][1] < 0
+    assert str(lost) == f"below {lost.interval[1]:+.0f} Elo"
+    assert str(won) == f"above {won.interval[0]:+.0f} Elo"
+    assert str(PairStatistics.of([])) == "unknown Elo"
+    assert 0 < PairStatistics.of([1.0] * 4).shrunk_elo < 400
+    assert PairStatistics.of([0.75, 0.5]).json["elo"] == pytest.approx(elo_of(0.625))
+
+
+def test_score_and_elo_rest_on_the_same_games():
+    lost = Outcome("black", Reason.RESIGNED)
+    games = [MatchGame(0, True, Game(), None), MatchGame(0, False, Game(), None)]
+    result = MatchResult([*games, MatchGame(1, False, Game(), lost)])
+    assert result.summary() == {"games": 2, "wins": 0, "draws": 2, "losses": 0, "score": 0.5}
+    assert (result.pairs.elo, len(result.games)) == (0, 3)
 
 
 @pytest.mark.parametrize("pairs", [2, 4, 6, 10, 30])
