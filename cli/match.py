@@ -91,7 +91,7 @@ class _Even(click.IntRange):
     type=click.IntRange(1),
     default=300,
     show_default=True,
-    help="Plies after which a game counts as a draw.",
+    help="Plies after which a game is drawn.",
 )
 @click.option(
     "--adjudicate",
@@ -252,6 +252,7 @@ class Arena:
         """
         from ckai.rl.matches.match import play_match
         from ckai.rl.matches.pdn import append_game, match_game_pdn, read_match_games
+        from ckai.rl.players.program import Fault
 
         match = self.match(a, b)
         if self.output is not None:
@@ -264,6 +265,9 @@ class Arena:
         def add(game: Any) -> None:
             if self.output is not None:
                 append_game(self.output, match_game_pdn(game, a, b, self.spec, match))
+            if isinstance(game.reason, Fault):
+                loser = a if game.score == 0 else b
+                click.echo(f"{loser} loses game {len(result.games) + 1}: {game.outcome.detail}", err=True)
             result.games.append(game)
             on_game()
 
@@ -345,10 +349,10 @@ def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
     pairs, counts = result.pairs, [str(n) for n in (result.wins, result.draws, result.losses)]
     low, high = pairs.interval
     elo = elo_text(pairs.elo, low, high)
-    table.add_row(short(names[0]), *counts, f"{result.score:.1%}", elo, f"{pairs.superiority:.1%}")
+    table.add_row(short(names[0]), *counts, f"{pairs.score:.1%}", elo, f"{pairs.superiority:.1%}")
     elo = elo_text(-pairs.elo, -high, -low)
     table.add_row(
-        short(names[1]), *counts[::-1], f"{1 - result.score:.1%}", elo, f"{1 - pairs.superiority:.1%}"
+        short(names[1]), *counts[::-1], f"{1 - pairs.score:.1%}", elo, f"{1 - pairs.superiority:.1%}"
     )
     return table
 
@@ -364,13 +368,23 @@ def _table(*titles: str) -> "Table":
 
 
 def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
-    pairs = result.pairs
+    from ckai.rl.games.clock import ClockReason
+    from ckai.rl.matches.match import MAX_FAULTS, MatchReason
+    from ckai.rl.players.program import Fault
+
+    losses: dict[str, tuple[str, tuple[Any, ...]]] = {
+        "time_losses": ("on time", (ClockReason.TIME,)),
+        "faults": ("by faults of the program", tuple(Fault)),
+        "forfeits": (f"by forfeit, after {MAX_FAULTS} faults in a row", (MatchReason.FORFEIT,)),
+    }
+    pairs, unpaired = result.pairs, len(result.games) - len(result.paired)
+    adjudicated = result.ended_by(MatchReason.ADJUDICATED)
     sprt = test and test.test(result.leading_scores)
     if as_json:
-        summary = {"a": names[0], "b": names[1], **result.summary()}
-        summary |= {"elo": pairs.elo, "interval": list(pairs.interval), "pairs": pairs.pairs}
-        summary |= {"superiority": pairs.superiority, "time_losses": list(result.time_losses)}
-        summary |= {"adjudicated": result.adjudicated, "repeated_pairs": result.repeated_pairs}
+        summary = {"a": names[0], "b": names[1], **result.summary(), **pairs.json}
+        summary |= {"unpaired": unpaired, "superiority": pairs.superiority}
+        summary |= {name: list(result.lost_by(*reasons)) for name, (_, reasons) in losses.items()}
+        summary |= {"adjudicated": adjudicated, "repeated_pairs": result.repeated_pairs}
         if test and sprt:
             summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
             summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
@@ -379,18 +393,20 @@ def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None"
     from rich.console import Console
 
     Console(highlight=False).print(result_table(result, names))
-    click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
+    alone = f"; {count_text(unpaired, 'game')} without the other colours not counted" if unpaired else ""
+    click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}{alone}")
     if repeated := result.repeated_pairs:
         are = "is" if repeated == 1 else "are"
         click.echo(
             f"{count_text(repeated, 'pair')} {are} the same as another, move for move: the true interval is "
             "wider; give other --openings"
         )
-    if result.adjudicated:
-        click.echo(f"{count_text(result.adjudicated, 'game')} adjudicated by tablebases")
-    for name, lost in zip(names, result.time_losses, strict=True):
-        if lost:
-            click.echo(f"{name} lost {count_text(lost, 'game')} on time")
+    if adjudicated:
+        click.echo(f"{count_text(adjudicated, 'game')} adjudicated by tablebases")
+    for why, reasons in losses.values():
+        for name, lost in zip(names, result.lost_by(*reasons), strict=True):
+            if lost:
+                click.echo(f"{name} lost {count_text(lost, 'game')} {why}")
     if test and sprt:
         verdict = {True: f"{names[0]} is better", False: f"{names[0]} is not better", None: "undecided"}
         click.echo(
@@ -425,6 +441,7 @@ def _play_round_robin(arena: Arena, names: Sequence[str], plot: Path | None, as_
 def _print_ratings(
     names: Sequence[str], pairs: dict[tuple[int, int], list[float]], plot: Path | None, as_json: bool
 ) -> None:
+    from ckai.rl.matches.elo import bounded
     from ckai.rl.matches.plots import plot_tournament
     from ckai.rl.matches.ratings import cross_table, ratings
 
@@ -433,7 +450,13 @@ def _print_ratings(
         plot_tournament(plot, names, rated, table)
     if as_json:
         listed = [
-            {"name": name, "elo": r.elo, "interval": [r.low, r.high], "points": r.points, "games": r.games}
+            {
+                "name": name,
+                "elo": r.elo,
+                "interval": [bounded(r.low), bounded(r.high)],
+                "points": r.points,
+                "games": r.games,
+            }
             for name, r in zip(names, rated, strict=True)
         ]
         scores = [[None if s != s else round(s, 4) for s in row] for row in table.tolist()]
@@ -493,7 +516,11 @@ def _play_ladder(arena: Arena, names: Sequence[str], plot: Path | None, as_json:
         plot_ladder(plot, climbed, found)
     if as_json:
         listed = [
-            {"name": name, "playouts": found[name], "rungs": {n: _plain(s) for n, s in scores.items()}}
+            {
+                "name": name,
+                "playouts": found[name],
+                "rungs": {n: {"score": s.score, **s.json} for n, s in scores.items()},
+            }
             for name, scores in climbed.items()
         ]
         print_json({"players": listed, "plot": plot and str(plot)})
@@ -502,8 +529,3 @@ def _play_ladder(arena: Arena, names: Sequence[str], plot: Path | None, as_json:
         click.echo(f"{name}: as good as vanilla MCTS with {ladder_text(level, LADDER)} playouts per move")
     if plot is not None:
         click.echo(str(plot))
-
-
-def _plain(pairs: Any) -> dict[str, Any]:
-    interval = list(pairs.interval)
-    return {"pairs": pairs.pairs, "score": pairs.score, "elo": pairs.elo, "interval": interval}

@@ -194,9 +194,9 @@ def match(
             threads=available_cores(),
         )
         scored = result.pairs
-        summary: dict[str, Any] = {"pieces": number, **result.summary(), "elo": scored.elo}
+        summary: dict[str, Any] = {"pieces": number, **result.summary()}
         if as_json:
-            print(json.dumps({**summary, "interval": scored.interval}))
+            print(json.dumps({**summary, **scored.json}))
         else:
             print(
                 f"tables of {number} against none, {sims} simulations: +{result.wins} ={result.draws} "

@@ -21,14 +21,24 @@ from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.players.forms import TIME_MARGIN
 from ckai.rl.players.player import RESIGN, Player, Side
+from ckai.rl.players.program import Fault, ProgramError
 from ckai.rl.search.threads import run_all
+
+MAX_FAULTS = 3
+"""Games in a row lost by a `Fault` of a program after which it forfeits the rest of a match."""
+INTERRUPT_SECONDS = 0.5
+"""Time for the signal that ended a program, such as Ctrl-C in a terminal, to end the match as well."""
 
 
 class MatchReason(StrEnum):
-    """Why a game is over, for an `Outcome`, where its rules did not end it."""
+    """Why a game is over, for an `Outcome`, where neither its rules, a clock nor a `Fault` ended it."""
 
     RESIGNED = "resignation"
     ADJUDICATED = ADJUDICATED
+    LENGTH = "limit of plies"
+    """Drawn, see `play_match`."""
+    FORFEIT = "forfeit"
+    """Not played: lost by a program after `MAX_FAULTS`."""
 
 
 class IllegalActionError(ValueError):
@@ -46,19 +56,14 @@ class MatchGame:
     game: Any
     """The moves, as `GameSpec.game` makes it."""
     outcome: Outcome | None
-    """None if the game reached the length limit; counts as a draw."""
+    """None while it is played."""
     stream: int = 0
     """Seed of the players' random choices."""
 
     @property
-    def lost_on_time(self) -> bool:
-        """Whether a player's clock ran out."""
-        return self.outcome is not None and self.outcome.reason == ClockReason.TIME
-
-    @property
-    def adjudicated(self) -> bool:
-        """Whether tablebases gave the result."""
-        return self.outcome is not None and self.outcome.reason == MatchReason.ADJUDICATED
+    def reason(self) -> StrEnum | None:
+        """Why it is over: of its rules, or a `MatchReason`, `ClockReason` or `Fault`."""
+        return None if self.outcome is None else self.outcome.reason
 
     @property
     def score(self) -> float:
@@ -75,40 +80,44 @@ def game_order(game: MatchGame) -> tuple[int, bool]:
 
 @dataclass
 class MatchResult:
-    """The games of a match and A's score."""
+    """The games of a match and A's score in its complete pairs, on which all figures rest."""
 
     games: list[MatchGame] = field(default_factory=list)
 
     @property
+    def paired(self) -> list[MatchGame]:
+        """The games of complete pairs."""
+        games = {(game.pair, game.a_black) for game in self.games}
+        return [game for game in self.games if (game.pair, not game.a_black) in games]
+
+    @property
     def wins(self) -> int:
         """Games A won."""
-        return sum(game.score == 1.0 for game in self.games)
+        return sum(game.score == 1.0 for game in self.paired)
 
     @property
     def draws(self) -> int:
         """Games drawn."""
-        return sum(game.score == 0.5 for game in self.games)
+        return sum(game.score == 0.5 for game in self.paired)
 
     @property
     def losses(self) -> int:
         """Games A lost."""
-        return sum(game.score == 0.0 for game in self.games)
+        return sum(game.score == 0.0 for game in self.paired)
 
-    @property
-    def time_losses(self) -> tuple[int, int]:
-        """Games that A and B lost on time."""
-        scores = [game.score for game in self.games if game.lost_on_time]
+    def lost_by(self, *reasons: StrEnum) -> tuple[int, int]:
+        """Return how many of all games A and B lost for one of these reasons."""
+        scores = [game.score for game in self.games if game.reason in reasons]
         return scores.count(0.0), scores.count(1.0)
 
-    @property
-    def adjudicated(self) -> int:
-        """Games whose result tablebases gave."""
-        return sum(game.adjudicated for game in self.games)
+    def ended_by(self, reason: StrEnum) -> int:
+        """Return how many of all games ended for a reason."""
+        return sum(game.reason == reason for game in self.games)
 
     @property
     def score(self) -> float:
-        """A's share of the points, [0, 1]; 0.5 with no game."""
-        return (self.wins + 0.5 * self.draws) / len(self.games) if self.games else 0.5
+        """A's share of the points, [0, 1]; 0.5 with no pair."""
+        return self.pairs.score
 
     @property
     def pairs(self) -> PairStatistics:
@@ -149,7 +158,7 @@ class MatchResult:
     def summary(self) -> dict[str, Any]:
         """Return the result as plain numbers: `games`, `wins`, `draws`, `losses`, `score`."""
         return {
-            "games": len(self.games),
+            "games": len(self.paired),
             "wins": self.wins,
             "draws": self.draws,
             "losses": self.losses,
@@ -181,7 +190,7 @@ def play_match(
         b: the second player.
         openings: start positions.
         spec: the game.
-        max_plies: longer games count as draws.
+        max_plies: a game of as many is drawn.
         adjudicate: the tablebases of as many pieces end a game with its true result as soon as they have
             its position, without regard to draws by count; 0: none do.
         time_margin: seconds by which a clock may be overstepped before the game is lost on time.
@@ -194,9 +203,11 @@ def play_match(
         stop: set it to end early; unfinished games are dropped. Set before, no game is played.
 
     Returns:
-        All games, including `done`, ordered by opening, A with Black first.
+        All games, including `done`, ordered by opening, A with Black first. A program that crashes, times out
+        or violates its protocol has lost that game and is started again, but see `MAX_FAULTS`.
 
     Raises:
+        ProgramError: a program could not be started for its first game.
         TableError: the tables have not been built, or their file is damaged.
         IllegalActionError: a player chose an action that is not legal.
         Exception: the error of a player, after all threads have ended.
@@ -213,9 +224,15 @@ def play_match(
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[pairing for pairing in pairings if pairing[0] % threads == i] for i in range(threads)]
     boards = 1 if a.timed or b.timed else max(1, in_flight // threads)
+    faults = [0, 0]
 
     def finish(game: MatchGame) -> None:
         with lock:
+            for number, lost in enumerate((0.0, 1.0)):
+                if isinstance(game.reason, Fault) and game.score == lost:
+                    faults[number] += 1
+                elif game.reason != MatchReason.FORFEIT:
+                    faults[number] = 0
             result.games.append(game)
             if on_game:
                 on_game(game)
@@ -229,7 +246,7 @@ def play_match(
         def ended(game: MatchGame) -> MatchGame | None:
             return _ended(game, max_plies, tables, spec)
 
-        _play_games((a, b), games, min(boards, len(mine)), ended, time_margin, finish, stop)
+        _play_games((a, b), games, min(boards, len(mine)), ended, time_margin, faults, finish, stop)
 
     run_all([partial(work, part) for part in parts if part], stop, name="match")
     result.games.sort(key=game_order)
@@ -242,71 +259,122 @@ def _play_games(
     boards: int,
     ended_of: Callable[[MatchGame], MatchGame | None],
     time_margin: float,
+    faults: Sequence[int],
     on_game: Callable[[MatchGame], None],
     stop: threading.Event,
 ) -> None:
     """Play games on `boards` boards; when one ends, the next starts."""
     use_one_torch_thread()
-    sides: list[Side] = []
+    sides: dict[int, Side] = {}
     try:
-        sides += [player.sit(boards) for player in players]
+        for each, player in enumerate(players):
+            sides[each] = player.sit(boards)
         active: dict[int, MatchGame] = {}
         hops: list[list[int]] = [[] for _ in range(boards)]
         clocks: list[list[Clock | None]] = [[None] * boards for _ in players]
 
         def begin(board: int) -> None:
+            """Start the next game that no program loses at once."""
             active.pop(board, None)
-            if waiting:
-                active[board] = game = waiting.popleft()
-                for player, side, mine in zip(players, sides, clocks, strict=True):
-                    mine[board] = None if player.control is None else Clock(player.control)
-                    side.start(board, game.game.position, game.stream, mine[board])
+            while waiting and not stop.is_set():
+                game = waiting.popleft()
+                if all(seat(number, board, game) for number in range(2)):
+                    active[board] = game
+                    return
+
+        def seat(number: int, board: int, game: MatchGame) -> bool:
+            """Start a game for a player, and its program if it has none; False if it loses at once."""
+            player, mine = players[number], clocks[number]
+            if faults[number] >= MAX_FAULTS:
+                on_game(_lost(game, number, MatchReason.FORFEIT))
+                return False
+            mine[board] = None if player.control is None else Clock(player.control)
+            try:
+                if number not in sides:
+                    sides[number] = player.sit(boards)
+                sides[number].start(board, game.game.position, game.stream, mine[board])
+            except ProgramError as error:
+                fail(number, {board: game}, error)
+                return False
+            return True
 
         def end(board: int, game: MatchGame) -> None:
             hops[board] = []
             on_game(game)
             begin(board)
 
+        def fail(number: int, games: dict[int, MatchGame], error: ProgramError) -> None:
+            """Let the program of a player lose these games; it is started again for its next one."""
+            if stop.wait(INTERRUPT_SECONDS):
+                return
+            if number in sides:
+                sides.pop(number).close()
+            for board, game in games.items():
+                hops[board] = []
+                on_game(_lost(game, number, error.fault, str(error)))
+
+        def dismiss(number: int, error: ProgramError) -> None:
+            """Let the program of a player lose all games that it plays, and start others."""
+            games = dict(active)
+            fail(number, games, error)
+            for board in games:
+                begin(board)
+
         def apply(number: int, board: int, action: int) -> None:
             """Play an action of player `number`, or end the game."""
             clock, game = clocks[number][board], active[board]
             late = clock is not None and clock.left < -time_margin
             if late or action == RESIGN:
-                winner = "white" if game.game.position.black else "black"
-                reason = ClockReason.TIME if late else MatchReason.RESIGNED
-                end(board, replace(game, outcome=Outcome(winner, reason)))
+                end(board, _lost(game, number, ClockReason.TIME if late else MatchReason.RESIGNED))
                 return
             hops[board].append(action)
-            complete = _push("AB"[number], game, hops[board])
-            for side in sides:
-                side.play(board, action)
-            if complete:
+            if _push("AB"[number], game, hops[board]):
                 hops[board] = []
                 if clock is not None:
                     clock.press()
                 if (ended := ended_of(game)) is not None:
                     end(board, ended)
+                    return
+            for each, side in sides.items():
+                try:
+                    side.play(board, action)
+                except ProgramError as error:
+                    dismiss(each, error)
+                    return
 
         for board in range(boards):
             begin(board)
         while active and not stop.is_set():
-            for number, side in enumerate(sides):
-                mine = [
-                    board
+            for number in range(2):
+                mine = {
+                    board: game
                     for board, game in sorted(active.items())
                     if (game.game.position.black == game.a_black) == (number == 0)
-                ]
+                }
+                if not mine:
+                    continue
                 running = [clock for board in mine if (clock := clocks[number][board]) is not None]
                 for clock in running:
                     clock.start()
-                actions = side.actions(mine) if mine else []
+                try:
+                    actions = sides[number].actions(list(mine))
+                except ProgramError as error:
+                    dismiss(number, error)
+                    continue
                 for clock in running:
                     clock.stop()
-                for board, action in zip(mine, actions, strict=True):
-                    apply(number, board, action)
+                for (board, game), action in zip(mine.items(), actions, strict=True):
+                    if active.get(board) is game:  # no program of this player has failed since
+                        apply(number, board, action)
     finally:
-        for side in sides:
+        for side in sides.values():
             side.close()
+
+
+def _lost(game: MatchGame, number: int, reason: StrEnum, detail: str = "") -> MatchGame:
+    """Return a game that player `number` has lost."""
+    winner = "white" if game.a_black == (number == 0) else "black"
+    return replace(game, outcome=Outcome(winner, reason, detail))
 
 
 def _push(player: str, game: MatchGame, hops: list[int]) -> bool:
@@ -335,9 +403,9 @@ def _ended(game: MatchGame, max_plies: int, tables: Tables | None, spec: GameSpe
     outcome = game.game.outcome()
     if outcome is None and tables is not None:
         outcome = _adjudicate(game.game.position, tables, spec)
-    if outcome is None and len(game.game.moves) < max_plies:
-        return None
-    return replace(game, outcome=outcome)
+    if outcome is None and len(game.game.moves) >= max_plies:
+        outcome = Outcome(None, MatchReason.LENGTH)
+    return None if outcome is None else replace(game, outcome=outcome)
 
 
 def _adjudicate(position: Any, tables: Tables, spec: GameSpec) -> Outcome | None:

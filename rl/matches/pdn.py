@@ -12,10 +12,15 @@ from ckai.game import Outcome
 from ckai.rl.games.clock import ClockReason
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.match import MatchGame, MatchReason, MatchResult
+from ckai.rl.players.program import Fault
 
 TIME_FORFEIT = "time forfeit"
 """Termination tag of a game lost on time, as in the PGN standard."""
-_REASONS: dict[str, StrEnum] = {TIME_FORFEIT: ClockReason.TIME, **{str(each): each for each in MatchReason}}
+_REASONS: dict[str, StrEnum] = {
+    TIME_FORFEIT: ClockReason.TIME,
+    **{str(each): each for reasons in (MatchReason, Fault) for each in reasons},
+}
+"""Termination tag -> why a game is over, where its moves do not say it."""
 _TAG = re.compile(r'^\[(\w+) "(.*)"\]$', flags=re.MULTILINE)
 _NUMBER = re.compile(r"\d+\.|\.\.\.")
 
@@ -39,10 +44,8 @@ def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec, match: str =
     headers = {"Event": f"{a} against {b}", "Round": number, "Black": black, "White": white}
     if match:
         headers["Match"] = match
-    if game.lost_on_time:
-        headers["Termination"] = TIME_FORFEIT
-    if game.outcome and isinstance(game.outcome.reason, MatchReason):
-        headers["Termination"] = str(game.outcome.reason)
+    if game.reason in _REASONS.values():
+        headers["Termination"] = TIME_FORFEIT if game.reason is ClockReason.TIME else str(game.reason)
     return spec.to_pdn(game.game, headers, game.outcome.result if game.outcome else "*")
 
 

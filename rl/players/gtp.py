@@ -17,7 +17,7 @@ from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import read_move
 from ckai.rl.players.forms import HUB_SILENCE_SECONDS
 from ckai.rl.players.player import RESIGN, MoveSide, Side
-from ckai.rl.players.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError
+from ckai.rl.players.program import SPARE_SECONDS, START_SECONDS, Fault, Program, ProgramError
 
 
 class GtpError(ProgramError):
@@ -130,7 +130,9 @@ class _GtpSide(MoveSide):
         move = read_move(answer)
         if move is None or move not in game.position.legal_moves():
             raise GtpError(
-                f"{self.player.command}: expected a legal move in {game.position.text}, found {answer[:40]!r}"
+                f"{self.player.command}: expected a legal move in {game.position.text}, "
+                f"found {answer[:40]!r}",
+                Fault.ILLEGAL,
             )
         return move
 

@@ -23,6 +23,7 @@ from ckai.rl.players.program import (
     MAX_ERROR_TEXT,
     SPARE_SECONDS,
     START_SECONDS,
+    Fault,
     Program,
     ProgramError,
 )
@@ -120,7 +121,8 @@ class HubProgram(Program):
                     legal = " ".join(map(hub_move, current.legal_moves()))
                     raise HubError(
                         f"{self.command}: expected one of {legal} in {current.fen}, "
-                        f"found {quoted(arguments.get('move', 'no move'))}"
+                        f"found {quoted(arguments.get('move', 'no move'))}",
+                        Fault.ILLEGAL,
                     )
                 return chosen
             if command == "error":

@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
+from enum import StrEnum
 from typing import ClassVar
 
 from ckai.models.inference.threads import JoinableThread
@@ -22,8 +23,21 @@ MAX_ERROR_TEXT = 300
 """Most characters of a standard-error line quoted in a message."""
 
 
+class Fault(StrEnum):
+    """How a program failed, for the `Outcome` of the game that it lost by it."""
+
+    CRASH = "program crashed"
+    SILENCE = "no answer in time"
+    ILLEGAL = "illegal move"
+    PROTOCOL = "protocol violated"
+
+
 class ProgramError(RuntimeError):
     """A program cannot be started or violates its protocol; says what was expected and found."""
+
+    def __init__(self, text: str, fault: Fault = Fault.PROTOCOL) -> None:
+        super().__init__(text)
+        self.fault = fault
 
 
 class Program:
@@ -63,7 +77,8 @@ class Program:
         except (OSError, ValueError) as error:
             raise self.error(
                 f"{command}: expected a program, found none that can be started "
-                f"({getattr(error, 'strerror', None) or error}); check the command"
+                f"({getattr(error, 'strerror', None) or error}); check the command",
+                Fault.CRASH,
             ) from error
         self._lines: queue.Queue[str | None] = queue.Queue(MAX_LINES)
         self._last_error = ""
@@ -113,7 +128,9 @@ class Program:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise self.error(f"{self.command}: expected a running program, {self._end()}") from error
+            raise self.error(
+                f"{self.command}: expected a running program, {self._end()}", Fault.CRASH
+            ) from error
 
     def next_line(self, until: float, wanted: str) -> str:
         """Return the next line.
@@ -131,9 +148,11 @@ class Program:
                 raise queue.Empty
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
-            raise self.error(f"{self.command}: expected {wanted!r}, found no answer in time") from None
+            raise self.error(
+                f"{self.command}: expected {wanted!r}, found no answer in time", Fault.SILENCE
+            ) from None
         if line is None:
-            raise self.error(f"{self.command}: expected {wanted!r}, {self._end()}")
+            raise self.error(f"{self.command}: expected {wanted!r}, {self._end()}", Fault.CRASH)
         return line
 
     def close(self) -> None:

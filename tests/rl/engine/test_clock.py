@@ -309,7 +309,7 @@ def test_players_by_clock():
 def test_whole_games_by_clock(spec):
     result = play_match(load_player(spec), RandomPlayer(), draw_openings(1, 0), threads=1, time_margin=60)
     assert len(result.games) == 2
-    assert result.time_losses == (0, 0)
+    assert result.lost_by(ClockReason.TIME) == (0, 0)
 
 
 class Late:
@@ -344,7 +344,7 @@ def test_a_game_is_lost_on_time():
     openings = draw_openings(2, 0)
     result = play_match(Late(3), RandomPlayer(), openings, threads=1)
     assert len(result.games) == 4
-    assert (result.losses, result.time_losses) == (4, (4, 0))
+    assert (result.losses, result.lost_by(ClockReason.TIME)) == (4, (4, 0))
     for game in result.games:
         assert game.outcome.reason == ClockReason.TIME
         assert (game.outcome.winner == "black") != game.a_black
@@ -354,12 +354,12 @@ def test_a_game_is_lost_on_time():
         assert text.rstrip().endswith("0-1" if game.a_black else "1-0")
     again = parse_match_games(match_pdn(result, "a", "b", DEFAULT_GAME), openings, DEFAULT_GAME)
     assert [(g.outcome, g.game.moves) for g in again] == [(g.outcome, g.game.moves) for g in result.games]
-    assert play_match(RandomPlayer(), Late(3), openings, threads=1).time_losses == (0, 4)
+    assert play_match(RandomPlayer(), Late(3), openings, threads=1).lost_by(ClockReason.TIME) == (0, 4)
 
 
 def test_a_margin_forgives():
     result = play_match(Late(3), RandomPlayer(), draw_openings(1, 0), threads=1, time_margin=60.0)
-    assert result.time_losses == (0, 0)
+    assert result.lost_by(ClockReason.TIME) == (0, 0)
 
 
 @pytest.mark.slow

@@ -7,10 +7,12 @@ import pytest
 from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.matches.match import play_match
+from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.players.simple import RandomPlayer
+
+ADJUDICATED = MatchReason.ADJUDICATED
 
 
 def pieces(position):
@@ -24,16 +26,16 @@ def result():
 
 def test_a_game_ends_with_the_result_of_the_tables(result):
     tables = Tables.open(3)
-    assert 0 < result.adjudicated <= len(result.games) == 80
+    assert 0 < result.ended_by(ADJUDICATED) <= len(result.games) == 80
     for played in result.games:
         *before, last = played.game.positions
         assert all(pieces(position) > 3 for position in before)
-        assert played.adjudicated == (pieces(last) <= 3 and last.outcome() is None)
-        if played.adjudicated:
+        assert (played.reason == ADJUDICATED) == (pieces(last) <= 3 and last.outcome() is None)
+        if played.reason == ADJUDICATED:
             probed = tables.probe(last).value
             mover, other = ("black", "white") if last.black else ("white", "black")
             assert played.outcome.winner == {"win": mover, "loss": other, "draw": None}[probed]
-    assert {game.outcome.winner for game in result.games if game.adjudicated} >= {"black", "white"}
+    assert {game.outcome.winner for game in result.games if game.reason == ADJUDICATED} >= {"black", "white"}
 
 
 def test_a_drawn_position_is_a_draw():
@@ -46,11 +48,9 @@ def test_a_drawn_position_is_a_draw():
 
 def test_it_is_written_and_read(result):
     text = match_pdn(result, "a", "b", DEFAULT_GAME)
-    assert text.count('[Termination "adjudicated by endgame tables"]') == result.adjudicated
+    assert text.count('[Termination "adjudicated by endgame tables"]') == result.ended_by(ADJUDICATED)
     again = parse_match_games(text, draw_openings(40, 0), DEFAULT_GAME)
-    assert [(game.outcome, game.adjudicated) for game in again] == [
-        (game.outcome, game.adjudicated) for game in result.games
-    ]
+    assert [game.outcome for game in again] == [game.outcome for game in result.games]
 
 
 def test_the_command(tmp_path, ckai):

@@ -5,7 +5,6 @@ import json
 import math
 import queue
 import random
-import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import Mock
@@ -241,31 +240,6 @@ def test_a_program_plays(how):
             assert written(move.path, move.captured) == min(written(m.path, m.captured) for m in legal)
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ("illegal", "1-32"),
-        ("crash", "has ended"),
-        pytest.param("slow", "no answer in time", marks=pytest.mark.slow),
-        ("mute", "'wait'"),
-    ],
-)
-def test_a_program_that_violates_the_protocol(how, message, monkeypatch):
-    started = []
-
-    class Recorded(subprocess.Popen):
-        def __init__(self, *arguments, **options):
-            super().__init__(*arguments, **options)
-            started.append(self)
-
-    monkeypatch.setattr(programs.subprocess, "Popen", Recorded)
-    monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if how == "slow" else 30.0)
-    monkeypatch.setattr(hub, "START_SECONDS", 1.0 if how == "mute" else 30.0)
-    with pytest.raises(HubError, match=message):
-        play_match(HubPlayer(f"{PROGRAM} {how}"), RandomPlayer(), draw_openings(1, 0), max_plies=20)
-    assert all(process.poll() is not None for process in started)
-
-
 class Thinking(HubProgram):
     """A program that sends a line after each of these seconds, by a clock of its own, then its move."""
 
@@ -441,7 +415,8 @@ def test_the_command(tmp_path, ckai, monkeypatch):
     result = json.loads(out)
     assert status == 0
     assert result["games"] == 8 == result["wins"] + result["draws"] + result["losses"]
-    assert result["interval"][0] < result["elo"]
+    assert (result["wins"], result["elo"], result["interval"][1]) == (8, None, None)
+    assert 0 < result["interval"][0] < 1000
     games = list(read_games(path))
     assert len(games) == 8
     status, out, _ = run("alphabeta@2", "random", "--games", 4)

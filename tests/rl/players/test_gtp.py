@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ckai.rl.games.clock import TimeControl
+from ckai.rl.games.clock import ClockReason, TimeControl
 from ckai.rl.games.go import PASS, SPEC
 from ckai.rl.games.go.gtp import GtpSession
 from ckai.rl.matches.match import MatchReason, play_match
@@ -156,7 +156,7 @@ def test_our_client_plays_our_server(level):
     result = play_match(player, RandomPlayer(SPEC), SPEC.openings(3)[:1], spec=SPEC, time_margin=30)
     assert len(result.games) == 2
     assert all(game.outcome is not None and game.game.moves for game in result.games)
-    assert not any(game.lost_on_time for game in result.games)
+    assert not any(game.reason == ClockReason.TIME for game in result.games)
 
 
 @pytest.mark.programs

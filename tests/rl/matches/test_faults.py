@@ -1,0 +1,150 @@
+"""Programs that crash, fall silent or play illegal moves in a match, and the games that they lose by it."""
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from ckai.game import Reason
+from ckai.pdn import read_games
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.matches import match as matches
+from ckai.rl.matches.match import MAX_FAULTS, MatchReason, play_match
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.pdn import match_pdn, parse_match_games
+from ckai.rl.players import hub, program
+from ckai.rl.players.hub import HubError, HubPlayer
+from ckai.rl.players.material import AlphaBetaPlayer
+from ckai.rl.players.player import MoveSide
+from ckai.rl.players.program import Fault, ProgramError
+from ckai.rl.players.simple import RandomPlayer
+
+PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
+
+
+@pytest.fixture(autouse=True)
+def started(monkeypatch):
+    """The programs that were started; none may be left running."""
+    processes = []
+
+    class Recorded(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            processes.append(self)
+
+    monkeypatch.setattr(program.subprocess, "Popen", Recorded)
+    monkeypatch.setattr(matches, "INTERRUPT_SECONDS", 0.0)
+    yield processes
+    assert all(process.poll() is not None for process in processes)
+
+
+@pytest.mark.parametrize(
+    ("how", "fault", "words"),
+    [
+        ("illegal", Fault.ILLEGAL, "found '1-32'"),
+        ("crash", Fault.CRASH, "has ended with status 0"),
+        pytest.param("slow", Fault.SILENCE, "no answer in time", marks=pytest.mark.slow),
+    ],
+)
+def test_a_fault_loses_the_game_and_three_in_a_row_the_match(how, fault, words, monkeypatch, started):
+    monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if how == "slow" else 30.0)
+    openings = draw_openings(3, 0)
+    result = play_match(HubPlayer(f"{PROGRAM} {how}"), RandomPlayer(), openings, threads=1)
+    assert [game.reason for game in result.games] == [fault] * MAX_FAULTS + [MatchReason.FORFEIT] * 3
+    assert (result.losses, result.score, len(started)) == (6, 0.0, MAX_FAULTS)
+    assert all(words in game.outcome.detail for game in result.games[:MAX_FAULTS])
+    assert all(not game.game.moves for game in result.games[MAX_FAULTS:])
+    text = match_pdn(result, "a", "b", DEFAULT_GAME)
+    assert text.count(f'[Termination "{fault}"]') == text.count('[Termination "forfeit"]') == 3
+    again = parse_match_games(text, openings, DEFAULT_GAME)
+    assert [(game.score, game.reason) for game in again] == [(0.0, game.reason) for game in result.games]
+
+
+def test_a_program_that_crashes_when_it_loses_loses(monkeypatch, started):
+    monkeypatch.setattr(matches, "MAX_FAULTS", 99)
+    result = play_match(AlphaBetaPlayer(3), HubPlayer(f"{PROGRAM} sore"), draw_openings(3, 0), threads=2)
+    assert result.lost_by(Fault.CRASH) == (0, 6)
+    assert (result.wins, len(started)) == (6, 6)
+    assert sum(len(game.game.moves) > 1 for game in result.games) >= 3  # an opening may give a man up
+
+
+def test_a_program_that_is_never_ready_is_an_error(monkeypatch):
+    monkeypatch.setattr(hub, "START_SECONDS", 0.5)
+    with pytest.raises(HubError, match="'wait'"):
+        play_match(HubPlayer(f"{PROGRAM} mute"), RandomPlayer(), draw_openings(1, 0))
+
+
+def test_a_program_ended_with_the_match_has_not_lost(monkeypatch):
+    """Ctrl-C in a terminal reaches the programs as well."""
+    stop = threading.Event()
+
+    class Ended(MoveSide):
+        def choose(self, game, random, clock=None):
+            stop.set()
+            raise ProgramError("ended", Fault.CRASH)
+
+    class Player(RandomPlayer):
+        def sit(self, boards):
+            return Ended(boards)
+
+    assert play_match(Player(), RandomPlayer(), draw_openings(2, 0), threads=1, stop=stop).games == []
+
+
+def test_all_boards_of_a_player_that_fails(monkeypatch):
+    """Other games begin there, and an action of an old game is not played in a new one."""
+
+    class Side(MoveSide):
+        def choose(self, game, random, clock=None):
+            return game.position.legal_moves()[0]
+
+        def play(self, board, action):
+            super().play(board, action)
+            if board == 1 and len(self.games[board].moves) == 4:
+                raise ProgramError("crashed", Fault.CRASH)
+
+    class Player(RandomPlayer):
+        def sit(self, boards):
+            return Side(boards)
+
+    monkeypatch.setattr(matches, "MAX_FAULTS", 99)
+    result = play_match(Player(), RandomPlayer(), draw_openings(6, 0), threads=1, in_flight=4)
+    assert len(result.games) == 12
+    assert {game.reason for game in result.games} >= {Fault.CRASH}
+    assert all(game.score == 0 for game in result.games if game.reason == Fault.CRASH)
+
+
+def test_a_tournament_survives_its_programs(ckai, tmp_path):
+    path, crashing = tmp_path / "t.pdn", f"hub:{PROGRAM} crash@1"
+    arguments = ("match", "random", crashing, "alphabeta@1", "--games", 12, "-o", path)
+    status, out, err = ckai(*arguments, "--json")
+    players = {each["name"]: each for each in json.loads(out)["players"]}
+    assert (status, players[crashing]["points"], players[crashing]["games"]) == (0, 0, 24)
+    reasons = [game.header("Termination") for game in read_games(path)]
+    crashes = reasons.count("program crashed")
+    assert 2 * MAX_FAULTS <= crashes == err.count(f"{crashing} loses game") < 24
+    assert crashes + reasons.count("forfeit") == 24
+    before = path.read_bytes()
+    assert ckai(*arguments)[0] == 0
+    assert path.read_bytes() == before, "no game is played again"
+    status, out, _ = ckai("match", crashing, "random", "--games", 12)
+    assert (status, " games by faults of the program" in out, " by forfeit" in out) == (0, True, True)
+    assert "below " in out
+    assert "above " in out
+
+
+def test_a_game_stopped_by_its_length_is_drawn_everywhere(ckai, tmp_path):
+    path = tmp_path / "m.pdn"
+    status, out, _ = ckai("match", "random", "random", "--games", 4, "--max-plies", 6, "-o", path, "--json")
+    assert (status, json.loads(out)["draws"]) == (0, 4)
+    games = list(read_games(path))
+    assert [(game.result, game.header("Termination")) for game in games] == [
+        ("1/2-1/2", "limit of plies")
+    ] * 4
+    text = path.read_text()
+    assert ckai("match", "random", "random", "--games", 4, "--max-plies", 6, "-o", path)[0] == 0
+    assert path.read_text() == text
+    long = play_match(RandomPlayer(), RandomPlayer(), draw_openings(2, 0))
+    assert {game.reason for game in long.games} <= set(Reason)
