@@ -30,7 +30,7 @@ SOLVED_VISITS = (50, 200, 600)
     "paths",
     multiple=True,
     type=click.Path(path_type=Path),
-    help=f"Rows to evaluate on: {ROWS_HELP}.  [default: the newest data set in data/]",
+    help=f"Rows to evaluate on: {ROWS_HELP}.  [default: those in data/ that the network was trained on]",
 )
 @click.option(
     "--split",
@@ -103,7 +103,6 @@ def command(
     if visits or players:
         raise click.UsageError("expected --visits and --player together with --solved, found no --solved")
     from ckai.datasets.choices import DEFAULT_GAME_NAME
-    from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.evaluation.evaluate import evaluate_checkpoint
 
@@ -122,13 +121,20 @@ def command(
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
         _print({**identity, **truth}, f"digest: {loaded.digest}\n{tablebase_text(truth)}", as_json)
         return
-    paths = paths or (newest_dataset(Path("data")),)
+    paths = paths or tuple(_own_data(loaded.info, checkpoint))
     files = _distinct_files(paths)
     evaluation = evaluate_checkpoint(loaded, files, split=split)
     data_text = row_files_text(paths)
     side = SIDES[evaluation.split]
     if evaluation.other_data:
-        _report_other_data(loaded.info["data"], data_text, side)
+        _report_other_data(loaded.info, data_text, side)
+    elif evaluation.split != "train" and evaluation.learned is None and loaded.info.get("data"):
+        click.echo(
+            f"ckai: {checkpoint} does not say which games it learned; some of {side} may be among them",
+            err=True,
+        )
+    elif evaluation.split == "heldout" and evaluation.learned:
+        click.echo(f"ckai: the network has learned {evaluation.learned:,} of {side}", err=True)
     if plots is not None:
         _draw(plots, loaded, evaluation.breakdown)
     if as_json:
@@ -182,11 +188,37 @@ def _distinct_files(paths: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _report_other_data(trained_on: Sequence[Mapping[str, Any]], data_text: str, side: str) -> None:
+def _own_data(info: Mapping[str, Any], checkpoint: Path) -> list[Path]:
+    """Return the files in data/ or its run that a network was trained on; one that has grown since is one.
+
+    Raises:
+        DatasetError: there is none.
+    """
+    from ckai.datasets.reader import RowFile
+    from ckai.datasets.schema import DatasetError
+
+    rows = {entry.get("name"): entry.get("rows", 0) for entry in info.get("data") or ()}
+    folders = Path("data"), checkpoint.parent, checkpoint.parent.parent
+    there = [(name, folder / str(name)) for name in rows for folder in folders]
+    found = [path for name, path in there if path.is_file() and RowFile(path).rows >= rows[name]]
+    if not found:
+        trained = f"was trained on {_names(info)}, none of it in data/" if rows else "does not name its data"
+        raise DatasetError(f"{checkpoint}: expected --data with rows to evaluate on: it {trained}")
+    click.echo(f"ckai: evaluating on {', '.join(map(str, found))}, as named in {checkpoint}", err=True)
+    return found
+
+
+def _names(info: Mapping[str, Any]) -> str:
+    """The data that a network was trained on, as text."""
+    every = list(dict.fromkeys(str(entry.get("name")) for entry in info["data"]))
+    return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
+
+
+def _report_other_data(info: Mapping[str, Any], data_text: str, side: str) -> None:
     """Say on standard error that a network was trained on other data than it is evaluated on."""
-    every = list(dict.fromkeys(str(entry.get("name")) for entry in trained_on))
-    names = ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
-    click.echo(f"ckai: the network was trained on {names}, not on {data_text}; evaluating {side}", err=True)
+    click.echo(
+        f"ckai: the network was trained on {_names(info)}, not on {data_text}; evaluating {side}", err=True
+    )
 
 
 def _lines(evaluation: "Evaluation", where: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ckai.cli.shared.output import count_text, json_option, print_json
-from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
+from ckai.cli.shared.row_files import FEWEST_ROWS, ROWS_HELP, newest_rows, row_files, row_files_text
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PretrainConfig
@@ -65,7 +65,6 @@ def command(
     continues the training. An existing checkpoint is replaced only with --force.
     """
     from ckai.cli.shared.training import TrainingBar, metrics_table
-    from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.registry import parse_settings
     from ckai.models.training.pretrain import pretrain, run_folder
@@ -85,7 +84,7 @@ def command(
         config = replace(config, model=model, settings=checkpoint.settings)
     else:
         config = replace(config, settings={**settings, **parse_settings(model, list(pairs))})
-    paths = paths or (newest_dataset(Path("data")),)
+    paths = paths or (newest_rows(FEWEST_ROWS),)
     if config.weights and len(config.weights) != len(paths):
         raise click.UsageError(
             f"expected {len(paths)} --data-weight, one for each data set, found {len(config.weights)}"

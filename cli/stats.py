@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar
+from ckai.cli.shared.row_files import newest_rows
 
 if TYPE_CHECKING:
     from ckai.datasets.statistics import Headers, Statistics
@@ -28,10 +29,9 @@ def command(datasets: tuple[Path, ...], folder: Path | None, as_json: bool) -> N
     The default is the newest data set in data/.
     """
     from ckai.datasets.plots import save_plots
-    from ckai.datasets.reader import newest_dataset
     from ckai.datasets.statistics import describe
 
-    paths = list(datasets) or [newest_dataset(Path("data"))]
+    paths = list(datasets) or [newest_rows()]
     begun = time.perf_counter()
     with progress_bar("reading", "rows") as progress:
         statistics = describe(paths, progress=progress)

@@ -96,7 +96,7 @@ def rows(pieces: int, positions: int, output: Path, force: bool, as_json: bool) 
     --data-weight 1 --data-weight 0.5`. One position in ten is reserved for `ckai evaluate --tables`.
     """
     from ckai.datasets.files import refuse_to_replace
-    from ckai.datasets.schema import COPIES_KEY, check_rows_path
+    from ckai.datasets.schema import check_rows_path
     from ckai.datasets.tables.rows import endgame_rows
     from ckai.datasets.writer import table_writer
 
@@ -107,8 +107,6 @@ def rows(pieces: int, positions: int, output: Path, force: bool, as_json: bool) 
     table = endgame_rows(tables, positions)
     with table_writer(output) as writer:
         writer.write(table)
-        if COPIES_KEY in table.schema.metadata:
-            writer.add_metadata({COPIES_KEY: table.schema.metadata[COPIES_KEY]})
     if as_json:
         print_json({"output": str(output), "rows": table.num_rows, "pieces": pieces})
     else:

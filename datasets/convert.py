@@ -15,7 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ckai.datasets.files import write_whole
-from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, HEADERS_SCHEMA, check_rows_path, headers_path
+from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, check_rows_path, headers_path
 from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_writer
 from ckai.game.text import printable
 from ckai.pdn import PdnError
@@ -101,8 +101,7 @@ def parse_files(
     from an impossible position is rejected. Games without moves are kept and have no rows.
 
     Games with the same first position (halfmove clock aside) and the same moves are duplicates, whatever
-    their tags. They are kept, and the rows note which they are, so that all of them fall on one side of a
-    split (`RowFile.split_numbers`).
+    their tags. They are kept, and fall on one side of a split, as all copies do (`ckai.datasets.split`).
 
     Args:
         paths: one or several PDN files: plain, gzip, bzip2, zip (the `.pdn` files in it), or "-" for standard
@@ -175,10 +174,6 @@ def parse_files(
             waiting.seek(0)
             for batch in pa.ipc.open_stream(waiting):
                 rows.write(_without(pa.Table.from_batches([batch]), dropped))
-        elif families:
-            copies = sorted((copy, min(family)) for family in families for copy in family)
-            noted = [pair for pair in copies if pair[0] != pair[1]]
-            rows.add_metadata({COPIES_KEY: json.dumps(noted).encode()})
     return tally
 
 

@@ -33,7 +33,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.schema import DatasetError
-from ckai.datasets.split import Split, check_share, held_out, position_keys
+from ckai.datasets.split import Split, check_share, game_keys, held_out, position_keys
 from ckai.datasets.symmetries import Symmetries
 
 Batch: TypeAlias = dict[str, Tensor]
@@ -45,12 +45,13 @@ _HELDOUT_BATCH = 2048
 class RowsDataModule(pl.LightningDataModule):
     """Training and held-out batches of one or several data sets, as a LightningDataModule.
 
-    Games are held out by a hash of `split_seed` and their number (`ckai.datasets.split`), games with the same
-    moves in one file by the number of the first of them. The rows are kept in memory (about 64 bytes each
-    without a search) and shuffled as a whole every epoch. The order depends only on `seed` and the epoch.
+    Games are held out by a hash of `split_seed` and their moves (`ckai.datasets.split`): copies are on one
+    side. The rows are kept in memory (about 64 bytes each without a search) and shuffled as a whole every
+    epoch. The order depends only on `seed` and the epoch.
 
     Attributes:
         train_rows, heldout_rows: rows of each side.
+        train_games, heldout_games: keys of the games of each side: sorted, distinct uint64.
         epoch_rows: training rows in an epoch, with the data sets' weights applied.
 
     Examples:
@@ -130,7 +131,7 @@ class RowsDataModule(pl.LightningDataModule):
 
     def val_dataloader(self) -> "_Batches | list[Batch]":
         """The held-out batches in file order; empty if no games are held out."""
-        return _Batches(lambda: self.batches("heldout")) if self.heldout else []
+        return _Batches(lambda: self.batches("heldout")) if self.measures else []
 
     @property
     def steps_per_epoch(self) -> int:
@@ -140,7 +141,7 @@ class RowsDataModule(pl.LightningDataModule):
     @property
     def measures(self) -> bool:
         """Whether there is anything to evaluate on during training."""
-        return bool(self.heldout)
+        return bool(self.heldout_rows)
 
     def resume_at(self, epoch: int, batch: int) -> None:
         """Continue training in `epoch` (0-based) after `batch` of its batches."""
@@ -196,16 +197,20 @@ class RowsDataModule(pl.LightningDataModule):
         """Read the files: the rows of each side, and which training rows are those of each file."""
         sides: dict[Split, list[Rows]] = {"train": [], "heldout": []}
         self._spans: list[tuple[int, int]] = []
-        start = stop = 0
+        games: dict[bool, list[NDArray[np.uint64]]] = {False: [], True: []}
+        start = 0
         for file in self.files.files:
-            for group in range(len(file.group_rows)):
-                rows = file.read(group)
-                out = held_out(file.split_numbers(rows.game), self.split_seed, self.heldout)
-                sides["train"].append(rows.take(~out))
-                sides["heldout"].append(rows.take(out))
-                stop += len(sides["train"][-1])
-            self._spans.append((start, stop))
-            start = stop
+            rows = concatenate([file.read(group) for group in range(len(file.group_rows))])
+            keys, lengths = game_keys(rows)
+            out = held_out(keys, self.split_seed, self.heldout)
+            for side, found in games.items():
+                found.append(keys[out == side])
+            out = np.repeat(out, lengths)
+            sides["train"].append(rows.take(~out))
+            sides["heldout"].append(rows.take(out))
+            self._spans.append((start, start + len(sides["train"][-1])))
+            start = self._spans[-1][1]
+        self.train_games, self.heldout_games = (np.unique(np.concatenate(found)) for found in games.values())
         self._rows = {side: concatenate(parts) for side, parts in sides.items()}
         self.train_rows, self.heldout_rows = len(self._rows["train"]), len(self._rows["heldout"])
         self.epoch_rows = sum(

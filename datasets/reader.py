@@ -1,6 +1,5 @@
 """Read row files: checked when opened, decoded a row group at a time straight into numpy."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,16 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ckai.datasets.checks import Key, check_rows
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import file_digest, first_line
 from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
-    COPIES_KEY,
     READ_COLUMNS,
     SEARCH_COLUMNS,
     DatasetError,
     check_schema,
-    check_values,
     is_headers_path,
 )
 
@@ -50,11 +48,11 @@ class RowFile:
         self._squares = self._file.schema_arrow.field("board").type.list_size
         self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
         metadata = self._file.metadata
-        self._copies = _read_copies(self.path, metadata.metadata or {})
         self.group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.rows = sum(self.group_rows)
         if not self.rows:
             raise DatasetError(f"{self.path}: expected rows, found none")
+        self._last_keys: dict[int, Key] = {}
 
     def fingerprint(self) -> str:
         """A hash of the file's bytes, 16 hexadecimal digits: unchanged if the file is moved."""
@@ -64,8 +62,8 @@ class RowFile:
         """Read and check one row group.
 
         Raises:
-            DatasetError: damaged data, a null in a required column, or values that cannot be, see
-                `check_values`.
+            DatasetError: damaged data, a null in a required column, or rows that cannot be, see
+                `check_rows`.
         """
         names = READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else [])
         columns = self._columns(group, names)
@@ -82,7 +80,10 @@ class RowFile:
             q=_numbers(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
         )
-        check_values(self.path, rows, sum(self.group_rows[:group]), self._game)
+        key = tuple(_numbers(columns[name]) for name in ("black", "hop"))
+        self._last_keys[group] = check_rows(
+            self.path, rows, *key, sum(self.group_rows[:group]), self._last_keys.get(group - 1), self._game
+        )
         return rows
 
     def columns(self, group: int, *names: str) -> tuple[NDArray[Any], ...]:
@@ -91,21 +92,6 @@ class RowFile:
             _numbers(column.flatten()).reshape(-1, self._squares) if name == "board" else _numbers(column)
             for name, column in self._columns(group, list(names)).items()
         )
-
-    def split_numbers(self, games: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The numbers by which games are held out: of games with the same moves, that of the first.
-
-        Args:
-            games: `[N]` int32 numbers of games.
-
-        Returns:
-            `[N]` int32; `games` itself if the file has no duplicates.
-        """
-        copies, originals = self._copies
-        if not len(copies):
-            return games
-        at = np.searchsorted(copies, games).clip(max=len(copies) - 1)
-        return np.where(copies[at] == games, originals[at], games)
 
     def _columns(self, group: int, names: list[str]) -> dict[str, Any]:
         try:
@@ -198,18 +184,6 @@ def _open(path: Path) -> Any:
         raise DatasetError(
             f"{path}: expected a Parquet file, found a file that is not one or is cut short ({reason})"
         ) from error
-
-
-def _read_copies(path: Path, metadata: dict[bytes, bytes]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The numbers of duplicates, ascending, and of the first game with the moves of each."""
-    try:
-        pairs = np.array(json.loads(metadata.get(COPIES_KEY, b"[]")), np.int32).reshape(-1, 2)
-    except (ValueError, TypeError, OverflowError) as error:
-        raise DatasetError(
-            f"{path}: expected pairs of games in its metadata {COPIES_KEY.decode()}, found others ({error})"
-        ) from error
-    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-    return pairs[:, 0], pairs[:, 1]
 
 
 def _numbers(array: Any) -> NDArray[Any]:

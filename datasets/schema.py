@@ -10,21 +10,15 @@ Columns have short names, in files as in memory (`Rows`, batches). Elsewhere the
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.rows import Rows, Visits
 
 SCHEMA_VERSION: Final = 1
 VERSION_KEY: Final = b"ckai.rows"
 """Metadata key of the format's version."""
 GAME_KEY: Final = b"ckai.game"
 """Metadata key of the game's name; absent for checkers."""
-COPIES_KEY: Final = b"ckai.copies"
-"""Metadata key of games with the moves (endgame rows: the position) of an earlier one: JSON, a list of
-[game, first such game]; absent without any."""
 LEGAL_MASK_BYTES: Final = 16
 """Bytes of the mask of legal actions in checkers, and in every game of 128 actions or fewer."""
 
@@ -66,8 +60,8 @@ SELFPLAY_SCHEMA: Final = _schema(_COLUMNS + _SELFPLAY_COLUMNS, "selfplay")
 """Rows of self-play: the same columns and the results of the search."""
 
 
-READ_COLUMNS: Final = ["game", "ply", "board", "jumper", "quiet", "legal", "label", "z"]
-"""Columns of all rows that training and evaluation read."""
+READ_COLUMNS: Final = [name for name, _, _ in _COLUMNS]
+"""Columns of all rows."""
 SEARCH_COLUMNS: Final = ["q", "visits"]
 """Those that self-play adds."""
 
@@ -172,87 +166,3 @@ def check_schema(path: Path, schema: Any, game: str) -> bool:
         if not of_any_size and want != have:
             raise DatasetError(f"{path}: expected column {field.name} of type {want}, found {have}")
     return selfplay
-
-
-ROUNDING: Final = 1e-4
-"""How far a q may be outside [-1, 1]."""
-_CHECKED_AT_ONCE = 8192
-"""Rows checked at a time, so that their intermediate arrays stay in a core's cache."""
-
-
-def check_values(path: Path, rows: Rows, first: int, game: str) -> None:
-    """Refuse rows with impossible values, which would spoil what is learned from all others.
-
-    Args:
-        path: the file of the rows.
-        rows: one row group as it was read.
-        first: number of its first row in the file.
-        game: the game of the rows; boards and jumpers are checked in checkers only.
-
-    Raises:
-        DatasetError: an action played, or with visits, that is not legal; a result or a search's value
-            outside [-1, 1], other than NaN; a halfmove clock below 0; an impossible
-            board or jumper.
-    """
-    for start in range(0, len(rows), _CHECKED_AT_ONCE):
-        _check_part(path, rows.part(start, start + _CHECKED_AT_ONCE), first + start, game)
-
-
-def _check_part(path: Path, rows: Rows, first: int, game: str) -> None:
-    """`check_values` of a few rows."""
-
-    def refuse(bad: NDArray[np.bool_], expected: str, column: NDArray[Any]) -> None:
-        if bad.any():  # first of all entries: row by row takes ten times as long
-            at = int(np.argmax(bad.reshape(len(bad), -1).any(1)))
-            found = column[at] if column.ndim == 1 else np.unique(column[at]).tolist()
-            raise DatasetError(f"{path}: row {first + at}: expected {expected}, found {found}")
-
-    _check_labels(path, rows, first)
-    if rows.q is not None:
-        refuse(np.isinf(rows.q), "a finite q", rows.q)
-        refuse(np.abs(rows.q) > 1 + ROUNDING, "a q in [-1, 1]", rows.q)
-    if rows.visits is not None:
-        _check_visits(path, rows, rows.visits, first)
-    refuse((rows.z < -1) | (rows.z > 1), "a z of -1, 0 or 1", rows.z)
-    refuse(rows.quiet < 0, "quiet >= 0", rows.quiet)
-    if game == DEFAULT_GAME_NAME:
-        size = np.abs(rows.board).view(np.uint8)  # as bytes, where -128, which has no opposite, is large
-        refuse((size > 1) & (size != 3), "a board of -3, -1, 0, 1 and 3", rows.board)
-        refuse((rows.jumper < -1) | (rows.jumper > 31), "a jumper from -1 to 31", rows.jumper)
-
-
-def _check_labels(path: Path, rows: Rows, first: int) -> None:
-    """Refuse actions played that are not legal."""
-    bad = np.flatnonzero(~_are_legal(rows, np.arange(len(rows)), rows.label))
-    if len(bad):
-        at = int(bad[0])
-        where = f"row {first + at} (game {rows.game[at]}, ply {rows.ply[at]})"
-        raise DatasetError(
-            f"{path}: {where}: expected a legal label of {_legal_actions(rows, at)}, found {rows.label[at]}"
-        )
-
-
-def _check_visits(path: Path, rows: Rows, visits: Visits, first: int) -> None:
-    """Refuse visits of actions that are not legal, and entries of actions that the mask has no bit for."""
-    of_row = np.repeat(np.arange(len(rows)), np.diff(visits.offsets))
-    beyond = visits.labels >> 3 >= rows.legal.shape[1]
-    bad = np.flatnonzero(~_are_legal(rows, of_row, visits.labels) & ((visits.counts > 0) | beyond))
-    if len(bad):
-        at = int(of_row[bad[0]])
-        raise DatasetError(
-            f"{path}: row {first + at}: expected visits of the legal actions {_legal_actions(rows, at)}, "
-            f"found {visits.counts[bad[0]]} of {visits.labels[bad[0]]}"
-        )
-
-
-def _are_legal(rows: Rows, of_row: NDArray[np.int64], actions: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Whether actions are legal in the rows `of_row`; `[N]` bool."""
-    byte, width = actions >> 3, rows.legal.shape[1]
-    masks = rows.legal.reshape(-1)[of_row * width + np.minimum(byte, width - 1)]
-    legal: NDArray[np.bool_] = (masks >> (actions & 7) & 1).view(np.bool_) & (byte < width)
-    return legal
-
-
-def _legal_actions(rows: Rows, at: int) -> list[int]:
-    actions: list[int] = np.flatnonzero(rows.take(np.array([at])).legal_mask()[0]).tolist()
-    return actions

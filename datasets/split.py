@@ -1,9 +1,7 @@
 """Held-out games and position keys, both by hashing.
 
-A game is held out by a hash of its number and the seed: the same game of the same source is always on the
-same side, whatever else is in the data set, and the rows of a game are never on both sides. Games of
-one file with the same moves share the number of the first of them (`RowFile.split_numbers`), and so their
-side.
+A game is held out by a hash of its moves and the seed: a game is always on the same side, with all its
+copies, whatever they are called, whatever file they are in and whatever else is in it.
 """
 
 from collections.abc import Callable
@@ -12,10 +10,15 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.datasets.rows import Rows
 from ckai.datasets.splitmix import GOLDEN, mix
+from ckai.game.jit import kernel
 
 Split: TypeAlias = Literal["train", "heldout", "all"]
 Hashes: TypeAlias = NDArray[np.uint64]
+
+SAME_ROWS = 32
+"""Games whose first rows are the same, this many, are copies: many go on in one source and end in another."""
 
 _mix: Callable[[Hashes], Hashes] = mix
 
@@ -34,20 +37,44 @@ def check_share(name: str, share: float) -> None:
         raise ValueError(f"expected {name} in [0, 1), found {share}")
 
 
-def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
-    """Which rows belong to held-out games.
+def game_keys(rows: Rows) -> tuple[Hashes, NDArray[np.int64]]:
+    """Hashes of games, equal where the first position and the actions of the first `SAME_ROWS` rows are.
 
     Args:
-        game: `[N]` integers, number of each row's game, as `RowFile.split_numbers` gives it.
+        rows: whole games one after the other, as in a file. Halfmove clocks, results, numbers and searches do
+            not count.
+
+    Returns:
+        `[G]` uint64, the key of each game, and `[G]` int64, its number of rows.
+    """
+    starts = np.flatnonzero(np.append(True, rows.game[1:] != rows.game[:-1])[: len(rows)])
+    lengths = np.diff(np.append(starts, len(rows)))
+    keys = position_keys(rows.board[starts], rows.jumper[starts])
+    _add_actions(keys, starts, lengths, np.array(rows.label))
+    return keys, lengths
+
+
+@kernel
+def _add_actions(keys, starts, lengths, labels):  # type: ignore[no-untyped-def]
+    for g in range(len(keys)):
+        for i in range(starts[g], starts[g] + min(lengths[g], SAME_ROWS)):
+            keys[g] = mix((keys[g] ^ np.uint64(labels[i])) + GOLDEN)
+
+
+def held_out(keys: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
+    """Which games are held out.
+
+    Args:
+        keys: `[G]` integers, of `game_keys`.
         seed: selects the games.
         share: expected share of the games to hold out, in [0, 1].
 
     Returns:
-        `[N]` bool.
+        `[G]` bool.
     """
     start = np.uint64(seed % 2**64)
     with np.errstate(over="ignore"):
-        mixed = _mix(game.astype(np.int64).view(np.uint64) + _mix(np.atleast_1d(start) + GOLDEN) + GOLDEN)
+        mixed = _mix(keys.astype(np.uint64) + _mix(np.atleast_1d(start) + GOLDEN) + GOLDEN)
     result: NDArray[np.bool_] = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
     return result
 

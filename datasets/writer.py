@@ -98,10 +98,6 @@ class TableWriter:
         self._pending = [table.slice(rows)]
         self._rows -= rows
 
-    def add_metadata(self, metadata: dict[bytes, bytes]) -> None:
-        """Add entries to the file's metadata."""
-        self._writer.add_key_value_metadata(metadata)
-
     def finish(self) -> None:
         """Write the remaining rows."""
         if self._rows:

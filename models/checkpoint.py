@@ -282,16 +282,19 @@ def _check_type(name: str, value: Any, type_: type) -> None:
 
 
 def _check_info(info: Mapping[Any, Any]) -> None:
-    """Check the entries of the origin that are read later: how the data were split."""
+    """Check the entries of the origin that are read later: the data, their split, the games learned."""
     data = info.get("data", [])
     _check_type("info.data", data, list)
     for entry in data:
         _check_type("each entry of info.data", entry, dict)
-    for split in (info.get("split", {}), *(entry.get("split", {}) for entry in data)):
-        _check_type("info.split", split, dict)
-        _check_type("info.split.seed", split.get("seed", 0), int)
-        _check_type("info.split.heldout", split.get("heldout", 0.0), float)
-        check_share("info.split.heldout", split.get("heldout", 0.0))
+    split = info.get("split", {})
+    _check_type("info.split", split, dict)
+    _check_type("info.split.seed", split.get("seed", 0), int)
+    _check_type("info.split.heldout", split.get("heldout", 0.0), float)
+    check_share("info.split.heldout", split.get("heldout", 0.0))
+    games = info.get("games", torch.empty(0, dtype=torch.int64))
+    if not isinstance(games, Tensor) or games.dtype != torch.int64 or games.ndim != 1:
+        raise ValueError(f"expected a vector of int64 as info.games, found {_shown(games)}")
 
 
 def _build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[Any, Any]) -> Network:

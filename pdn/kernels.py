@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ckai.game import kernels as rules
 from ckai.game.jit import inner, kernel
+from ckai.game.outcome import HALFMOVE_LIMIT
 from ckai.game.position import MAX_HALFMOVE_CLOCK
 from ckai.game.squares import NUM_ACTIONS
 from ckai.pdn.lexer import (
@@ -183,7 +184,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
         game.first_row = row
         game.problem = REFUSED if starts[g].refused else FINE
         own, opp, kings, black = starts[g].own, starts[g].opp, starts[g].kings, starts[g].black
-        halfmove_clock, plies, depth = starts[g].halfmove_clock, 0, 0
+        halfmove_clock, plies, depth = min(starts[g].halfmove_clock, HALFMOVE_LIMIT), 0, 0
         token_result = NO_RESULT
         t = first
         while t < last:

@@ -3,9 +3,35 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
 from ckai.cli.shared.output import count_text
 
 ROWS_HELP = "a Parquet file, or the folder of a self-play run for all its games; may be repeated"
+
+
+FEWEST_ROWS = 1_000
+"""That a training takes unasked: below, the newest file is one that somebody tried something with."""
+
+
+def newest_rows(fewest: int = 0) -> Path:
+    """Return the newest data set in data/, and say on standard error that it was taken.
+
+    Raises:
+        DatasetError: there is none, or it cannot be read, or has fewer rows than `fewest`.
+    """
+    from ckai.datasets.reader import RowFile, newest_dataset
+    from ckai.datasets.schema import DatasetError
+
+    path = newest_dataset(Path("data"))
+    rows = RowFile(path).rows
+    if rows < fewest:
+        raise DatasetError(
+            f"{path}: expected {fewest:,} rows or more in the newest data set, found {rows:,}; name the one "
+            "to train on with --data"
+        )
+    click.echo(f"ckai: taking {path}, the newest data set in data/, {count_text(rows, 'row')}", err=True)
+    return path
 
 
 def row_files(paths: Sequence[Path]) -> list[list[Path]]:

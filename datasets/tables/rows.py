@@ -1,13 +1,12 @@
 """Sample positions from tablebases: one set for training, and a disjoint one for evaluation."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA
+from ckai.datasets.schema import EXPERT_SCHEMA
 from ckai.datasets.split import position_keys
 from ckai.datasets.splitmix import GOLDEN, MIX_1, MIX_2
 from ckai.datasets.tables.index import unrank_position
@@ -96,8 +95,8 @@ def draw_endgames(
 def endgame_rows(tables: Tables, number: int, *, seed: int = 0) -> pa.Table:
     """Rows for training: the first hop of a best move, and the exact result. Each row is a game of its own.
 
-    Where several moves are best, one is chosen at random. Positions reserved for evaluation never appear.
-    Others may repeat; they are noted as copies, so that all rows of a position are on one side of a split.
+    Where several moves are best, a hash of the position chooses one: others may repeat, and all rows of a
+    position are copies, on one side of a split. Positions reserved for evaluation never appear.
 
     Args:
         tables: to sample from; small material classes come up more often than their share.
@@ -105,21 +104,22 @@ def endgame_rows(tables: Tables, number: int, *, seed: int = 0) -> pa.Table:
         seed: of the sampling.
 
     Returns:
-        A table in `EXPERT_SCHEMA`, with `COPIES_KEY` in its metadata where positions repeat.
+        A table in `EXPERT_SCHEMA`.
     """
     drawn = draw_endgames(tables, number, seed=seed, heldout=False, even=True)
     rng = np.random.default_rng((seed, 1))
     order = rng.permutation(number)
     values, places = drawn.values[order], drawn.places[order]
     actions, legal = np.empty(number, np.uint8), np.zeros((number, 16), np.uint8)
-    _best(places, tables.pieces, tables.values, tables.layout.lookup, rng.random(number), actions, legal)
+    board, jumper = drawn.boards()[order], np.full(number, -1, np.int8)
+    draws = (position_keys(board, jumper) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    _best(places, tables.pieces, tables.values, tables.layout.lookup, draws, actions, legal)
     # The clock must not turn the exact result into a draw.
     most = np.where(
         values == DRAWN,
         MAX_SAMPLED_CLOCK,
         np.clip(HALFMOVE_LIMIT - values.astype(np.int64), 0, MAX_SAMPLED_CLOCK),
     )
-    board, jumper = drawn.boards()[order], np.full(number, -1, np.int8)
     columns = row_arrays(
         game=np.arange(number, dtype=np.int32),
         ply=np.zeros(number, np.int16),
@@ -133,23 +133,10 @@ def endgame_rows(tables: Tables, number: int, *, seed: int = 0) -> pa.Table:
         z=drawn.truth[order],
         unknown=2,
     )
-    copies = _copies(position_keys(board, jumper))
-    metadata = dict(EXPERT_SCHEMA.metadata)
-    if copies:
-        metadata[COPIES_KEY] = json.dumps(copies).encode()
     return pa.Table.from_arrays(
         [columns[name].cast(EXPERT_SCHEMA.field(name).type) for name in EXPERT_SCHEMA.names],
-        schema=EXPERT_SCHEMA.with_metadata(metadata),
+        schema=EXPERT_SCHEMA,
     )
-
-
-def _copies(keys: NDArray[np.uint64]) -> list[list[int]]:
-    """The numbers of keys that occurred before, ascending, each with that of the first."""
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    first = first[inverse]
-    copies = np.flatnonzero(first != np.arange(len(keys)))
-    pairs: list[list[int]] = np.stack([copies, first[copies]], 1).tolist()
-    return pairs
 
 
 def hops_that_keep(drawn: Endgames, tables: Tables) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

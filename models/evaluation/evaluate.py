@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.reader import RowFiles
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
 from ckai.models.checkpoint import Checkpoint
-from ckai.models.evaluation.data_splits import split_of, trained_on
+from ckai.models.evaluation.data_splits import LearnedGames
 from ckai.models.evaluation.metrics import is_in, measure
 from ckai.models.inference.backends import (
     evaluate_positions,
@@ -47,7 +46,9 @@ class Evaluation:
     heldout: float
     """Share of the games held out with that seed."""
     other_data: bool
-    """Whether the network was trained on none of the files."""
+    """Whether the network was trained on none of the games."""
+    learned: int | None
+    """Games of that side that the network is known to have learned; None if the checkpoint does not say."""
 
 
 def evaluate_checkpoint(
@@ -59,16 +60,16 @@ def evaluate_checkpoint(
     """Evaluate a checkpoint on the rows of games.
 
     Unseen positions are those that the training side of `paths` does not contain. If the network was trained
-    on none of `paths`, there is no such side: unseen positions and baselines are left out.
+    on none of their games, there is no such side: unseen positions and baselines are left out.
 
     Args:
         checkpoint: the network, of any game, and how its training data were split.
         paths: row files of the same game.
         split: "heldout", "train" or "all" games; None: "heldout", or "all" if the network was trained on none
-            of `paths`. They are split as in the checkpoint's training.
+            of them. They are split as in the checkpoint's training.
 
     Raises:
-        DatasetError: data that cannot be used, that were split with different seeds, or no rows on that side.
+        DatasetError: data that cannot be used, or no rows on that side.
         CheckpointError: weights that do not fit the architecture.
         BackendError: the network's outputs are not finite.
 
@@ -79,8 +80,7 @@ def evaluate_checkpoint(
         (11, 11)
     """
     network = checkpoint.network()
-    files = RowFiles(paths, network.encode.GAME).files
-    stored = split_of(checkpoint.info, files)
+    stored = checkpoint.info.get("split", {})
     seed, share = int(stored.get("seed", DEFAULT_SEED)), float(stored.get("heldout", DEFAULT_HELDOUT))
     evaluate_positions(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
     data = RowsDataModule(
@@ -90,7 +90,10 @@ def evaluate_checkpoint(
         need_both_sides=False,
         game=network.encode.GAME,
     )
-    other_data = all(trained_on(checkpoint.info, file) is False for file in files)
+    sides = {"train": data.train_games, "heldout": data.heldout_games}
+    sides["all"] = np.union1d(*sides.values())
+    learned = LearnedGames.of(checkpoint.info)
+    other_data = bool(learned and learned.all and not learned.among(sides["all"]))
     if split is None:
         split = "all" if other_data else "heldout"
     if split == "heldout" and not share:
@@ -113,6 +116,7 @@ def evaluate_checkpoint(
         seed,
         share,
         other_data,
+        learned.among(sides[split]) if learned else None,
     )
 
 

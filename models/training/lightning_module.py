@@ -19,11 +19,16 @@ from ckai.models.training.config import TargetConfig, TrainConfig
 from ckai.models.training.graphs import GraphedPasses
 
 
-def has_policy_target(batch: dict[str, Tensor]) -> Tensor:
-    """`[B]` bool: whether there are shares of visits, or an action of experts, to learn the policy from."""
-    if "policy" not in batch:
-        return torch.ones_like(batch["label"], dtype=torch.bool)
-    return batch["policy"].any(1)
+def has_policy_target(batch: dict[str, Tensor], *, mask_illegal: bool = False) -> Tensor:
+    """`[B]` bool: whether there are shares of visits, or an action of experts, to learn the policy from.
+
+    With `mask_illegal`, rows with one legal action have nothing to learn.
+    """
+    if "policy" in batch:
+        found = batch["policy"].any(1)
+    else:
+        found = torch.ones_like(batch["label"], dtype=torch.bool)
+    return found & (unpack_legal(batch["legal"]).sum(1) > 1) if mask_illegal else found
 
 
 def policy_loss(logits: Tensor, batch: dict[str, Tensor], *, mask_illegal: bool = False) -> Tensor:
@@ -43,7 +48,7 @@ def policy_loss(logits: Tensor, batch: dict[str, Tensor], *, mask_illegal: bool 
         logits = logits.masked_fill(~unpack_legal(batch["legal"])[:, :actions], -1e9)
     target = batch["policy"][:, :actions] if "policy" in batch else batch["label"]
     loss = functional.cross_entropy(logits, target, reduction="none")
-    weight = has_policy_target(batch).float()
+    weight = has_policy_target(batch, mask_illegal=mask_illegal).float()
     return (loss * weight).sum() / weight.sum().clamp(min=1)
 
 
@@ -116,10 +121,10 @@ class PolicyValueModule(pl.LightningModule):
     Attributes:
         network: the network in training.
         averaged: the moving average of its weights, or None.
-        sums: `[5]` float64 over the epoch: rows, policy and value loss times rows, correct rows, steps.
+        sums: `[6]` float64 over the epoch: rows with a policy target, policy loss times those, rows with a
+            value target, value loss times those, correct rows, rows.
         heldout: the metrics of the held-out rows.
-        heldout_sums: `[4]` float64 over the held-out rows: rows with a policy target, policy loss times
-            those, rows with a value target, value loss times those.
+        heldout_sums: `[4]` float64, the first four over the held-out rows.
     """
 
     def __init__(self, network: Network, config: TrainConfig, *, epoch_steps: int) -> None:
@@ -138,7 +143,7 @@ class PolicyValueModule(pl.LightningModule):
         self.outputs = GraphedPasses(network)
         self.resumed: dict[str, Any] | None = None
         """What to resume from: `step`, and the state of the `optimizer`."""
-        self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
+        self.register_buffer("sums", torch.zeros(6, dtype=torch.float64), persistent=False)
         self.sums: Tensor
         self.heldout = Metrics()
         self.register_buffer("heldout_sums", torch.zeros(4, dtype=torch.float64), persistent=False)
@@ -161,11 +166,16 @@ class PolicyValueModule(pl.LightningModule):
         policy, error = self._losses(logits, raw, batch)
         loss = policy + self.config.loss.value_weight * error
         with torch.no_grad():
-            rows = len(batch["label"])
-            right = (logits.argmax(1) == batch["label"]).sum()
-            one = torch.ones((), device=policy.device)
-            self.sums += torch.stack([one * rows, policy * rows, error * rows, right.float(), one]).double()
+            right = logits.argmax(1) == batch["label"]
+            seen = torch.stack([right.sum(), torch.ones_like(right).sum()]).double()
+            self.sums += torch.cat([self._weighed(policy, error, batch), seen])
         return loss
+
+    def _weighed(self, policy: Tensor, error: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """What a batch with these mean losses adds to the first four `sums`."""
+        policy_rows = has_policy_target(batch, mask_illegal=self.config.loss.mask_illegal).sum()
+        value_rows = has_value_target(batch).sum()
+        return torch.stack([policy_rows, policy * policy_rows, value_rows, error * value_rows]).double()
 
     def _losses(self, logits: Tensor, raw: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The policy and the value loss of a batch, as trained."""
@@ -180,10 +190,7 @@ class PolicyValueModule(pl.LightningModule):
             logits, raw = network.forward_planes(planes_of(network, batch))
         self.heldout.update(logits, value_of(raw), batch)
         policy, error = self._losses(logits, raw, batch)
-        policy_rows, value_rows = has_policy_target(batch).sum(), has_value_target(batch).sum()
-        self.heldout_sums += torch.stack(
-            [policy_rows, policy * policy_rows, value_rows, error * value_rows]
-        ).double()
+        self.heldout_sums += self._weighed(policy, error, batch)
 
     def on_validation_epoch_start(self) -> None:
         """Reset the held-out metrics."""
@@ -237,9 +244,12 @@ class PolicyValueModule(pl.LightningModule):
 
     def training_report(self) -> dict[str, float]:
         """Mean losses and accuracy over the epoch so far; synchronises with the device."""
-        rows, policy, error, right, _ = self.sums.tolist()
-        n = max(rows, 1)
-        return {"train_policy_loss": policy / n, "train_value_loss": error / n, "train_top1": right / n}
+        shown, policy, known, error, right, rows = self.sums.tolist()
+        return {
+            "train_policy_loss": policy / max(shown, 1),
+            "train_value_loss": error / max(known, 1),
+            "train_top1": right / max(rows, 1),
+        }
 
     def heldout_report(self) -> dict[str, float]:
         """The metrics on the held-out rows, and the losses that training minimises on them; synchronises.

@@ -22,7 +22,7 @@ import torch
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, write_whole
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
-from ckai.models.evaluation.data_splits import check_split, data_entries
+from ckai.models.evaluation.data_splits import check_held_out, origin
 from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
@@ -142,7 +142,7 @@ def _pretrain(
     first = load_checkpoint(config.init) if config.init else None
     if first:
         config = replace(config, model=network.architecture, settings=asdict(network.settings))
-        check_split(config.init, first.info, data.files.files, _split(config))
+        check_held_out(config.init, first.info, data)
     remove_temporaries(run)
     remove_temporaries(output.parent, output.name)
     settings = _describe(config, network, data) | ({"init_digest": first.digest} if first else {})
@@ -272,17 +272,11 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
     return loaded
 
 
-def _split(config: PretrainConfig) -> dict[str, Any]:
-    return {"seed": config.split_seed, "heldout": config.heldout}
-
-
 def _info(config: PretrainConfig, data: RowsDataModule, before: Mapping[str, Any]) -> dict[str, Any]:
-    split = _split(config)
     return {
         "kind": "pretrained",
         "config": asdict(config),
-        "split": split,
-        "data": data_entries(before, data.files.files, split),
+        **origin(before, data),
         "train_rows": data.train_rows,
         "heldout_rows": data.heldout_rows,
         "versions": {"torch": str(torch.__version__), "python": platform.python_version()},

@@ -8,7 +8,7 @@ from typing import Any
 from ckai.datasets.data_module import Batch, RowsDataModule
 from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.evaluation.data_splits import data_entries
+from ckai.models.evaluation.data_splits import origin
 from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.lightning_module import StateError
 from ckai.models.training.trainer import load_average, train
@@ -17,10 +17,8 @@ from ckai.rl.loop.config import LearnConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import RunError
 
-ENOUGH_GAMES = 100
-"""Smallest number of games of which some are held out for measuring."""
 HELD_OUT = 0.05
-"""Share of the games held out."""
+"""Share of the games held out for measuring."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,7 @@ def learn(
     settings: LearnConfig,
     *,
     generation: int,
-    games: int,
     seed: int,
-    split_seed: int,
     game: str,
     run: str,
     on_event: EventCallback,
@@ -79,9 +75,7 @@ def learn(
         candidate: checkpoint to write; `training.ckpt` next to it holds the state during training.
         settings: how to train.
         generation: counted from 1.
-        games: number of games in the window.
-        seed: seed of the order of rows.
-        split_seed: seed that selects the held-out games.
+        seed: seed of the order of rows. Held-out games are selected as in the training of `old`.
         game: name of the game.
         run: name of the run, stored in the checkpoint.
         on_event: called after every batch.
@@ -97,7 +91,6 @@ def learn(
         TrainingError: the loss is not finite.
     """
     saved = candidate.with_name("training.ckpt")
-
     if candidate.exists():
         saved.unlink(missing_ok=True)
         return dict(load_checkpoint(candidate).metrics)
@@ -111,12 +104,14 @@ def learn(
         optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
     )
 
+    before = load_checkpoint(old)
+
     def rows(heldout: float) -> RowsDataModule:
         return RowsDataModule(
             window,
             batch_size=settings.batch_size,
             heldout=heldout,
-            split_seed=split_seed,
+            split_seed=before.info.get("split", {}).get("seed", 0),
             seed=seed,
             need_both_sides=False,
             weights=weights,
@@ -125,17 +120,14 @@ def learn(
             transform=transform,
         )
 
-    data = rows(HELD_OUT if games >= ENOUGH_GAMES else 0.0)
-    if data.heldout and not data.heldout_rows:  # the hash of few games may select none
+    data = rows(HELD_OUT)
+    if not data.train_rows:  # the hash of few games may select all
         data = rows(0.0)
-    before = load_checkpoint(old)
     network, state = before.network(), None
     if saved.exists():
         checkpoint = load_checkpoint(saved)
         network, state = checkpoint.network(), checkpoint.training
-    split = {"seed": split_seed, "heldout": data.heldout}
-    entries = data_entries(before.info, data.files.files, split)
-    info = {**before.info, "data": entries, "generation": generation, "run": run}
+    info = {**before.info, **origin(before.info, data), "generation": generation, "run": run}
 
     try:
         final = train(

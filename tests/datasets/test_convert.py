@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from ckai.datasets.convert import parse_files
 from ckai.datasets.files import WriteError
-from ckai.datasets.reader import RowFile
-from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, DatasetError, headers_path
+from ckai.datasets.reader import read_rows
+from ckai.datasets.schema import EXPERT_SCHEMA, DatasetError, headers_path
+from ckai.datasets.split import game_keys
 from ckai.game import Game, Position
 from ckai.pdn import PdnError, from_game, read_games, write_game
 from ckai.pdn.kernels import MAX_PLIES
@@ -203,8 +204,10 @@ def test_duplicates_are_counted_by_position_and_moves_and_kept(tmp_path):
     assert tally.duplicates == 2
     assert sorted(set(table["game"].to_pylist())) == [0, 1, 2, 3, 4, 5]
     assert [r["game"] for r in refused] == [6]
-    numbers = RowFile(tally.output).split_numbers(np.arange(8, dtype=np.int32))
-    assert numbers.tolist() == [0, 1, 0, 3, 4, 0, 6, 7]
+    keys = game_keys(read_rows(tally.output))[0]
+    assert keys[0] == keys[2] == keys[5]
+    assert len(keys) == 6
+    assert len(np.unique(keys)) == 4
 
 
 def test_dropped_duplicates_count_as_rejected(tmp_path):
@@ -347,16 +350,9 @@ def test_duplicates_are_found_across_files_and_alone_are_no_error(tmp_path):
         (tmp_path / f"{name}.pdn").write_text("1. 11-15 *\n1. 9-13 *\n")
     paths = [tmp_path / "a.pdn", tmp_path / "b.pdn"]
     assert parse_files(paths, tmp_path / "rows.parquet").duplicates == 2
-    assert RowFile(tmp_path / "rows.parquet").split_numbers(np.arange(4, dtype=np.int32)).tolist() == [
-        0,
-        1,
-        0,
-        1,
-    ]
     tally = parse_files(paths, tmp_path / "rows.parquet", strict=True, dedupe=True)
     assert (tally.games_kept, tally.games_rejected, tally.duplicates) == (2, 2, 2)
     assert parse_files(paths[:1], tmp_path / "rows.parquet").duplicates == 0
-    assert COPIES_KEY not in pq.ParquetFile(tmp_path / "rows.parquet").metadata.metadata
 
 
 def zipped(members):

@@ -1,6 +1,6 @@
 """Rows to batches: the split, what a batch holds, and files that cannot be used."""
 
-from dataclasses import replace
+import itertools
 
 import make_rows
 import numpy as np
@@ -12,8 +12,8 @@ import torch
 from ckai.datasets.convert import parse_files
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.reader import RowFile, newest_dataset, read_rows
-from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, check_values
-from ckai.datasets.split import held_out, position_keys
+from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError
+from ckai.datasets.split import game_keys, held_out, position_keys
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,8 @@ def test_a_batch_holds_what_was_written(expert, rows):
         "z": torch.float32,
         "z_known": torch.bool,
     }
-    order = np.argsort(held_out(np.array([r["game"] for r in rows]), 0, 0.1), kind="stable")
+    keys, lengths = game_keys(read_rows(expert))
+    order = np.argsort(np.repeat(held_out(keys, 0, 0.1), lengths), kind="stable")
     for i, at in enumerate(order):
         row = rows[at]
         assert whole["board"][i].tolist() == row["board"]
@@ -266,28 +267,47 @@ def test_rows_of_no_file_or_of_another_game_are_refused(tmp_path, expert):
 
 
 def test_copies_of_a_game_stand_on_one_side(tmp_path):
+    """Of one file or of several, under any number, with another end or another result."""
     firsts = ["11-15", "11-16", "12-16", "9-13", "9-14", "10-14", "10-15"]
     games = [f"1. {first} *\n" for first in firsts]
-    (tmp_path / "games.pdn").write_text("".join(games) * 20)
-    parse_files(tmp_path / "games.pdn", tmp_path / "games.parquet")
-    data = RowsDataModule([tmp_path / "games.parquet"], heldout=0.4)
+    for name, text in (("a", games * 20), ("b", games[::-1]), ("c", [f"[Result '1-0']\n{g}" for g in games])):
+        (tmp_path / f"{name}.pdn").write_text("".join(text))
+        parse_files(tmp_path / f"{name}.pdn", tmp_path / f"{name}.parquet")
+    data = RowsDataModule([tmp_path / f"{name}.parquet" for name in "abc"], heldout=0.4)
     sides = {
         split: {int(label) for batch in data.batches(split) for label in batch["label"]}
         for split in ("train", "heldout")
     }
     assert not sides["train"] & sides["heldout"]
     assert len(sides["train"] | sides["heldout"]) == 7
-    first_side = held_out(np.arange(7), 0, 0.4)
-    assert data.heldout_rows == 20 * first_side.sum() > 0
-    assert data.train_rows == sum(len(batch["label"]) for batch in data.epoch(0)) == 140 - data.heldout_rows
+    assert data.heldout_rows == 22 * len(sides["heldout"]) > 0
+    assert data.train_rows == sum(len(batch["label"]) for batch in data.epoch(0)) == 154 - data.heldout_rows
 
 
-@pytest.mark.parametrize("text", [b"[[1", b"[1]", b'{"a": 1}', b'[["x", "y"]]', b"[[99999999999, 1]]"])
-def test_damaged_notes_on_copies_are_refused(tmp_path, expert, text):
-    table = pq.read_table(expert)
-    path = tmp_path / "bad.parquet"
-    pq.write_table(table.replace_schema_metadata(table.schema.metadata | {b"ckai.copies": text}), path)
-    refuse(path, r"expected pairs of games in its metadata ckai\.copies")
+def test_a_game_cut_short_is_a_copy(tmp_path):
+    rows = make_rows.random_games(40, max_plies=60)
+    make_rows.write(tmp_path / "whole.parquet", rows)
+    make_rows.write(tmp_path / "cut.parquet", [row for row in rows if row["ply"] < 40])
+    data = RowsDataModule([tmp_path / "whole.parquet", tmp_path / "cut.parquet"], heldout=0.3)
+    sides = {
+        split: {int(g) for block in data.blocks(split) for g in block.game} for split in ("train", "heldout")
+    }
+    assert not sides["train"] & sides["heldout"]
+
+
+def test_games_of_self_play_that_repeat_are_copies(tmp_path):
+    rows = make_rows.with_search(make_rows.random_games(300, max_plies=2))
+    data = RowsDataModule([make_rows.write(tmp_path / "own.parquet", rows)], heldout=0.3)
+    played = {
+        split: {
+            tuple(block.label[block.game == game].tolist())
+            for block in data.blocks(split)
+            for game in np.unique(block.game)
+        }
+        for split in ("train", "heldout")
+    }
+    assert len(played["heldout"]) > 5
+    assert not played["train"] & played["heldout"]
 
 
 def test_the_value_of_a_search_is_finite(tmp_path, rows):
@@ -318,30 +338,91 @@ def visit(label, count):
         ({"board": [0] * 31 + [-128]}, r"expected a board of -3, -1, 0, 1 and 3, found \[-128, 0\]"),
         ({"jumper": 32}, "expected a jumper from -1 to 31, found 32"),
         ({"jumper": -2}, "expected a jumper from -1 to 31, found -2"),
+        ({"ply": -1}, "expected ply >= 0, found -1"),
+        ({"hop": -1}, "expected hop >= 0, found -1"),
+        ({"quiet": 32767}, r"expected quiet of at most ply \+ 80, found 32767"),
+        ({"board": [3] * 32}, "expected at most 12 pieces a side, found 32 and 0"),
+        ({"board": [0] * 31 + [1]}, r"expected no man on its last row, found \[0, 1\]"),
+        ({"jumper": 31}, "expected a jumper that is one of the mover's pieces .*, found 31"),
+        ({"legal": b"\xff" * 16}, r"expected the legal actions of the position, found \[0, 1, 2"),
     ],
     ids=str,
 )
 @pytest.mark.parametrize("at", [13, 120])
-def test_values_that_cannot_be_are_refused(tmp_path, rows, monkeypatch, change, message, at):
+def test_values_that_cannot_be_are_refused(tmp_path, rows, change, message, at):
     """They would spoil what is learned from all other rows, without a word."""
-    monkeypatch.setattr("ckai.datasets.schema._CHECKED_AT_ONCE", 7)
     searched = make_rows.with_search(rows[:150])
     searched[at] |= change
     refuse(make_rows.write(tmp_path / "bad.parquet", searched), rf"row {at}: {message}")
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda rows: rows * 2,
+            r"expected a row after .* by \(game, ply, hop\), found \(0, 0, 0\); a file",
+        ),
+        (lambda rows: [row for row in rows for _ in "ab"], "row 1: expected a row after the one before"),
+        (lambda rows: shifted(rows, "legal"), "expected the legal actions of the position"),
+        (lambda rows: shifted(rows, "board", "legal", "label"), "expected the position after the row before"),
+        (lambda rows: shifted(rows, "z"), "expected one result for all rows of a game"),
+        (lambda rows: shifted(rows, "black"), "expected colours that take turns"),
+        (lambda rows: shifted(rows, "quiet"), "expected the position after the row before"),
+    ],
+)
+def test_rows_that_do_not_follow_are_refused(tmp_path, rows, change, message):
+    refuse(make_rows.write(tmp_path / "bad.parquet", change([dict(row) for row in rows])), message)
+
+
+def shifted(rows, *columns):
+    """The rows with some columns of the row after."""
+    return [row | {name: after[name] for name in columns} for row, after in itertools.pairwise(rows)]
+
+
+def test_deep_metadata_are_not_read(tmp_path, expert):
+    table = pq.read_table(expert)
+    path = tmp_path / "deep.parquet"
+    notes = {b"ckai.copies": b"[" * 100_000 + b"]" * 100_000}
+    pq.write_table(table.replace_schema_metadata(table.schema.metadata | notes), path)
+    assert len(read_rows(path)) == table.num_rows
+
+
 def test_values_at_their_bounds_are_read(tmp_path, rows):
     searched = make_rows.with_search(rows[:150])
     last = max(i for i in range(128) if searched[5]["legal"][i // 8] >> i % 8 & 1)
-    searched[3] |= {"q": 1.00001, "z": -1, "quiet": 0, "jumper": 31}
-    searched[4] |= {"q": float("nan"), "z": None, "board": [-3, -1, 1, 3] * 8, "visits": visit(127, 0)}
+    searched[3] |= {"q": 1.00001}
+    searched[4] |= {"q": float("nan"), "visits": visit(127, 0)}
     searched[5] |= {"visits": visit(last, 1)}
     assert len(read_rows(make_rows.write(tmp_path / "good.parquet", searched))) == 150
+    # A part of a game, from a position with its clock.
+    middle = [row | {"ply": row["ply"] - 9} for row in rows if row["game"] == 0 and row["ply"] >= 9]
+    assert len(read_rows(make_rows.write(tmp_path / "part.parquet", middle))) == len(middle)
 
 
-def test_boards_of_other_games_have_values_of_their_own(expert):
-    rows = read_rows(expert)
-    other = replace(rows, board=np.full_like(rows.board, 2), jumper=np.full_like(rows.jumper, 40))
-    check_values(expert, other, 0, "connect4")
-    with pytest.raises(DatasetError, match="expected a board"):
-        check_values(expert, other, 0, "checkers")
+def test_boards_of_other_games_have_values_of_their_own(tmp_path):
+    from ckai.rl.games.registry import get_game
+
+    spec = get_game("connect4")
+    mask = spec.legal_mask_bytes
+    row = {
+        "game": 0,
+        "ply": 0,
+        "hop": 0,
+        "black": True,
+        "board": [2] * spec.schema.field("board").type.list_size,
+    }
+    row |= {"jumper": 40, "quiet": 99, "legal": b"\x01" + bytes(mask - 1), "label": 0, "z": 1}
+    row |= {"q": 0.0, "visits": [], "generation": 1}
+    path = tmp_path / "c4.parquet"
+    for rows, message in (
+        ([row], None),
+        ([row, row], "row after the one before"),
+        ([row | {"ply": -1}], "ply >= 0"),
+    ):
+        pq.write_table(pa.Table.from_pylist(rows, schema=spec.schema), path)
+        if message is None:
+            assert len(read_rows(path, game="connect4")) == 1
+            continue
+        with pytest.raises(DatasetError, match=message):
+            read_rows(path, game="connect4")

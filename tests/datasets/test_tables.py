@@ -11,7 +11,8 @@ from numba import njit
 
 from ckai.cli.tables import command
 from ckai.datasets.files import LockedError
-from ckai.datasets.reader import RowFile
+from ckai.datasets.reader import read_rows
+from ckai.datasets.split import game_keys
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, TableError, Tables, build_tables, table_path
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import STARTS, class_key, class_size, rank_position, unrank_position
@@ -242,17 +243,13 @@ def test_rows_of_endgames_are_replaced_only_with_force(tmp_path, ckai):
     assert ckai(*rows, output, "--force")[0] == 0
 
 
-def test_a_repeated_endgame_has_the_split_number_of_the_first(tmp_path, ckai):
+def test_a_repeated_endgame_is_a_copy(tmp_path, ckai):
     """Drawn with repetition, each row a game of its own: the split must not see them as different games."""
     path = tmp_path / "endgames.parquet"
     assert ckai("tables", "rows", "--pieces", 3, "--positions", 2000, "-o", path)[0] == 0
-    file = RowFile(path)
-    games, boards = file.columns(0, "game", "board")
-    first: dict[bytes, int] = {}
-    wanted = [first.setdefault(board.tobytes(), at) for at, board in enumerate(boards)]
-    assert games.tolist() == list(range(2000))
-    assert file.split_numbers(games).tolist() == wanted
-    assert len(first) < 2000
+    rows = read_rows(path)
+    assert rows.game.tolist() == list(range(2000))
+    assert len(np.unique(game_keys(rows)[0])) == len(np.unique(rows.board, axis=0)) < 2000
 
 
 def test_the_commands(tmp_path, monkeypatch):

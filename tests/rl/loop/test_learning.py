@@ -66,7 +66,7 @@ def learned(folder, **settings):
     learn(
         folder / "old.ckpt", [write(folder / "rows.parquet", rows)], (1.0,), folder / "new.ckpt",
         LearnConfig(**({"batch_size": 32, "lr": 0.01} | settings)),
-        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", on_event=lambda event: None,
+        generation=1, seed=1, game="checkers", run="r", on_event=lambda event: None,
     )  # fmt: skip
     return load_checkpoint(folder / "new.ckpt").network().state_dict()
 
@@ -91,15 +91,16 @@ def by_default(tmp_path_factory):
 
 
 def test_a_window_none_of_whose_games_is_held_out_is_learned(tmp_path):
-    """Which games are held out a hash of their numbers says, and in a small window it may be none."""
+    """Which games are held out a hash of their moves says, and in a small window it may be none."""
     torch.manual_seed(0)
-    save_checkpoint(tmp_path / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
     path = write(tmp_path / "rows.parquet", with_search(random_games(2)))
     split = lambda seed: RowsDataModule([path], heldout=0.05, split_seed=seed, need_both_sides=False)  # noqa: E731
     seed = next(seed for seed in range(9) if not split(seed).heldout_rows)
+    network, info = build("cnn2x2", {"channels": 2, "hidden": 4}), {"split": {"seed": seed, "heldout": 0.1}}
+    save_checkpoint(tmp_path / "old.ckpt", network, info=info)
     measured = learn(
         tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", LearnConfig(batch_size=32),
-        generation=1, games=100, seed=1, split_seed=seed, game="checkers", run="r", on_event=lambda _: None,
+        generation=1, seed=1, game="checkers", run="r", on_event=lambda _: None,
     )  # fmt: skip
     assert measured["heldout_rows"] == 0
     assert measured["train_policy_loss"] > 0
@@ -115,9 +116,9 @@ def test_held_out_rows_are_measured_as_those_in_training(tmp_path, mask_illegal)
     settings = LearnConfig(batch_size=32, mask_illegal=mask_illegal, q_weight=0.3, ema=0)
     measured = learn(
         tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", settings,
-        generation=9, games=100, seed=1, split_seed=1, game="checkers", run="r", on_event=lambda event: None,
+        generation=9, seed=1, game="checkers", run="r", on_event=lambda event: None,
     )  # fmt: skip
-    data = RowsDataModule([path], heldout=0.05, split_seed=1)
+    data = RowsDataModule([path], heldout=0.05)
     (batch,) = data.batches("heldout", 10**6)
     assert measured["heldout_rows"] == len(batch["label"]) > 30
     assert not batch["z_known"].all()
@@ -438,5 +439,5 @@ def test_a_state_that_does_not_fit_is_named(tmp_path, monkeypatch):
     with pytest.raises(RunError, match=r"training\.ckpt: .*found another; delete it to begin the training"):
         learn(
             tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", LearnConfig(batch_size=32),
-            generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", on_event=print,
+            generation=1, seed=1, game="checkers", run="r", on_event=print,
         )  # fmt: skip
