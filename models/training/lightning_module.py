@@ -24,10 +24,9 @@ def has_policy_target(batch: dict[str, Tensor], *, mask_illegal: bool = False) -
 
     With `mask_illegal`, rows with one legal action have nothing to learn.
     """
+    found = torch.ones_like(batch["label"], dtype=torch.bool)
     if "policy" in batch:
         found = batch["policy"].any(1)
-    else:
-        found = torch.ones_like(batch["label"], dtype=torch.bool)
     return found & (unpack_legal(batch["legal"]).sum(1) > 1) if mask_illegal else found
 
 

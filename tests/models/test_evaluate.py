@@ -229,7 +229,7 @@ def test_networks_of_other_games_are_measured(tmp_path, ckai, evaluate):
     assert found["by_pieces"][0]["from"] == 0
     assert set(found["baselines"]) == {"seen", "most_frequent_seen", "most_frequent"}
     assert 0 < found["random_legal"] < 0.5
-    arguments = ["evaluate", tmp_path / "four.ckpt", "--data", data]
+    arguments = ["evaluate", tmp_path / "four.ckpt", "--data", data, "--split", "all"]
     status, _, err = ckai(*arguments, "--plots", tmp_path / "plots")
     assert status == 0, err
     assert (tmp_path / "plots" / "calibration.png").read_bytes().startswith(b"\x89PNG")

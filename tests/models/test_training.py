@@ -69,12 +69,13 @@ def test_bits_of_legal_moves_are_little_endian():
 def test_policy_loss_of_equal_scores_is_the_log_of_the_choices():
     scores = torch.zeros(2, 128)
     assert policy_loss(scores, hand_batch()).item() == pytest.approx(math.log(128))
-    assert policy_loss(scores, hand_batch(), mask_illegal=True).item() == pytest.approx(math.log(2) / 2)
+    # Of the two rows, one has two legal actions; the other has one, and nothing to learn.
+    assert policy_loss(scores, hand_batch(), mask_illegal=True).item() == pytest.approx(math.log(2))
     policy = torch.zeros(2, 128)
     policy[0, 3], policy[0, 5], policy[1, 127] = 0.25, 0.75, 1
     batch = hand_batch(policy=policy)
     scores[0, 5] = math.log(3)
-    wanted = (0.25 * math.log(4) + 0.75 * math.log(4 / 3)) / 2
+    wanted = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)
     assert policy_loss(scores, batch, mask_illegal=True).item() == pytest.approx(wanted, rel=1e-5)
 
 
@@ -313,3 +314,32 @@ def test_one_batch_can_be_learned_by_heart(name, value):
                 break
     assert report["top1"] == 1
     assert report["value_mse"] < 0.05
+
+
+def test_a_training_of_few_steps_has_its_learning_rate():
+    for steps in range(1, 7):
+        assert OptimizerConfig().factor(0, steps) == 1
+    assert OptimizerConfig().factor(0, 100) == 0.04
+    assert OptimizerConfig().factor(15, 100) == 1
+
+
+@pytest.mark.parametrize("mask_illegal", [False, True])
+def test_training_and_held_out_losses_are_the_same_means(mask_illegal):
+    """Of batches with different numbers of rows to learn from, one with none among them."""
+    batch = hand_batch() | {"q_known": torch.tensor([True, False]), "q": torch.zeros(2)}
+    policy = torch.zeros(2, 128)
+    policy[0, batch["label"][0]] = 1
+    batches = [
+        batch | {"policy": policy},
+        batch | {"policy": torch.zeros(2, 128), "z_known": torch.zeros(2) > 0},
+    ]
+    config = TrainConfig(loss=LossConfig(mask_illegal=mask_illegal), precision="32")
+    network = build("mlp", {"hidden": 4}).eval()
+    module = PolicyValueModule(network, config, epoch_steps=1)
+    for each in batches:
+        module.training_step(each, 0)
+        with torch.inference_mode():
+            module.validation_step(each, 0)
+    trained, measured = module.training_report(), module.heldout_report()
+    for name in ("policy_loss", "value_loss"):
+        assert trained[f"train_{name}"] == pytest.approx(measured[f"heldout_training_{name}"], rel=1e-5)
