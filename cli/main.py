@@ -111,8 +111,13 @@ def _run() -> None:
         status = cli.main(arguments, standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        more = "" if context is None else f" (see {context.command_path} --help)"
+        click.echo(_one_line(ValueError(error.format_message() + more)), err=True)
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("ckai: stopped", err=True)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.result import Line
 
+FULL_STRENGTH = f"alphabeta:{CKAI}"
+"""The player if none is given: it solves the most."""
 SECONDS = 2.0
 """Time of a problem if nothing else is given."""
 
@@ -27,8 +29,9 @@ A file of FENs has one in each line: a FEN, then a result (1-0 is a win for Blac
 side to move) and the moves of the solution, if any, then a comment after a semicolon.
 
 A problem is solved when the search ends on the first move of the solution, or on one proven to win or draw as
-well; without a solution, when it ends on a value of the expected result. The time shown is the point after
-which the answer stayed correct. The limit applies to each problem.
+well; without a solution, when its move keeps the expected result by the tablebases, or its value is that of
+the result. The time shown is the point after which the answer stayed correct. The limit applies to each
+problem.
 
 The exit status is 0 if all problems that can be checked are solved and no stated result is refuted, 1 if
 not, or if a problem cannot be read.
@@ -36,7 +39,7 @@ not, or if a problem cannot be read.
 \b
 Examples:
   ckai solve problems.pdn
-  ckai solve endings.fen --engine alphabeta:ckai --seconds 10 --tables 4
+  ckai solve endings.fen --engine best.ckpt --seconds 10 --tables 4
   ckai solve problems.pdn --visits 1000 --json
 """
 
@@ -55,9 +58,8 @@ Examples:
     "--engine",
     "spec",
     metavar="SPEC",
-    default=CKAI,
-    show_default=True,
-    help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK.",
+    help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK.  "
+    f"[default: {FULL_STRENGTH}; with --visits {CKAI}]",
 )
 @evaluator_option()
 @tables_option
@@ -66,7 +68,7 @@ def command(
     files: Sequence[Path],
     seconds: float | None,
     visits: int | None,
-    spec: str,
+    spec: str | None,
     evaluator: str,
     tables: str,
     as_json: bool,
@@ -77,6 +79,7 @@ def command(
     from ckai.rl.engine.limit import Limit
     from ckai.rl.players.loading import load_engine
 
+    spec = spec or (FULL_STRENGTH if visits is None else CKAI)
     found = [each for path in files for each in read_problems(path)]
     problems = [each for each in found if isinstance(each, Problem)]
     errors = [str(each) for each in found if not isinstance(each, Problem)]

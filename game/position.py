@@ -132,7 +132,7 @@ class Position:
         try:
             return cls._from_boards(p.black_to_move, p.black, p.white, p.kings, jumper, clock)
         except PositionError as error:
-            raise PositionError(f"FEN {fen!r}: {error}") from None
+            raise PositionError(f"FEN {fen[:80]!r}: {error}") from None
 
     @classmethod
     def from_pieces(

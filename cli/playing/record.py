@@ -35,6 +35,11 @@ class Record:
         if path is not None:
             check_games_file(path)
 
+    @property
+    def begun(self) -> bool:
+        """Whether its file holds the game: one without a move is not worth a file until it does."""
+        return bool(self._written)
+
     def fresh(self) -> "Record":
         """Return a record for another game: in the same file if one was named, else in a new one."""
         return Record(self._named, self._folder)

@@ -133,6 +133,8 @@ def network_file(source: Path) -> Path:
     path = network_path(source)
     if path.is_dir():
         path = path / "best.ckpt"
+        if not path.is_file():
+            raise NoNetworkError(f"{source}: expected a run with a network, found no best.ckpt in it")
     if not path.is_file():
         raise NoNetworkError(f"{path}: expected a checkpoint, found no such file")
     return path

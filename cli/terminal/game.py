@@ -296,8 +296,10 @@ class TerminalGame:
                 f"{source.path}: not as ckai play wrote it, so the game goes on in a new file", wrap=False
             )
 
-    def save(self) -> None:
-        """Write the game to its file; an error is printed, and the game continues."""
+    def save(self, *, always: bool = False) -> None:
+        """Write the game to its file, if it has a move or `always`; an error is printed, and play goes on."""
+        if not (always or self.session.game.moves or self.record.begun):
+            return
         self._saving = True
         try:
             self.record.write(self.pdn())
@@ -571,7 +573,7 @@ class TerminalGame:
         except (OSError, ValueError) as error:  # a null byte, ~ of nobody
             self.screen.print(f"the game could not be saved: {error_text(error)}")
             return
-        self.save()
+        self.save(always=True)
         if self.saved:
             self.screen.print(f"saved in {self.record.path}", wrap=False)
 

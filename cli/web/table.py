@@ -373,10 +373,11 @@ class Table:
 
     @property
     def saves_itself(self) -> bool:
-        """Whether changes are saved without being asked for: those of a game, and of an analysis that has a
-        file, or a comment, a sign, a variation or `MANY_MOVES` of its own."""
+        """Whether changes are saved without being asked for: those of a game with a move, and of an analysis
+        with a comment, a sign, a variation or `MANY_MOVES` of its own; and what a file holds already."""
+        played = self.mode == PLAY and self.current.parent is not None
         mine = self._worked_on or self._moves_tried >= MANY_MOVES
-        return self.mode == PLAY or mine or self.saved is not None
+        return played or mine or self.saved is not None
 
     @property
     def saved(self) -> str | None:

@@ -164,6 +164,9 @@ def _pretrain(
             with restoring():
                 say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
         state = _train(network, data, config, state, run, info, save_seconds, progress, say)
+    except TrainingError as error:
+        (run / LAST).unlink(missing_ok=True)  # it leads there again, and would refuse another learning rate
+        raise TrainingError(f"{error}; try a lower --lr") from error
     except StateError as error:
         raise CheckpointError(f"{run / LAST}: {error}; remove it to start again") from error
     metrics = _final_metrics(network, data)

@@ -259,17 +259,12 @@ class _Keeper(pl.Callback):
             **self.module.training_report(),
         }
         if not all(math.isfinite(value) for name, value in row.items() if name.endswith("_loss")):
-            raise TrainingError(
-                f"the loss is not finite in epoch {self.epoch + 1}; try a lower learning rate"
-            )
+            raise TrainingError(f"the loss is not finite in epoch {self.epoch + 1}")
         if self.data.measures:
             row |= self.module.heldout_report()
             losses = [value for name, value in row.items() if name.startswith("heldout_") and "loss" in name]
             if not all(map(math.isfinite, [*losses, row.get("heldout_value_mse", 0.0)])):
-                raise TrainingError(
-                    f"the loss on held-out games is not finite in epoch {self.epoch + 1}; try a lower "
-                    "learning rate"
-                )
+                raise TrainingError(f"the loss on held-out games is not finite in epoch {self.epoch + 1}")
         self.history.append(row)
         masked = "_legal" if self.config.loss.mask_illegal else ""
         loss = row.get(f"heldout_policy_loss{masked}", -math.inf)

@@ -1,16 +1,17 @@
 """`Analyst`: analyses a game, from the values of its positions to the cost of its moves.
 
-Each position with a choice is searched on its own; with an integer network alpha-beta looks deeper. A move
-costs the expected points of the best move less those of the move played. Searches of 200 visits err, so
+Each position with a choice is searched on its own; with an integer network alpha-beta looks much deeper. A
+move costs the expected points of the best move less those of the move played. Searches of 200 visits err, so
 three things are done before a move is blamed:
 
 - Values go backwards through the game. Where the moves that followed turned out better for a side than the
   search of the position thought, the position was better: the blame for an unseen refutation falls on the
   move that allowed it, not on one after it.
-- Where a move seems to cost points, or the search and what followed disagree, the position, the one after the
-  move and those after the best moves are searched again with more visits, and then compared.
-- A move that would be called better than the one played has to stand up to a second opinion, an alpha-beta
-  search or one with more visits still: else the position was already bad, and an earlier move is blamed.
+- Where a move seems to cost points, or the search and what followed disagree, the positions after the best
+  moves are searched, without alpha-beta also the position and the one after the move again with more visits,
+  and then compared.
+- Without alpha-beta a move that would be called better than the one played has to stand up to a second
+  opinion, a search with more visits still: else the position was already bad, and an earlier move is blamed.
 
 Positions in the tablebases have the tables' value.
 """
@@ -19,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ckai.datasets.tables import Tables
-from ckai.game import HALFMOVE_LIMIT, Game, Move, Position
+from ckai.game import Game, Move, Position
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import (
@@ -34,8 +35,6 @@ from ckai.rl.analysis.report import (
 from ckai.rl.analysis.searches import Searches
 from ckai.rl.engine.root import Root
 
-CHECK = 8
-"""Factor on the visits for searching a suspected mistake again, with its best alternatives."""
 MAX_LINE = 8
 """Most plies of a variation."""
 ALTERNATIVES = 3
@@ -97,8 +96,7 @@ class Analyst:
         """
         self.config = config or AnalysisConfig()
         self.tables = tables
-        visits = self.config.visits * CHECK
-        self._searches = Searches(evaluator, visits, tables=tables, stopped=stopped)
+        self._searches = Searches(evaluator, self.config.visits, tables=tables, stopped=stopped)
 
     def close(self) -> None:
         """Free the search trees."""
@@ -176,7 +174,8 @@ class Analyst:
     def _search(self, nodes: Sequence[_Node], visits: int) -> None:
         """Search positions, and set their points and the line of their best move."""
         results = self._searches.search([node.root for node in nodes], visits)
-        for node, found in zip(nodes, results, strict=True):
+        # Backwards, so that alpha-beta's table knows what follows.
+        for node, found in reversed(list(zip(nodes, results, strict=True))):
             value = found.best.value
             points = self._points(0.0 if value is None else value)
             if node.verdict is not None:
@@ -185,7 +184,7 @@ class Analyst:
             node.lines = {found.move: (points, found.pv)}
             node.ranked = sorted(found.visits, key=lambda move: -found.visits[move])
             if self._searches.has_alpha_beta and node.verdict is None and not found.proven:
-                deeper, line = self._searches.alpha_beta(node.root, visits)
+                deeper, line = self._searches.alpha_beta(node.root)
                 node.points = self._points(deeper)
                 node.lines = {line[0]: (node.points, line)}
                 node.ranked = [line[0], *(move for move in node.ranked if move != line[0])]
@@ -202,7 +201,7 @@ class Analyst:
         black = last.points if last.root.position.black else 1 - last.points
         if abs(black - points) < self.config.blunder:
             return 0
-        self._search([last], self.config.visits * CHECK)
+        self._search([last], self._searches.check)
         return 1
 
     def _back_up(self, nodes: list[_Node]) -> None:
@@ -234,8 +233,8 @@ class Analyst:
         Returns:
             The number of searches.
         """
-        visits = self.config.visits * CHECK
-        again = {m for n in doubtful for m in (n, n + 1)}
+        visits = self._searches.check
+        again = set() if self._searches.has_alpha_beta else {m for n in doubtful for m in (n, n + 1)}
         chosen = [
             nodes[m] for m in sorted(again) if not nodes[m].checked and nodes[m].legal and nodes[m].lines
         ]
@@ -255,12 +254,13 @@ class Analyst:
         self._search(searchable, visits)
         for node, move, child in after:
             points = 1 - child.points if child.legal else 1.0
-            if child.legal and _is_drawn(child.root):
+            if child.legal and child.root.drawn:
                 points = 0.5
             best = child.best()
             node.lines[move] = points, [move, *(best[2] if best else [])]
         self._back_up(nodes)
-        return len(chosen) + len(searchable) + self._second_opinions(nodes, after)
+        more = 0 if self._searches.has_alpha_beta else self._second_opinions(nodes, after)
+        return len(chosen) + len(searchable) + more
 
     def _second_opinions(self, nodes: list[_Node], after: list[tuple[_Node, Move, _Node]]) -> int:
         """Check moves that seem better than the one played, by a mistake's cost or more, by a second opinion.
@@ -287,7 +287,7 @@ class Analyst:
                 # A search cannot see that the position it begins with is drawn.
                 if found is None or not found[2].legal or found[2].verdict is not None:
                     continue
-                if not _is_drawn(found[2].root):
+                if not found[2].root.drawn:
                     asked.append(found)
             if not asked:
                 return count
@@ -331,13 +331,3 @@ class Analyst:
             return None
         value: Verdict = self.tables.probe(position).value  # type: ignore[assignment]
         return value
-
-
-def _is_drawn(root: Root) -> bool:
-    """Whether the position is drawn by rule: it stands for the third time, or its halfmove clock has run out.
-
-    A search of it does not see that, see `ckai.rl.engine.root.forget_draw`.
-    """
-    here = root.position
-    repetitions = sum(position.key == here.key for position in root.history)
-    return bool(repetitions >= 2 or here.halfmove_clock >= HALFMOVE_LIMIT)

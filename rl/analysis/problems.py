@@ -17,6 +17,7 @@ from pathlib import Path
 
 from ckai.datasets.tables import Tables
 from ckai.game import Move, MoveError, Position, PositionError
+from ckai.game.fen import FEN_TAG
 from ckai.pdn import PdnGame, read_games
 from ckai.pdn.sources import open_stream, packed_form
 from ckai.rl.engine.base import AnyEngine
@@ -132,7 +133,8 @@ def _read_fens(text: str, path: str) -> Iterator[Problem | ProblemError]:
 
 def _from_line(line: str, path: str, number: int) -> Problem:
     words, _, comment = line.partition(";")
-    fen, *rest = words.split() or [""]
+    tag = FEN_TAG.match(words)
+    fen, *rest = [tag[0], *words[tag.end() :].split()] if tag else words.split() or [""]
     position = Position.from_fen(fen)
     if not position.legal_moves():
         raise ProblemError(f"expected a position with a legal move, found {position.fen}")
@@ -178,7 +180,8 @@ def solve(engine: AnyEngine, problem: Problem, limit: Limit, tables: Tables | No
     """Search a problem.
 
     A result is right if its move is the first of the solution, or keeps the expected result by the tables, or
-    is proven to. Without a solution, it is right if its value is that of the expected result: see `WINNING`.
+    is proven to. Without a solution, where the tables do not know the position after its move, it is right if
+    its value is that of the expected result: see `WINNING`.
 
     Args:
         engine: searches; nothing of an earlier search is used.
@@ -199,9 +202,9 @@ def solve(engine: AnyEngine, problem: Problem, limit: Limit, tables: Tables | No
     found = engine.search(problem.position, limit, on_result=note, interval=INTERVAL)
     note(found)
     refutation = refute(problem, tables)
-    # A player that reports no value can only be compared with a move.
-    has_key = bool(problem.solution) or (problem.result is not None and found.value is not None)
-    has_key = has_key and refutation is None
+    # A player that reports no value can only be compared with a move, or by the tables.
+    known = found.value is not None or verdict(problem, [found.move], tables) is not None
+    has_key = refutation is None and (bool(problem.solution) or (problem.result is not None and known))
     return Outcome(
         problem=problem,
         found=found,
@@ -215,12 +218,14 @@ def solve(engine: AnyEngine, problem: Problem, limit: Limit, tables: Tables | No
 def is_right(problem: Problem, result: SearchResult, tables: Tables | None = None) -> bool:
     """Return whether a result agrees with the solution or the expected result, see `solve`."""
     best = result.best
+    by_tables = verdict(problem, [best.move], tables)
     if problem.solution:
         if best.move == problem.solution[0]:
             return True
-        by_tables = verdict(problem, [best.move], tables)
         kept = problem.result or verdict(problem, [], tables)
         return kept is not None and kept != "loss" and kept in (by_tables, best.proven)
+    if by_tables is not None:
+        return by_tables == problem.result
     if best.value is None:
         return False
     found: Proof = "win" if best.value >= WINNING else "loss" if best.value <= -WINNING else "draw"

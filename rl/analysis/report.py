@@ -16,8 +16,8 @@ from ckai.rl.analysis.config import AnalysisConfig
 Verdict = Literal["win", "loss", "draw"]
 OPENING_PIECES, ENDGAME_PIECES = 20, 10
 """Fewest pieces of the opening, and most of the endgame."""
-UNKNOWN = "?"
-"""The name of a player without one: all of these are one row."""
+UNNAMED = {True: "? (Black)", False: "? (White)"}
+"""The names of players without one: those of a side are one row, as nobody plays both sides of a game."""
 POINTS = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}
 """Of Black, by the result as PDN."""
 _RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
@@ -279,7 +279,8 @@ class PlayerTable:
 
     def add(self, black: str | None, white: str | None, report: GameReport) -> None:
         """Add a game, with the names of the tags Black and White."""
-        names = {True: (black or "").strip() or UNKNOWN, False: (white or "").strip() or UNKNOWN}
+        given = {True: (black or "").strip(), False: (white or "").strip()}
+        names = {side: UNNAMED[side] if name in ("", "?") else name for side, name in given.items()}
         score = POINTS.get(report.result or "")
         for side, name in names.items():
             player = self.players.setdefault(name, PlayerStatistics(name))

@@ -25,10 +25,11 @@ MAX_NODES = 400_000
 """Nodes of all trees together: with more visits there are fewer trees, and more leaves of each in a batch."""
 VISITS_PER_LEAF = 32
 """Root visits that allow one more leaf of a tree in a batch."""
-NODES = 40
-"""Positions of an alpha-beta search for each visit of the tree search that it stands beside."""
-MORE = 8
-"""Without alpha-beta: times the visits of a check, for a second opinion."""
+NODES = 500
+"""Positions of an alpha-beta search for each visit of the tree search that it stands beside: at 200 visits
+enough for shots of 17 plies."""
+CHECK, MORE = 8, 8
+"""Without alpha-beta: factor on the visits for a check, and on those of a check for a second opinion."""
 
 
 class InterruptedSearchError(Exception):
@@ -40,7 +41,8 @@ class Searches:
 
     Attributes:
         has_alpha_beta: whether alpha-beta, which sees every short refutation, can look deeper; it needs an
-            integer network.
+            integer network. It has looked as deep as it can before anything is checked.
+        check: visits of a check.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Searches:
 
         Args:
             evaluator: evaluates the leaves.
-            visits: most visits of a search, but for second opinions.
+            visits: visits of a search that is no check.
             tables: tablebases for the searches; None: none.
             stopped: called between batches; returns whether to stop.
         """
@@ -65,7 +67,8 @@ class Searches:
         if isinstance(evaluator, IntegerEvaluator):
             self._alpha_beta = AlphaBetaSearch(evaluator, game=game)
         self.has_alpha_beta = self._alpha_beta is not None
-        nodes = (visits if self.has_alpha_beta else visits * MORE) + 3
+        self.check = visits if self.has_alpha_beta else visits * CHECK
+        nodes = (visits if self.has_alpha_beta else self.check * MORE) + 3
         self.trees = max(1, min(TREES, MAX_NODES // nodes))
         self._searcher = make_searcher(
             evaluator,
@@ -125,12 +128,10 @@ class Searches:
             )
         return results
 
-    def alpha_beta(self, root: Root, visits: int) -> tuple[float, list[Move]]:
+    def alpha_beta(self, root: Root) -> tuple[float, list[Move]]:
         """Return the value and the main line of a position with a legal move, where `has_alpha_beta`.
 
-        Args:
-            root: the position.
-            visits: visits of the tree search that it may cost as much as.
+        A draw by rule at the root is not seen, see `Root.undrawn`.
 
         Raises:
             InterruptedSearchError: `stopped` returned True.
@@ -138,18 +139,17 @@ class Searches:
         assert self._alpha_beta is not None
         if self._stopped():
             raise InterruptedSearchError
+        root = root.undrawn()
         history = [pack(earlier) for earlier in root.history]
-        found = self._alpha_beta.search(pack(root.position), history, nodes=NODES * visits)
+        found = self._alpha_beta.search(pack(root.position), history, nodes=NODES * self._visits)
         actions: Any = found.pv or (found.action,)
         return found.value, whole_moves(root.position, actions)
 
     def second_opinions(self, roots: Sequence[Root]) -> list[float]:
-        """Return the values of positions for the side to move by alpha-beta, else by a longer tree search.
+        """Return the values of positions for the side to move by a longer tree search, without alpha-beta.
 
         Raises:
             InterruptedSearchError, ValueError, Exception: see `search`.
         """
-        if self.has_alpha_beta:
-            return [self.alpha_beta(root, self._visits)[0] for root in roots]
-        results = self.search(roots, self._visits * MORE)
+        results = self.search(roots, self.check * MORE)
         return [float(value) for result in results if (value := result.best.value) is not None]

@@ -47,18 +47,24 @@ class Root:
         legal_moves(root.position)
         return root
 
+    @property
+    def drawn(self) -> bool:
+        """Whether a rule of checkers draws the game here, which no search sees at its root."""
+        here = self.position
+        if not isinstance(here, Position):
+            return False
+        repeated = sum(earlier.key == here.key for earlier in self.history) >= 2
+        return repeated or here.halfmove_clock >= HALFMOVE_LIMIT
+
     def undrawn(self) -> "Root":
         """Return the root to search in place of one that is drawn by rule: its clock or history begins again.
 
         Programs may let a game go on that is drawn by rule. Other roots are returned as they are.
         """
-        here = self.position
-        if not isinstance(here, Position):
+        if not self.drawn:
             return self
-        if here.halfmove_clock >= HALFMOVE_LIMIT:
-            return Root(replace(here, halfmove_clock=0), [])
-        repeated = sum(earlier.key == here.key for earlier in self.history) >= 2
-        return Root(here, []) if repeated else self
+        here = self.position
+        return Root(replace(here, halfmove_clock=0) if here.halfmove_clock >= HALFMOVE_LIMIT else here, [])
 
     def set_in(self, searcher: Searcher, t: int) -> None:
         """Make this the root of tree `t`, emptied, with the history that repetitions can reach."""

@@ -11,7 +11,7 @@ from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.evaluation.data_splits import origin
 from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.lightning_module import StateError
-from ckai.models.training.trainer import load_average, train
+from ckai.models.training.trainer import TrainingError, load_average, train
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import LearnConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
@@ -143,6 +143,9 @@ def learn(
                 )
             ),
         )
+    except TrainingError as error:
+        saved.unlink(missing_ok=True)
+        raise TrainingError(f"{error}; a run keeps its settings: begin another with a lower --lr") from error
     except StateError as error:
         raise RunError(f"{saved}: {error}; delete it to begin the training again") from error
     load_average(network, final)

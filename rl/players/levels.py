@@ -98,7 +98,7 @@ def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, f
         after = game.position.push(move)
         if not after.legal_moves():
             values[move] = 1.0
-        elif any(earlier.key == after.key for earlier in game.positions):
+        elif after.is_game_over() or any(earlier.key == after.key for earlier in game.positions):
             values[move] = 0.0  # a draw, which the search does not check at its root
         else:
             values[move] = -search.search(pack(after), history, depth=depth).value

@@ -198,6 +198,9 @@ def _require_checkpoint(spec: PlayerSpec) -> Path:
     """
     if (path := checkpoint_of(spec)) is not None:
         return path
+    folder = network_path(spec.who.removeprefix(ALPHA_BETA))
+    if os.path.isdir(folder):
+        raise PlayerSpecError(f"{spec.text}: expected a run with a network, found no best.ckpt in {folder}")
     who, at, limit = spec.text.rpartition("@")
     limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
     hint = f"; a limit is {limits}, not {limit!r}" if at and who and spec.who == spec.text else ""

@@ -188,6 +188,7 @@ def test_perfect_play_never_loses_however_one_plays():
         ),
         (["--engine", "rollout@9", "--game", "connect4", "--tables", "4"], 2, "auto or none for connect4"),
         (["--engine", "perfect"], 1, "expected a game that can be solved, found checkers"),
+        (["--engine", "games"], 1, "games: expected a run with a network, found no best.ckpt in games"),
         (["--opening", "nonsense"], 1, "expected one of the openings Old Faithful"),
         (["--load", "x.pdn"], 1, "expected a file of games, found no such file"),
     ],
@@ -197,6 +198,20 @@ def test_what_cannot_be_begun(here, words, code, text):
     result = invoke(words, "")
     assert result.exit_code == code
     assert text in result.output + str(result.exception)
+
+
+@pytest.mark.parametrize("text", ["", "resign\nyes\n"])
+def test_a_game_without_a_move_leaves_no_file_unless_it_is_saved(here, text):
+    assert invoke(["--side", "both"], text).exit_code == 0
+    assert not Path("games").exists()
+    assert "saved in" in invoke(["--side", "both"], "save\n" + text).output
+    assert only_game("games/game-001.pdn").moves == []
+
+
+def test_a_fen_in_its_tag_begins_a_game(here):
+    tag = '[FEN "W:WK18,K15:BK4"]'
+    assert "W:WK15,K18:BK4\n" in invoke(["--side", "both", "--fen", tag], "fen\n").output
+    assert "W:WK15,K18:BK4\n" in invoke(["--side", "both"], f"setup {tag}\nfen\n").output
 
 
 def test_openings_and_positions_begin_a_game(here):

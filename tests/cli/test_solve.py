@@ -45,7 +45,7 @@ def test_the_page_is_right(run, tmp_path, monkeypatch):
 
 def test_all_solved(run, tmp_path):
     path = tmp_path / "x.fen"
-    path.write_text("W:WK18,K15:BK4 win 15-11\nB:W18:B14 1-0\n")
+    path.write_text('[FEN "W:WK18,K15:BK4"] win 15-11\nB:W18:B14 1-0\n')
     status, out, err = run(path, *FEW)
     assert (status, err) == (0, "")
     assert "solved 2 of 2 problems" in out
@@ -67,7 +67,7 @@ def test_json(run, tmp_path):
 
 def test_levels_solve_too(run, tmp_path):
     path = tmp_path / "x.fen"
-    path.write_text("B:W18:B14 win 14x23\nB:W18:B14 win\n")
+    path.write_text("B:W18:B14 win 14x23\nB:W32,31:B1 loss\n")
     status, out, _ = run(path, "--engine", "random", "--tables", "none")
     assert status == 0
     assert ": 14x23\n" in out

@@ -90,6 +90,21 @@ def test_a_move_that_gives_the_game_away_is_a_blunder(analyst):
     assert not ply.forced
 
 
+@pytest.mark.parametrize(
+    ("fen", "played", "best"),
+    [
+        ("B:W7,13,K8,K20,21,26,30,32:B6,10,11,14,15,18,19,23,27", "19-24", "6-9"),
+        ("W:B26,20,K25,K13,12,7,3,1:W27,23,22,19,18,15,14,10,6", "14-9", "27-24"),  # the same, turned
+    ],
+)
+def test_a_win_that_only_a_deep_search_sees_is_thrown_away(fen, played, best):
+    deep = Analyst(load_evaluator("ckai", "auto"))
+    _, report = analyzed(deep, f'[FEN "{fen}"]\n1. {"... " * (fen[0] == "W")}{played} *\n')
+    deep.close()
+    (ply,) = report.plies
+    assert (ply.grade, ply.best, ply.points) == (Grade.BLUNDER, best, 1.0)
+
+
 def test_the_move_that_allows_a_shot_is_blamed_not_the_one_after(analyst):
     # 22-18 lets Black take two and win; the capture that follows is forced.
     text = '[FEN "W:W12,22,27:B1,14"]\n1. ... 22-18 2. 14x23x32 1-0\n'
@@ -234,9 +249,12 @@ def test_players_add_up_their_games(analyst):
     table = PlayerTable()
     table.add("Ann", "Bob", report)
     table.add("Bob", None, report)
+    unnamed = PlayerTable()
+    unnamed.add("?", None, report)
+    assert [(row["name"], row["games"]) for row in unnamed.rows()] == [("? (Black)", 1), ("? (White)", 1)]
     bob, nobody, ann = table.rows()[0], *sorted(table.rows()[1:], key=lambda row: row["name"])
     assert (bob["name"], bob["games"], bob["score"], bob["blunder"]) == ("Bob", 2, 1.0, 1)
-    assert (nobody["name"], nobody["blunder"], nobody["phases"]["endgame"]["moves"]) == ("?", 1, 1)
+    assert (nobody["name"], nobody["blunder"], nobody["phases"]["endgame"]["moves"]) == ("? (White)", 1, 1)
     assert (ann["name"], ann["moves"], ann["accuracy"]) == ("Ann", 0, None)
     assert bob["accuracy"] == pytest.approx(accuracy_of(report.plies[0].cost), abs=0.01)
 

@@ -39,7 +39,7 @@ FENS = """\ufeff# endings
 
 B:W18:B14 win 14x23 ; a shot
   # more
-W:WK18,K15:BK4 0-1
+[FEN "W:WK18,K15:BK4"] 0-1
 B:W18:B14
 nonsense
 B:W32:B1 3-4
@@ -134,6 +134,11 @@ def test_what_is_right(tables):
     assert is_right(won, found(won, "18-14", 0.6))
     assert not is_right(won, found(won, "18-14", 0.4))
     assert not is_right(won, SearchResult(lines=[Line(pv=[won.position.find_move("18-14")])]))
+    # What the tables say of the move counts, not its value.
+    assert is_right(won, found(won, "18-14", 0.0), tables)
+    thrown = problem("B:WK3,K4:BK7", result="draw")
+    assert not is_right(thrown, found(thrown, "7-2", 0.0), tables)
+    assert is_right(thrown, found(thrown, "7-11", -0.9), tables)
     assert is_right(problem(result="draw"), found(won, "18-14", 0.4))
     assert is_right(problem(result="loss"), found(won, "18-14", -0.9))
     assert not is_right(problem(), found(won, "18-14", 0.9))

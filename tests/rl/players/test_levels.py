@@ -90,6 +90,14 @@ def test_a_move_that_repeats_a_position_is_worth_a_draw(networks):
     assert values["8-4"] == 0.0
 
 
+def test_a_move_that_lets_the_80_plies_run_out_is_worth_a_draw(networks):
+    search = AlphaBetaSearch(networks[1], entries=1 << 12)
+    game = Game(Position.from_fen("B:W32:BK19,K14,K10,3:H79"))
+    values = {str(move): value for move, value in move_values(search, game, 5).items()}
+    assert {move for move, value in values.items() if value == 0} == set(values) - {"3-7", "3-8"}
+    assert len(values) == 12
+
+
 def test_each_level_is_a_player(networks):
     openings = draw_openings(1, 0)
     for level in (LEVELS[0], LEVELS[4]):
