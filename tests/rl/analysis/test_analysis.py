@@ -13,6 +13,8 @@ from ckai.datasets import files
 from ckai.datasets.settings import SettingError
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
+from ckai.models.checkpoint import load_network
+from ckai.models.inference.integers import IntegerEvaluator
 from ckai.pdn import read_games, write_game
 from ckai.rl.analysis import AnalysisConfig, Analyst, PlayerTable, accuracy_of, annotate
 from ckai.rl.analysis.annotate import strip
@@ -98,7 +100,7 @@ def test_a_move_that_gives_the_game_away_is_a_blunder(analyst):
     ],
 )
 def test_a_win_that_only_a_deep_search_sees_is_thrown_away(fen, played, best):
-    deep = Analyst(load_evaluator("ckai", "auto"))
+    deep = Analyst(IntegerEvaluator(load_network("ckai")))
     _, report = analyzed(deep, f'[FEN "{fen}"]\n1. {"... " * (fen[0] == "W")}{played} *\n')
     deep.close()
     (ply,) = report.plies
