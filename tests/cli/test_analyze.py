@@ -68,7 +68,7 @@ def test_json_has_every_move_and_nothing_else(here, ckai):
     first = result["games"][0]["moves"][0]
     assert (first["move"], first["grade"]) == ("22-18", "blunder")
     assert first["cost"] == pytest.approx(first["points"] - first["played"], abs=1e-3)
-    assert [each["game"] for each in result["refused"]] == [1, 2]
+    assert [each["game"] for each in result["refused"]] == [2, 3]
     assert len(games_of("out.pdn")) == 2
 
 
