@@ -2,8 +2,7 @@
 
 import csv
 import json
-import os
-import signal
+import random
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 import make_rows
 import pytest
 import torch
+from child_process import started
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import LockedError
@@ -467,28 +467,24 @@ def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data)
         "import sys; from pathlib import Path; from ckai.models.training.config import *\n"
         "from ckai.models.training.pretrain import pretrain\n"
         f"setup = PretrainConfig(settings={SMALL}, train=TrainConfig(epochs=60, batch_size=32, patience=0))\n"
-        "pretrain([Path(sys.argv[1])], Path(sys.argv[2]), setup, save_seconds=0.05, say=print)\n"
+        "say = lambda text: (print(text, flush=True), sys.stdin.readline())\n"  # no further than we are
+        "pretrain([Path(sys.argv[1])], Path(sys.argv[2]), setup, save_seconds=0.05, say=say)\n"
     )
-    start = [sys.executable, "-c", code, str(data)]
-    subprocess.run([*start, str(tmp_path / "whole.ckpt")], check=True, capture_output=True)
-    kills = 0
-    while not (tmp_path / "cut.ckpt").exists():
-        process = subprocess.Popen(
-            [*start, str(tmp_path / "cut.ckpt")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-        )
-        try:
-            _, errors = process.communicate(timeout=4 + 0.37 * kills)
-        except subprocess.TimeoutExpired:
-            os.kill(process.pid, signal.SIGKILL)
-            process.communicate()
-            kills += 1
-        else:
-            assert process.returncode == 0, errors.decode()
-        time.sleep(0.05)
+    start, rng = [sys.executable, "-c", code, str(data)], random.Random(1)
+    alone = {"check": True, "capture_output": True, "stdin": subprocess.DEVNULL}
+    subprocess.run([*start, str(tmp_path / "whole.ckpt")], **alone)
+    for epochs in (1, 4, 9, 16):
+        with started([*start, str(tmp_path / "cut.ckpt")], stdin=subprocess.PIPE, text=True) as process:
+            for _ in range(epochs):
+                assert process.stdout.readline(), process.stderr.read()
+                print(file=process.stdin, flush=True)
+            time.sleep(rng.uniform(0, 0.1))
+    assert not (tmp_path / "cut.ckpt").exists()
+    done = subprocess.run([*start, str(tmp_path / "cut.ckpt")], **alone)
+    assert done.stdout.startswith(b"resuming")
     weights = [load_checkpoint(tmp_path / f"{name}.ckpt").weights for name in ("whole", "cut")]
     for name, tensor in weights[0].items():
         assert torch.equal(tensor, weights[1][name]), name
-    assert kills >= 3
     with (tmp_path / "cut.run" / "metrics.csv").open() as file:
         assert [row["epoch"] for row in csv.DictReader(file)] == [str(epoch) for epoch in range(1, 61)]
 
