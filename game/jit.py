@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
-from numba import config, njit, typeof
+from numba import config, njit, typeof, types
 from numba.core import event
-from numba.extending import register_jitable
+from numba.core.typing.templates import infer_global
 from platformdirs import user_cache_path
 
 from ckai.game import compiling
@@ -78,7 +78,7 @@ def _make_folder() -> Path | None:
 FOLDER = _make_folder()
 """The folder of compiled code; None: there is none, and every process compiles anew."""
 INNER: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True, "forceinline": False}
-"""Options of a function that is compiled into its callers. Those not named here are taken from the caller.
+"""Options of a function that is compiled into its callers.
 
 Dividing by zero gives an infinity or NaN, without a check before.
 """
@@ -90,7 +90,7 @@ KERNELS: list[Any] = []
 
 def inner(function: Any) -> Any:
     """Let kernels call a function; to Python it stays an ordinary function."""
-    return register_jitable(**INNER)(function)
+    return _called_by_kernels(function, INNER)
 
 
 def hot(function: Any) -> Any:
@@ -99,7 +99,18 @@ def hot(function: Any) -> Any:
     Where the arguments of the kernel are `borrowed`, the compiler then sees that there are no references to
     count.
     """
-    return register_jitable(**HOT)(function)
+    return _called_by_kernels(function, HOT)
+
+
+def _called_by_kernels(function: Any, options: dict[str, Any]) -> Any:
+    """Let jitted code see a compiled function in place of a function.
+
+    Numba's own way, `register_jitable`, compiles it once for each set of options of its callers: twice
+    or three times as often.
+    """
+    function.compiled = njit(no_cpython_wrapper=True, **options)(function)  # Numba's type refers to it weakly
+    infer_global(function, types.Dispatcher(function.compiled))
+    return function
 
 
 def kernel(function: Any) -> Any:

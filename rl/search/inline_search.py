@@ -16,7 +16,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from ckai.game.intrinsics import borrowed
-from ckai.game.jit import INNER, compile_for, inner, kernel
+from ckai.game.jit import INNER, compile_for, kernel
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, forward, logit
 from ckai.rl.evaluators.calling import no_edge_error
@@ -106,57 +106,40 @@ def _select(evaluation, game, tree, node):
     return _playout_leaf if evaluation.instance_class is Playouts else _network_leaf
 
 
-@inner
-def search_tree(game, tree, target_visits, until, constants, evaluation):
-    """Search one tree until its root has `until` visits, or is proven, or the tree is full.
-
-    Args:
-        game, tree, constants, evaluation: see the module.
-        target_visits: int64, visit count at which the search of the root ends: Gumbel plans for it.
-        until: int64, visit count at which this call ends, `target_visits` at most.
-
-    Returns:
-        The number of evaluations; -1 if a descent found no edge to follow, see `descend`.
-    """
-    info = tree.info
-    info[0].target_visits = target_visits
-    num_evaluations = 0
-    while tree.nodes[0].visits < until:
-        if tree.nodes[0].status == OPEN and not info[0].root_prepared:
-            prepare_root(tree, constants)
-            prove_tablebase_root(game, tree)
-        if tree.nodes[0].proof != NONE:
-            break
-        ending, node = descend(game, tree, constants, np.int64(-1), np.int64(-1))
-        if ending == LEAF:
-            value = evaluate_leaf(evaluation, game, tree, node)
-            tree.nodes[node].status = OPEN
-            backup(tree, node, value, 1)
-            num_evaluations += 1
-        elif ending == STUCK:
-            return -1
-        elif ending != BACKED_UP:
-            break
-    return num_evaluations
-
-
 @kernel
 def search_trees(game, trees, target_visits, chunk, constants, evaluation):
-    """Search every tree until its root has `target_visits[t]`, or `chunk` visits more than now.
+    """Search every tree until its root is proven, the tree is full or the root has enough visits.
+
+    Args:
+        game, trees, constants, evaluation: see the module.
+        target_visits: `[T]` int32, visit counts at which the searches of the roots end.
+        chunk: int64, most visits of a root in this call.
 
     Returns:
-        The number of evaluations, of all trees; -1 if a descent found no edge to follow.
+        The number of evaluations, of all trees; -1 if a descent found no edge to follow, see `descend`.
     """
     game, trees, evaluation = borrowed(game), borrowed(trees), borrowed(evaluation)
     num_evaluations = 0
     for t in range(len(target_visits)):
         tree = get_tree(trees, t)
-        target = np.int64(target_visits[t])
-        until = min(target, tree.nodes[0].visits + chunk)
-        added = search_tree(game, tree, target, until, constants, evaluation)
-        if added < 0:
-            return -1
-        num_evaluations += added
+        tree.info[0].target_visits = target_visits[t]
+        until = min(np.int64(target_visits[t]), tree.nodes[0].visits + chunk)
+        while tree.nodes[0].visits < until:
+            if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
+                prepare_root(tree, constants)
+                prove_tablebase_root(game, tree)
+            if tree.nodes[0].proof != NONE:
+                break
+            ending, node = descend(game, tree, constants, np.int64(-1), np.int64(-1))
+            if ending == LEAF:
+                value = evaluate_leaf(evaluation, game, tree, node)
+                tree.nodes[node].status = OPEN
+                backup(tree, node, value, 1)
+                num_evaluations += 1
+            elif ending == STUCK:
+                return -1
+            elif ending != BACKED_UP:
+                break
     return num_evaluations
 
 
