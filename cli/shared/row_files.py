@@ -10,7 +10,7 @@ from ckai.cli.shared.output import count_text
 ROWS_HELP = "a Parquet file, or the folder of a self-play run for all its games; may be repeated"
 
 
-FEWEST_ROWS = 1_000
+FEWEST_ROWS = 500
 """That a training takes unasked: below, the newest file is one that somebody tried something with."""
 
 

@@ -51,7 +51,7 @@ def test_evaluate_takes_the_data_of_the_training_and_not_the_newest(tmp_path, ck
     assert (found["data"], found["rows"]) == (["data/g.parquet"], load_checkpoint(network).metrics["rows"])
     assert f"evaluating on data/g.parquet, as named in {network}" in err
     status, _, err = ckai("pretrain")
-    assert (status, "expected 1,000 rows or more in the newest data set" in err) == (1, True)
+    assert (status, "expected 500 rows or more in the newest data set" in err) == (1, True)
     assert "taking data/one.parquet, the newest data set in data/, 41 rows" in ckai("stats")[2]
     data.unlink()
     status, _, err = ckai("evaluate", network)

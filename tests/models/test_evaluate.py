@@ -65,9 +65,9 @@ def test_the_held_out_side_is_measured_with_the_split_of_the_training(tmp_path, 
     data, moves = opening
     path = tmp_path / "net.ckpt"
     network = constant_network({moves["9-13"]: 5.0, 0: 9.0}, value=0.5)
-    save_checkpoint(path, network, info={"split": {"seed": 2, "heldout": 0.1}})
+    save_checkpoint(path, network, info={"split": {"seed": 0, "heldout": 0.1}})
     found = evaluate(path, "--data", data)
-    assert (found["split"], found["split_seed"], found["heldout"], found["rows"]) == ("heldout", 2, 0.1, 2)
+    assert (found["split"], found["split_seed"], found["heldout"], found["rows"]) == ("heldout", 0, 0.1, 2)
     assert found["top1"] == 0
     assert found["top2"] == 0.5
     assert found["illegal_top1"] == 1
@@ -135,7 +135,7 @@ def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
 def test_what_needs_no_network_stands_beside_it(tmp_path, opening, evaluate):
     data, _ = opening
     path = tmp_path / "net.ckpt"
-    save_checkpoint(path, constant_network({}), info={"split": {"seed": 2, "heldout": 0.1}})
+    save_checkpoint(path, constant_network({}), info={"split": {"seed": 0, "heldout": 0.1}})
     found = evaluate(path, "--data", data)
     # The training games always begin 11-15; game 5 began 9-13, and its second position is in none of them.
     assert found["baselines"]["seen"] == 0.5
@@ -229,7 +229,7 @@ def test_networks_of_other_games_are_measured(tmp_path, ckai, evaluate):
     assert found["by_pieces"][0]["from"] == 0
     assert set(found["baselines"]) == {"seen", "most_frequent_seen", "most_frequent"}
     assert 0 < found["random_legal"] < 0.5
-    arguments = ["evaluate", tmp_path / "four.ckpt", "--data", data, "--split", "all"]
+    arguments = ["evaluate", tmp_path / "four.ckpt", "--data", data]
     status, _, err = ckai(*arguments, "--plots", tmp_path / "plots")
     assert status == 0, err
     assert (tmp_path / "plots" / "calibration.png").read_bytes().startswith(b"\x89PNG")
