@@ -373,9 +373,13 @@ def test_a_held_out_loss_that_is_no_number_stops_the_training(tmp_path, data, mo
     monkeypatch.setattr(
         PolicyValueModule, "heldout_report", lambda self: real(self) | {"heldout_policy_loss": float("nan")}
     )
-    with pytest.raises(TrainingError, match="the loss on held-out games is not finite in epoch 1"):
-        pretrain([data], tmp_path / "net.ckpt", config(2))
+    with pytest.raises(TrainingError, match="held-out games is not finite in epoch 1; try a lower --lr"):
+        pretrain([data], tmp_path / "net.ckpt", config(2), save_seconds=0)
     assert not (tmp_path / "net.ckpt").exists()
+    monkeypatch.undo()  # the advice can be followed: nothing of it refuses a lower learning rate
+    assert not pretrain(
+        [data], tmp_path / "net.ckpt", config(1, optimizer=OptimizerConfig(lr=1e-4))
+    ).continued
 
 
 def test_an_unfinished_training_is_not_mixed_with_other_settings(tmp_path, data, every_step):
