@@ -275,9 +275,8 @@ class OpponentFactory:
             if analyses and text not in NO_NETWORK and searches(text):
                 text = resolve_network(text)
             with self.status("loading the network ...") if self.status else nullcontext():
-                return load_engine(
-                    text, backend=self.evaluator, tables=endgames, game=self.spec, seed=self.seed
-                )
+                seed = random.getrandbits(63) if self.seed is None else self.seed
+                return load_engine(text, backend=self.evaluator, tables=endgames, game=self.spec, seed=seed)
 
         return Opponent(
             load, name, sims=sims, seconds=seconds, analyses=analyses, vary=self.vary, seed=self.seed

@@ -44,9 +44,10 @@ def look_inside(
     position = game.position
     growth: list[dict[str, Any]] = []
     engine.forget()
-    number = min(FIRST_VISITS, visits)
+    number, done = min(FIRST_VISITS, visits), 0
     while True:
-        result = engine.search(game, sims=number, multipv=256, stop=job.stop)
+        result = engine.search(game, sims=max(1, number - done), multipv=256, stop=job.stop)
+        done = result.sims
         growth.append(_point(result))
         if job.interrupted or number >= visits or result.proven is not None:
             break

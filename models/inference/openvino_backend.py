@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+import os
 import threading
 import warnings
 from typing import Any, cast
@@ -10,6 +11,7 @@ import torch
 
 from ckai.models.inference.devices import cpu_has_bf16
 from ckai.models.inference.evaluator import (
+    BackendError,
     Boards,
     Floats,
     PackedNetwork,
@@ -25,8 +27,8 @@ _loading = threading.Lock()
 
 
 @functools.cache
-def _load_core() -> Any:
-    return import_extra("openvino", "openvino").Core()
+def _load_core() -> tuple[Any, int]:
+    return import_extra("openvino", "openvino").Core(), os.getpid()
 
 
 def load_core() -> Any:
@@ -37,10 +39,21 @@ def load_core() -> Any:
     signal, such as that of Ctrl-C, ends the process.
 
     Raises:
-        BackendError: OpenVINO is not installed.
+        BackendError: OpenVINO is not installed, or this process was forked from one that has its core: the
+            threads that it waits for are not here.
     """
     with _loading:
-        return _load_core()
+        core, process = _load_core()
+    _check_process(process)
+    return core
+
+
+def _check_process(process: int) -> None:
+    if process != os.getpid():
+        raise BackendError(
+            "expected OpenVINO in the process that loaded it, found one forked from it; start processes with "
+            'multiprocessing.get_context("spawn"), or load with evaluator="torch"'
+        )
 
 
 class OpenVINOEvaluator:
@@ -66,7 +79,7 @@ class OpenVINOEvaluator:
         if threads < 1:
             raise ValueError(f"expected threads >= 1, found {threads}")
         openvino = import_extra("openvino", "openvino")
-        core = load_core()
+        core, self._process = load_core(), os.getpid()
         if bf16 is None:
             bf16 = cpu_has_bf16()  # OpenVINO has it on every CPU with AVX-512, slower than float32
         # The converted model may share the copy's memory: keep both.
@@ -88,7 +101,8 @@ class OpenVINOEvaluator:
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """See `Evaluator.evaluate`."""
+        """See `Evaluator.evaluate`; raises `BackendError` in a process that was forked."""
+        _check_process(self._process)
         check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
         size = len(boards)
         logits, values = output_arrays(size, self._encoding.NUM_ACTIONS, out_logits, out_values)

@@ -11,8 +11,9 @@ positions that the table does not know one ply less. `FULL_WIDTH` turns all of i
 
 Scores are integers for the side to move: `VALUE_SCALE` times the network's value; a win in n plies is
 `WON - n`. A position that occurred before, in the game or on the path, is a draw; so is one whose halfmove
-clock has run out. The table does not know the path, so near such draws its scores may be wrong, as in every
-program of this kind.
+clock has run out. Where the depth reaches as far as the clock, the table's key has the clock in it, and no
+proof is taken from the table that takes longer than the clock leaves. The table does not know the path, so
+near repetitions its scores may be wrong, as in every program of this kind.
 """
 
 import numpy as np
@@ -213,6 +214,9 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
     leaf = (depth <= 0 and quiet) or at + 1 == MAX_PATH
     depth = max(depth, np.int64(0))
     narrow = beta - alpha == 1
+    left_plies = contract.plies_left(game, state)
+    if depth >= left_plies:
+        key = state
     place = bucket_index(memory.table, key)
     entry = probe(memory.table, place, key)
     age = memory.counters[AGE]
@@ -224,7 +228,8 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
             table_action = action_of(entry)
             if at > root and depth_of(entry) >= depth and (narrow or leaf):
                 score = score_of(entry, PROVEN, plies)
-                if (
+                in_time = abs(score) < PROVEN or WON - abs(score) - plies <= left_plies
+                if in_time and (
                     bound == EXACT
                     or (bound == LOWER and score >= beta)
                     or (bound == UPPER and score <= alpha)
@@ -326,8 +331,10 @@ def principal_variation(game, memory, state, first, out):
     for n in range(len(out)):
         out[n] = action
         state, _ = contract.play(game, state, action)
-        key = contract.key(game, state)
-        entry = probe(memory.table, bucket_index(memory.table, key), key)
+        entry = probe(memory.table, bucket_index(memory.table, state), state)
+        if entry == 0:
+            key = contract.key(game, state)
+            entry = probe(memory.table, bucket_index(memory.table, key), key)
         if entry == 0 or bound_of(entry) == STATIC_ONLY:
             return n + 1
         action = action_of(entry)

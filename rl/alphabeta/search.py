@@ -17,6 +17,7 @@ from ckai.rl.alphabeta.memory import (
     EVALUATIONS,
     INFINITE,
     LIMIT,
+    MAX_HISTORY,
     MAX_PATH,
     NODES,
     PROVEN,
@@ -27,12 +28,15 @@ from ckai.rl.alphabeta.memory import (
     Constants,
     Memory,
 )
+from ckai.rl.alphabeta.transpositions import AGES
 from ckai.rl.games.contract import State
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.inline_search import InlineNetwork, inline_network
 
 MAX_PV = 40
 """Most actions in the principal variation of a result."""
+SHUFFLE = MAX_HISTORY // 8
+"""Most that a seed adds to the history of an action: about equal moves change places."""
 REDUCED_DEPTHS, REDUCED_MOVES = 64, 64
 """Size of the array of reductions; what is beyond it is reduced as its last."""
 
@@ -87,6 +91,7 @@ class AlphaBetaSearch:
         entries: int = 1 << 20,
         constants: Constants | None = None,
         threads: int = 1,
+        seed: int | None = None,
     ) -> None:
         """Allocate the table.
 
@@ -97,9 +102,11 @@ class AlphaBetaSearch:
             constants: see `Constants`; None: the defaults.
             threads: threads of a search; a search limited by depth or positions uses one, so that it is
                 reproducible.
+            seed: varies the order of moves that are about as good, and so which of them is found best; None:
+                the order is always the same.
         """
         self.game: Any = DEFAULT_GAME.rules if game is None else game
-        self.constants = constants or Constants()
+        self.constants, self.seed = constants or Constants(), seed
         self.evaluation: InlineNetwork = inline_network(evaluator, self.game)
         self.memory = self._memory(
             np.zeros((entries, self.game.STATE_WORDS + 1), np.int64), np.zeros(1, np.uint8)
@@ -110,6 +117,7 @@ class AlphaBetaSearch:
             )
             for n in range(1, threads)
         ]
+        self.reseed(seed)
 
     def _memory(self, table: NDArray[np.int64], stop: NDArray[np.uint8]) -> Memory:
         """Return the memory of one thread, with a table and a stop flag that it may share."""
@@ -131,12 +139,17 @@ class AlphaBetaSearch:
         """End the search in progress soon; may be called from any thread."""
         self.memory.stop[0] = 1
 
+    def reseed(self, seed: int | None) -> None:
+        """Begin the random choices anew, see `seed` of the constructor."""
+        self.seed, self._random = seed, np.random.default_rng(seed)
+
     def forget(self) -> None:
         """Empty the table, so that the next search does not depend on earlier ones."""
         self.memory.table[:] = 0
         for memory in self.memories:
             memory.history[:] = 0
             memory.counters[:] = 0
+        self.reseed(self.seed)
 
     @property
     def memories(self) -> list[Memory]:
@@ -172,11 +185,15 @@ class AlphaBetaSearch:
         root = len(earlier)
         for n, before in enumerate(earlier):
             set_path(self.game, memory, n, tuple(np.int64(word) for word in before))
+        if memory.counters[AGE] == AGES - 1:
+            self.forget()  # the ages begin again, and old entries must not seem new
         age = memory.counters[AGE] + 1
         for each in self.memories:
             each.path[:root] = memory.path[:root]
             each.killers[:] = -1
             each.history[:] //= 2
+            if self.seed is not None:
+                each.history += self._random.integers(-SHUFFLE, SHUFFLE, len(each.history), endpoint=True)
             each.counters[:] = 0, 0, np.iinfo(np.int64).max, age
             each.root[ROOT_ACTION] = -1
         if nodes is not None:

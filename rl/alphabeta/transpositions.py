@@ -1,8 +1,9 @@
 """The transposition table of alpha-beta: what earlier searches found out about a state.
 
-Row `[STATE_WORDS + 1]` int64 of the table: a state without its halfmove clock, so a hit is exact, and a word
-of fields, its entry. A state has two places, neighbours; the entry of the lower depth, or of an earlier
-search, gives way (Breuker, Uiterwijk, van den Herik 1994).
+Row `[STATE_WORDS + 1]` int64 of the table: a state, so a hit is exact, and a word of fields, its entry. The
+state is without its halfmove clock unless the search of it reaches as far as the clock. It has two places,
+neighbours; the entry of the lower depth, or of an earlier search, gives way (Breuker, Uiterwijk, van den
+Herik 1994).
 
 Several threads may use a table, without locks: the words of the state are stored exclusive-or the entry, so
 that a row which two of them wrote at once matches no state (Hyatt, Mann 2002).
@@ -20,8 +21,10 @@ NO_SCORE = 32_767
 MAX_DEPTH = 255
 """Greatest depth of an entry."""
 
+AGES = 1 << 13
+"""Numbers of searches that an entry can tell apart."""
+
 _OFFSET, _SHORT, _BYTE = 32_768, 0xFFFF, 0xFF
-_AGES = 64
 _AGED = 8
 """Plies taken off the depth of an entry, when one is replaced, for each search since it was written."""
 
@@ -54,7 +57,7 @@ def probe(table, place, key):
     Args:
         table: the table.
         place: the state's `bucket_index`.
-        key: the state without its clock.
+        key: the state, see above.
     """
     entry = entry_if(table[place], key)
     other = place ^ 1
@@ -103,7 +106,7 @@ def _worth(entry, age):
     """Return the worth of an entry when one is replaced: its depth, less for older searches."""
     if entry == 0:
         return np.int64(-1_000_000)
-    return depth_of(entry) - _AGED * (age - (entry >> 50) & _AGES - 1)
+    return depth_of(entry) - _AGED * (age - (entry >> 50) & AGES - 1)
 
 
 @hot
@@ -113,7 +116,7 @@ def store(table, place, key, score, static, depth, action, bound, age, proven, p
     Args:
         table: the table.
         place: the state's `bucket_index`.
-        key: the state without its clock.
+        key: the state, see above.
         score: int64 from -32,000 to 32,000; from `proven` on it counts from the root.
         static: the network's score, or `NO_SCORE`.
         depth: the depth of the search, 0 or more.
@@ -134,7 +137,7 @@ def store(table, place, key, score, static, depth, action, bound, age, proven, p
         score -= plies
     entry = np.int64(score + _OFFSET) | np.int64(static + _OFFSET) << 16
     entry |= np.int64(min(depth, MAX_DEPTH)) << 32 | np.int64(action) << 40
-    entry |= np.int64(bound) << 48 | np.int64(age & _AGES - 1) << 50
+    entry |= np.int64(bound) << 48 | np.int64(age & AGES - 1) << 50
     for n, word in enumerate(key):
         table[place, n] = word ^ entry
     table[place, last] = entry

@@ -29,6 +29,7 @@ class AlphaBetaEngine(AnyEngine):
         limit: Limit | None = None,
         fixed: bool = False,
         threads: int = 1,
+        seed: int | None = None,
     ) -> None:
         """Allocate the table.
 
@@ -38,10 +39,13 @@ class AlphaBetaEngine(AnyEngine):
             spec: the game.
             limit, fixed: see `AnyEngine`.
             threads: threads of a search by time.
+            seed: see `AlphaBetaSearch`.
         """
         super().__init__()
         self.spec, self.limit, self.fixed = spec, limit, fixed
-        self._alpha_beta = AlphaBetaSearch(evaluator, game=spec.make_rules(tables), threads=threads)
+        self._alpha_beta = AlphaBetaSearch(
+            evaluator, game=spec.make_rules(tables), threads=threads, seed=seed
+        )
 
     def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
         begun = time.perf_counter()
@@ -80,6 +84,10 @@ class AlphaBetaEngine(AnyEngine):
         else:
             reason = StopReason.NODES if depth is None else StopReason.DEPTH
         return _result(found, root, seconds, reason)
+
+    def reseed(self, seed: int | None) -> None:
+        """See `AnyEngine`."""
+        self._alpha_beta.reseed(seed)
 
     def _forget(self) -> None:
         self._alpha_beta.forget()

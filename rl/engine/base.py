@@ -98,6 +98,13 @@ class AnyEngine(ABC):
             if self._task is not None:
                 self._task.stop.set()
 
+    def reseed(self, seed: int | None) -> None:  # noqa: B027
+        """Begin random choices of moves about as good anew, in an engine that has them, as alpha-beta has.
+
+        Args:
+            seed: their seed; None: the same moves every time.
+        """
+
     def forget(self) -> None:
         """Drop what is kept from earlier searches, so that the next one does not depend on them.
 
@@ -130,7 +137,9 @@ class AnyEngine(ABC):
                 at most two moves after the last one searched, its subtree is kept.
             limit: when the search ends; by default that of the player's spec, or `default_limit`: after 400
                 visits, in alpha-beta after 0.1 s.
-            sims, seconds: short for `Limit(visits=sims, seconds=seconds)`, instead of `limit`.
+            sims, seconds: short for `Limit(visits=sims, seconds=seconds)`, instead of `limit`. Visits that
+                were kept do not count: 400 and then 10 at the same position make 410; call `forget` between
+                them to compare limits.
             history: earlier positions of the game, oldest first, for repetitions. They also set the halfmove
                 clock of a FEN without H.
             multipv: number of lines in the result, 1 or more; the search does not depend on it.

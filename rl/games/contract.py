@@ -155,6 +155,11 @@ def repetition_window(game, state):
     raise TypeError("only inside jitted code")
 
 
+def plies_left(game, state):
+    """Return how many plies a rule that counts them, such as the halfmove clock, leaves before a draw."""
+    raise TypeError("only inside jitted code")
+
+
 def repetitions(game):
     """Return how many occurrences of a state make a draw; 0 if the game has no such rule."""
     raise TypeError("only inside jitted code")
@@ -244,6 +249,12 @@ def _whole_state(game, state):
 @inner
 def _no_window(game, state):
     return np.int64(0)
+
+
+@implements_default(plies_left)
+@inner
+def _no_count(game, state):
+    return np.int64(1 << 30)
 
 
 @implements_default(repetitions)

@@ -38,8 +38,12 @@ class NetworkAlphaBetaPlayer:
         """See `Player`."""
         return self.seconds is not None or self.control is not None
 
-    def engine(self) -> AlphaBetaEngine:
-        """Return the engine that plays; the strength of one by nodes is fixed."""
+    def engine(self, seed: int | None = None) -> AlphaBetaEngine:
+        """Return the engine that plays; the strength of one by nodes is fixed.
+
+        Args:
+            seed: see `AlphaBetaSearch`.
+        """
         limit = Limit(seconds=self.seconds, nodes=self.nodes, depth=self.depth)
         return AlphaBetaEngine(
             self.evaluator,
@@ -48,6 +52,7 @@ class NetworkAlphaBetaPlayer:
             limit=limit,
             fixed=self.nodes is not None,
             threads=self.threads,
+            seed=seed,
         )
 
     def sit(self, boards: int) -> Side:

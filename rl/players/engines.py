@@ -100,6 +100,11 @@ class EngineSide(MoveSide):
         super().__init__(boards, engine.spec)
         self.engine, self.limit = engine, limit
 
+    def start(self, board: int, position: Any, stream: int, clock: Clock | None = None) -> None:
+        """See `Side`."""
+        super().start(board, position, stream, clock)
+        self.engine.reseed(stream)
+
     def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         """See `MoveSide`."""
         limit = self.limit

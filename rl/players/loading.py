@@ -131,7 +131,7 @@ def load_engine(
     Args:
         text, backend, tables, game: see `load_player`.
         threads: threads of an alpha-beta search with a network; None: one per core.
-        seed: seed of its random choices; None: random.
+        seed: seed of its random choices; None: random in a level or another program, none in other engines.
         trials: compile and measure first what searches need, of any kind of position.
 
     Raises:
@@ -146,7 +146,7 @@ def load_engine(
     engine: AnyEngine
     unlimited = spec.number is None and spec.seconds is None and not spec.who.startswith(LEVEL)
     if isinstance(player, NetworkAlphaBetaPlayer):
-        engine = player.engine()
+        engine = player.engine(seed)
         if unlimited and engine.limit is not None:
             engine.default_limit, engine.limit = engine.limit, None
     elif isinstance(player, SearchPlayer) and not spec.policy:

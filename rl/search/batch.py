@@ -28,7 +28,7 @@ from ckai.rl.search.mcts import (
     get_tree,
     keep_subtree,
     logits_to_priors,
-    prove_tablebase_root,
+    prove_root,
     reset,
     select_edge,
 )
@@ -186,7 +186,7 @@ def prepare(game, tree, constants, target_visits):
     tree.info[0].target_visits = target_visits
     if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
         prepare_root(tree, constants)
-        prove_tablebase_root(game, tree)
+        prove_root(game, tree)
     return target_visits - tree.nodes[0].in_flight
 
 

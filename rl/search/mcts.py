@@ -148,24 +148,23 @@ def add_child(game, tree, node, e):
 
 
 @inner
-def prove_tablebase_root(game, tree):
-    """Prove the edges of a root that is in the tablebase from the tablebase values of its children.
+def prove_root(game, tree):
+    """Prove the edges of a root that win at once or by the tablebase; all of them if it has the root.
 
-    Below the root a tablebase position is a leaf. At the root the distances of all children are needed, to
-    play the shortest win or the longest loss.
+    The search ends with the first proven win: it must not find a longer one before these. Below the root a
+    tablebase position is a leaf; at the root the distances of all children are needed, to play the shortest
+    win or the longest loss.
     """
     root = tree.nodes[0]
     state = contract.load_state(game, root.state)
     if root.proof != NONE:
         return
     root_proof, _ = contract.tablebase_value(game, state)
-    if root_proof == NONE:
-        return
     actions = np.empty(contract.max_legal_actions(game), np.uint8)
     for e in range(root.first_edge, root.first_edge + root.num_edges):
         after, passed = contract.play(game, state, tree.edges[e].action)
         _, proof, plies = terminal_or_tablebase(game, tree, after, 0, contract.legal(game, after, actions))
-        if proof != NONE:
+        if proof == (LOSS if passed else WIN) or (proof != NONE and root_proof != NONE):
             set_proof(tree, e, proof, plies, passed)
     prove_node(tree, 0)
     if root_proof == DRAW and tree.nodes[0].proof == NONE:

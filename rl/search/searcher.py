@@ -1,5 +1,6 @@
 """`Searcher`: searches many positions at once, each in its own tree, with shared batches of evaluations."""
 
+import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -117,11 +118,15 @@ class Searcher:
             _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS) for n in range(batches)
         )
         self._num_threads = threads or batches
-        self._threads = ThreadPoolExecutor(self._num_threads, initializer=use_one_torch_thread)
+        self._start_threads()
         self._helpers = Helpers()
         self._visits = np.zeros(trees, np.int32)
         self.evaluations = 0
         self._compile()
+
+    def _start_threads(self) -> None:
+        self._process = os.getpid()
+        self._threads = ThreadPoolExecutor(self._num_threads, initializer=use_one_torch_thread)
 
     def _compile(self) -> None:
         """Compile what a search calls: it must not count against a time limit."""
@@ -178,6 +183,8 @@ class Searcher:
         self._batches.append(batch)
         if self._fill(batch, visits, self.leaves, self.visits_per_leaf):
             if len(self._batches) > 1:
+                if self._process != os.getpid():
+                    self._start_threads()  # a process that was forked has none
                 batch.evaluation = self._threads.submit(self._evaluate, batch)
             else:
                 self._evaluate(batch)

@@ -300,6 +300,7 @@ def policy_target(tree, constants, out):
     """Compute the policy target of the root as counts.
 
     Under PUCT the visit counts; under GUMBEL the improved policy, as counts that sum to about TARGET_UNIT.
+    Proven losses count 0 unless the root is lost: visits of them are from before the proof.
 
     Args:
         tree: the tree.
@@ -314,4 +315,5 @@ def policy_target(tree, constants, out):
             out[i] = np.int64(round(policy[i] * TARGET_UNIT))
         return
     for i in range(count):
-        out[i] = tree.edges[first + i].visits
+        edge = tree.edges[first + i]
+        out[i] = edge.visits if edge.proof != LOSS or tree.nodes[0].proof == LOSS else 0

@@ -57,7 +57,7 @@ def share_evaluation(tree, node):
     if len(tree.transpositions) == 0:
         return False, 0.0
     other = find_or_enter(tree, node)
-    if other == node or tree.nodes[other].status != OPEN or not have_equal_actions(tree, node, other):
+    if other == node or tree.nodes[other].status != OPEN:
         return False, 0.0
     first, other_first = np.int64(tree.nodes[node].first_edge), np.int64(tree.nodes[other].first_edge)
     for i in range(np.int64(tree.nodes[node].num_edges)):
@@ -84,17 +84,11 @@ def refill_transpositions(tree):
 
 
 @hot
-def have_equal_states(tree, node, other):
-    """Return whether two nodes have the same state."""
+def are_equal(tree, node, other):
+    """Return whether two nodes have the same state and the same actions: earlier states may forbid some."""
     for i in range(len(tree.nodes[node].state)):
         if tree.nodes[node].state[i] != tree.nodes[other].state[i]:
             return False
-    return True
-
-
-@inner
-def have_equal_actions(tree, node, other):
-    """Return whether two nodes of one state have the same actions: earlier states may forbid some."""
     first, other_first = np.int64(tree.nodes[node].first_edge), np.int64(tree.nodes[other].first_edge)
     if tree.nodes[node].num_edges != tree.nodes[other].num_edges:
         return False
@@ -144,7 +138,7 @@ def next_place(tree, place):
 
 @hot
 def find_or_enter(tree, node):
-    """Return the node that the table has for a state, unless it is proven; else `node`, which it has now."""
+    """Return the equal node that the table has, unless it is proven; else `node`, which it has now."""
     mixed = hash_of(tree.nodes[node].state)
     place = find_place(tree, node, mixed)
     other = np.int64(tree.transpositions[place] & LOW)
@@ -156,13 +150,13 @@ def find_or_enter(tree, node):
 
 @hot
 def find_place(tree, node, mixed):
-    """Return the entry of a node with the state of `node`, an empty one if none has; `mixed` is its hash."""
+    """Return the entry of a node equal to `node`, an empty one if there is none; `mixed` is its hash."""
     place = place_of(tree, mixed)
     while True:
         entry = tree.transpositions[place]
         if entry == 0:
             return place
-        if (entry ^ mixed) >> HALF == 0 and have_equal_states(tree, node, np.int64(entry & LOW)):
+        if (entry ^ mixed) >> HALF == 0 and are_equal(tree, node, np.int64(entry & LOW)):
             return place
         place = next_place(tree, place)
 

@@ -257,7 +257,7 @@ def write_row(tree, records, t, constants, played):
     """Record a row: the root, its value, its policy target (`policy_target`), and the edge `played`.
 
     At a root that is a proven win the target is the edge played alone: most visits may be from before the
-    proof.
+    proof. So it is where the search visited nothing else that may be played.
     """
     here = records.games[t]
     root = tree.nodes[0]
@@ -274,14 +274,13 @@ def write_row(tree, records, t, constants, played):
     row.full = here.full and here.opponent != here.side + 1
     target = np.empty(root.num_edges, np.int64)
     policy_target(tree, constants, target)
+    alone = root.proof == WIN or target.sum() == 0
     for i in range(root.num_edges):
         e = root.first_edge + i
         if not row.full:
             target[i] = 0
-        elif root.proof == WIN:
+        elif alone:
             target[i] = root.visits if e == played else 0
-        elif root.num_edges == 1:
-            target[i] = max(target[i], 1)
         records.counts[t, here.counts].action = tree.edges[e].action
         records.counts[t, here.counts].visits = target[i]
         here.counts += 1

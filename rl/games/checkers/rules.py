@@ -147,6 +147,12 @@ def _repetition_window(game, state):
     return state[1] >> _CLOCK & _CLOCK_MASK
 
 
+@implements(contract.plies_left, Checkers)
+@inner
+def _plies_left(game, state):
+    return game.halfmove_limit - (state[1] >> _CLOCK & _CLOCK_MASK)
+
+
 @implements(contract.repetitions, Checkers)
 @inner
 def _repetitions(game):

@@ -17,6 +17,8 @@ from ckai.models.registry import build
 from ckai.rl.alphabeta.memory import FULL_WIDTH, NODES, VALUE_SCALE
 from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaSearch
+from ckai.rl.alphabeta.transpositions import EXACT, probe, store
+from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.registry import get_game
@@ -141,6 +143,53 @@ def test_the_halfmove_clock_is_a_draw(evaluator):
     position = replace(Position.from_fen("B:WK32,K31:BK1,K5"), halfmove_clock=79)
     result = AlphaBetaSearch(evaluator).search(pack(position), depth=4)
     assert result.value == 0.0
+
+
+def test_a_proof_of_the_table_counts_only_within_the_clock():
+    """A win in 19 plies at clock 0; at clock 62 the 80-ply rule comes first."""
+    won = Position.from_fen("B:WK32:BK15,K18")
+    late = replace(won, halfmove_clock=62)
+    network = load_evaluator("ckai", "integers")
+    search = AlphaBetaSearch(network)
+    assert search.search(pack(won), depth=25).plies == 19
+    for depth in range(1, 25):
+        assert search.search(pack(late), depth=depth).plies is None, depth
+    for nodes in (100, 1000, 10_000):
+        assert search.search(pack(late), nodes=nodes).plies is None, nodes
+    other = AlphaBetaSearch(network)
+    assert other.search(pack(late), depth=25).plies is None
+    assert other.search(pack(won), depth=25).plies == 19
+
+
+def test_old_entries_of_the_table_give_way_after_any_number_of_searches():
+    table, key = np.zeros((2, 3), np.int64), [(np.int64(n), np.int64(n)) for n in range(1, 4)]
+
+    def put(n, depth, age):
+        numbers = (np.int64(x) for x in (0, 5, depth, 1, EXACT, age, 20_000, 0))
+        store(table, np.int64(0), key[n], *numbers)
+
+    put(0, 40, 1)
+    put(1, 30, 65)  # 64 searches later
+    put(2, 1, 65)
+    assert [bool(probe(table, np.int64(0), each)) for each in key] == [False, True, True]
+
+
+def test_a_seed_varies_the_move_and_repeats_it():
+    network, state = load_evaluator("ckai", "integers"), pack(Position.start())
+
+    def play(seed):
+        return AlphaBetaSearch(network, seed=seed).search(state, nodes=12_000)
+
+    assert play(None) == play(None)
+    assert play(5) == play(5)
+    found = [play(seed) for seed in range(12)]
+    assert len({result.action for result in found}) > 1
+    assert max(result.value for result in found) - min(result.value for result in found) < 0.1
+    search = AlphaBetaSearch(network, seed=5)
+    first = search.search(state, nodes=12_000)
+    search.search(state, nodes=500)
+    search.forget()
+    assert search.search(state, nodes=12_000) == first
 
 
 def test_a_limit_of_positions_is_kept_and_repeatable(evaluator):

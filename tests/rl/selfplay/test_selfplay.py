@@ -14,6 +14,7 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.contract import as_state
+from ckai.rl.games.registry import get_game
 from ckai.rl.loop.report import describe, first_scores
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
@@ -304,6 +305,40 @@ def test_gumbel_without_q_values_has_the_priors_as_target():
         shares[scale] = np.mean(changed)
     assert shares[0.0] < 0.05  # targets of proven roots differ all the same
     assert shares[1.0] > 0.5
+
+
+def loses_at_once(spec, game, move):
+    """Whether the opponent ends the game after a move by winning on the spot."""
+    after = spec.game(game.position.push(move))
+    if after.outcome() is not None:
+        return False
+    for reply in after.position.legal_moves():
+        ended = spec.game(after.position.push(reply))
+        if ended.outcome() is not None and ended.outcome().result != "1/2-1/2":
+            return True
+    return False
+
+
+@pytest.mark.parametrize("rule", ["puct", "gumbel"])
+def test_a_target_has_no_move_that_its_search_proved_lost(rule):
+    """Connect-4 proves a move that loses at once when it is first visited."""
+    spec, games = get_game("connect4"), []
+    config = SelfPlayConfig(sims=40, in_flight=8, groups=1, root_rule=rule)
+    play_games(UniformEvaluator(), config, range(8), seed=3, on_game=games.append, spec=spec)
+    dangers = 0
+    for finished in games:
+        game = spec.game(spec.position())
+        for row in finished.rows:
+            counts = finished.counts[row["first_count"] :][: row["num_counts"]]
+            target = dict(zip(counts["action"].tolist(), counts["visits"].tolist(), strict=True))
+            moves = game.position.legal_moves()
+            lost = [move for move in moves if loses_at_once(spec, game, move)]
+            assert sum(target.values()) > 0
+            if len(lost) < len(moves):
+                dangers += len(lost)
+                assert all(target[move.actions[0]] == 0 for move in lost), (game.moves, target)
+            game.push(next(move for move in moves if move.actions[0] == row["action"]))
+    assert dangers > 20
 
 
 def test_only_full_searches_have_policy_targets():
