@@ -193,7 +193,7 @@ class AlphaBetaSearch:
             each.killers[:] = -1
             each.history[:] //= 2
             if self.seed is not None:
-                each.history += self._random.integers(-SHUFFLE, SHUFFLE, len(each.history), endpoint=True)
+                each.history[:] += self._random.integers(-SHUFFLE, SHUFFLE, len(each.history), endpoint=True)
             each.counters[:] = 0, 0, np.iinfo(np.int64).max, age
             each.root[ROOT_ACTION] = -1
         if nodes is not None:

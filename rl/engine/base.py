@@ -161,7 +161,7 @@ class AnyEngine(ABC):
             >>> result = engine.search("B:W18:B14,1", sims=50, multipv=2)
             >>> [(str(line.move), line.proven) for line in result.lines]
             [('14x23', 'win')]
-            >>> result.visits["14x23"], result.reason
+            >>> result.sims, result.reason
             (1, <StopReason.PROVEN: 'proven'>)
         """
         if limit is None:

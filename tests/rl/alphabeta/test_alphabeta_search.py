@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from ckai.datasets.tables import Tables
-from ckai.game import Position
+from ckai.game import Game, Position
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
@@ -174,22 +174,23 @@ def test_old_entries_of_the_table_give_way_after_any_number_of_searches():
     assert [bool(probe(table, np.int64(0), each)) for each in key] == [False, True, True]
 
 
-def test_a_seed_varies_the_move_and_repeats_it():
-    network, state = load_evaluator("ckai", "integers"), pack(Position.start())
+def test_games_vary_by_seed_and_only_by_seed():
+    """Levels 14 to 16 and alpha-beta are such players."""
+    player = NetworkAlphaBetaPlayer(load_evaluator("ckai", "integers"), nodes=12_000)
 
-    def play(seed):
-        return AlphaBetaSearch(network, seed=seed).search(state, nodes=12_000)
+    def play(engine):
+        game = Game()
+        while len(game.moves) < 8:
+            game.push(engine.search(game).move)
+        return tuple(map(str, game.moves))
 
-    assert play(None) == play(None)
-    assert play(5) == play(5)
-    found = [play(seed) for seed in range(12)]
-    assert len({result.action for result in found}) > 1
-    assert max(result.value for result in found) - min(result.value for result in found) < 0.1
-    search = AlphaBetaSearch(network, seed=5)
-    first = search.search(state, nodes=12_000)
-    search.search(state, nodes=500)
-    search.forget()
-    assert search.search(state, nodes=12_000) == first
+    with player.engine(seed=1) as engine:
+        first = play(engine)
+        others = {play(player.engine(seed=seed)) for seed in range(2, 5)}
+        assert len(others | {first}) > 1
+        engine.forget()
+        assert play(engine) == first == play(player.engine(seed=1))
+    assert play(player.engine()) == play(player.engine())
 
 
 def test_a_limit_of_positions_is_kept_and_repeatable(evaluator):
