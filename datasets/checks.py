@@ -82,7 +82,7 @@ def check_rows(
     """
     none = np.empty(0, np.uint8)
     visits = rows.visits
-    arrays = (
+    arrays: tuple[NDArray[Any], ...] = (
         rows.game, rows.ply, hop, black, rows.board, rows.jumper, rows.quiet, rows.legal, rows.label, rows.z,
         rows.z_known, none.view(np.float32) if rows.q is None else rows.q,
         np.empty(0, np.int64) if visits is None else visits.offsets,

@@ -80,10 +80,13 @@ class RowFile:
             q=_numbers(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
         )
-        key = tuple(_numbers(columns[name]) for name in ("black", "hop"))
-        self._last_keys[group] = check_rows(
-            self.path, rows, *key, sum(self.group_rows[:group]), self._last_keys.get(group - 1), self._game
+        black, hop, before = (
+            _numbers(columns["black"]),
+            _numbers(columns["hop"]),
+            self._last_keys.get(group - 1),
         )
+        first = sum(self.group_rows[:group])
+        self._last_keys[group] = check_rows(self.path, rows, black, hop, first, before, self._game)
         return rows
 
     def columns(self, group: int, *names: str) -> tuple[NDArray[Any], ...]:
