@@ -22,6 +22,8 @@ from ckai.rl.matches.elo import MAX_ELO, Z95
 Floats = NDArray[np.float64]
 PRIOR_PAIRS = 25.0
 """Pairs without overdispersion or underdispersion that are added to the pairs, see `_fall`."""
+PRIOR_FREEDOM = 8.0
+"""Degrees of freedom added to those of the pairs; with more, intervals of four games are too short."""
 FAR, FLAT = 30.0, 1e-9
 """Bound of strengths, and information about each, where points beyond a player's games leave no maximum."""
 PairScores = Mapping[tuple[int, int], Sequence[float]]
@@ -96,9 +98,10 @@ def _fall(pairs: PairScores, strength: Floats) -> float:
     if not number:
         return Z95**2
     # As many more pairs that vary as those of won and lost games: a few pairs say little about dispersion.
-    freedom = max(0.0, number - len(strength) + 1) + PRIOR_PAIRS
-    dispersion = (squares * number / expected + PRIOR_PAIRS) / freedom
-    quantile = Z95 + (Z95**3 + Z95) / (4 * freedom)  # of Student's t (Abramowitz, Stegun 1964, 26.7.5)
+    freedom = max(0.0, number - len(strength) + 1)
+    dispersion = (squares * number / expected + PRIOR_PAIRS) / (freedom + PRIOR_PAIRS)
+    # Of Student's t (Abramowitz, Stegun 1964, 26.7.5).
+    quantile = Z95 + (Z95**3 + Z95) / (4 * (freedom + PRIOR_FREEDOM))
     return dispersion * quantile**2
 
 

@@ -57,8 +57,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(elos, pairs, draws):
     for seed in range(150):
         found = ratings(len(elos), results(elos, pairs, seed, draws))
         inside.append([r.low <= elo <= r.high for r, elo in zip(found, elos, strict=True)])
-    assert np.mean(inside, axis=0).min() > 0.925
-    assert np.mean(inside) > 0.94
+    assert np.mean(inside, axis=0).min() > 0.92
+    assert np.mean(inside) > 0.935
 
 
 def test_a_tournament_of_twelve_games_is_not_certain():
