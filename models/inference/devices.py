@@ -1,5 +1,6 @@
 """PyTorch's devices, precision and threads; small batches are faster on one thread."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -24,7 +25,13 @@ def one_torch_thread() -> Iterator[None]:
 
 
 def cpu_has_bf16() -> bool:
-    """Whether this CPU multiplies in bfloat16; elsewhere it is slower than float32."""
+    """Whether this CPU multiplies in bfloat16, and oneDNN may; elsewhere it is slower than float32.
+
+    OpenVINO, asked for bfloat16 where `ONEDNN_MAX_CPU_ISA=AVX2` forbids it, gives wrong numbers or crashes.
+    """
+    most = os.environ.get("ONEDNN_MAX_CPU_ISA", "DEFAULT").upper()
+    if not any(word in most for word in ("DEFAULT", "BF16", "FP16", "AMX", "AVX10")):
+        return False
     checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
     return any(check is not None and check() for check in checks)
 
