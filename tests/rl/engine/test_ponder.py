@@ -68,12 +68,12 @@ def test_the_next_search_takes_the_tree_below_the_reply():
         result = engine.search(game.position, Limit(visits=1), history=game.history)
         assert not pondering_threads()
         assert result.sims > 1
-        assert result.evaluations == 0
+        assert result.evaluations <= 1
         last = pondering.wait()
         assert last.reason == StopReason.STOPPED
-        assert last.visits["24-20"] == result.sims
+        assert last.visits["24-20"] == result.sims - 1
         # What is searched on is that tree.
-        more = engine.search(game.position, Limit(visits=result.sims + 50), history=game.history)
+        more = engine.search(game.position, Limit(visits=50), history=game.history)
         assert more.evaluations <= 50 < more.sims
 
 
@@ -83,7 +83,7 @@ def test_the_expected_reply_may_be_searched_at_once():
         pondering = engine.ponder(expected)
         engine.evaluator.wait()
         result = engine.search(expected, Limit(visits=1))
-        assert result.sims == pondering.wait().sims > 1
+        assert result.sims - 1 == pondering.wait().sims > 1
         # Another reply: an empty tree.
         engine.ponder(expected).stop()
         other = START.push("11-15").push("22-18")
