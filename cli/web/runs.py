@@ -15,6 +15,7 @@ from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.table import ActionError
 from ckai.cli.web.tree import Tree
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.files import files_in
 from ckai.pdn.game import RESULTS
 from ckai.rl.games.spec import GameSpec
 
@@ -85,7 +86,7 @@ def list_runs(folder: Path) -> list[dict[str, Any]]:
         name = path.relative_to(folder).as_posix()
         rows.append((changed, {"run": name, "kind": kind, "game": game, "status": status, "text": text}))
 
-    for config in (folder / "runs").glob("**/config.json"):
+    for config in files_in(folder / "runs", "**/config.json"):
         if (config.parent / "gen_0000").is_dir():
             with suppress(RunError, OSError):  # from another version, or just removed
                 run = Run.open(config.parent)

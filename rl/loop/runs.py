@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.files import files_in
 from ckai.models.training.runs import flat_settings
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.folder import RunError, RunFolder
@@ -41,7 +42,7 @@ class RunSummary:
 def find_selfplay(folder: Path) -> list[RunSummary]:
     """Find all self-play runs under a folder, sorted by path; runs that cannot be read are skipped."""
     runs = []
-    for config in sorted(folder.rglob("config.json")):
+    for config in files_in(folder, "**/config.json"):
         if not (config.parent / "gen_0000").is_dir():
             continue
         try:
@@ -104,7 +105,7 @@ def progress_of(run: RunFolder) -> Progress:
 
 
 def _has_games(run: RunFolder, n: int) -> bool:
-    return run.path(n, "games.pdn").exists() or any(run.path(n, "shards").glob("*.parquet"))
+    return run.path(n, "games.pdn").exists() or bool(files_in(run.path(n, "shards"), "*.parquet"))
 
 
 def generation_games(run: RunFolder, n: int) -> list[str]:

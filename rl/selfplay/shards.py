@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ckai.datasets.files import first_line, whole_file, write_whole
+from ckai.datasets.files import files_in, first_line, whole_file, write_whole
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.rl.selfplay.pdn import finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
@@ -215,7 +215,7 @@ def read_shard(
             if game["game"] in read:
                 raise ValueError(f"game {game['game']} twice")
             read[game["game"]] = ShardGame(game["pdn"], Ending(**game["ending"]), game["network"])
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, RecursionError) as error:
         raise ShardError(first_line(error)) from error
     return table, read
 
@@ -237,7 +237,7 @@ def read_shards(
     tables: list[pa.Table] = []
     games: dict[int, ShardGame] = {}
     damaged = []
-    for path in sorted(folder.glob("*.parquet")):
+    for path in files_in(folder, "*.parquet"):
         try:
             table, read = read_shard(path, schema)
         except ShardError as error:
@@ -266,8 +266,8 @@ def games_so_far(folder: Path) -> dict[int, str]:
     It changes nothing, and leaves out shards that cannot be read.
     """
     found: dict[int, str] = {}
-    for path in sorted(folder.glob("*.parquet")):
-        with suppress(OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+    for path in files_in(folder, "*.parquet"):
+        with suppress(OSError, pa.ArrowException, KeyError, TypeError, ValueError, RecursionError):
             games = _unpacked(pq.read_schema(path).metadata[_GAMES_KEY])
             found |= {int(game["game"]): str(game["pdn"]) for game in games}
     return found

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
-from ckai.datasets.files import WriteError, temporary_path, write_whole
+from ckai.datasets.files import WriteError, files_in, temporary_path, write_whole
 from ckai.rl.workers.delivery import ckai_version
 from ckai.rl.workers.worker import WorkerError, WorkerSetup
 
@@ -50,6 +50,7 @@ class JoinedWorkers:
     def __init__(self, run: Path) -> None:
         """Begin; `run` is the folder of the run."""
         self.folder, self.warnings = run / FOLDER, list[str]()
+        self._warned = set[str]()
 
     def begin(self, generation: int, setup_of: Callable[[int], WorkerSetup]) -> None:
         """See `Workers`.
@@ -61,9 +62,21 @@ class JoinedWorkers:
 
     def deliveries(self) -> Iterator[tuple[str, bytes]]:
         """See `Workers`."""
-        for path in sorted(self.folder.glob("*.parquet")):
-            yield path.name, path.read_bytes()
+        for path in files_in(self.folder, "*.parquet"):
+            try:
+                data = path.read_bytes()
+            except OSError as error:  # of another user; it may be readable later
+                self._warn(
+                    f"{path}: expected a file that can be read ({error.strerror}); check its permissions"
+                )
+                continue
+            yield path.name, data
             path.unlink(missing_ok=True)
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warned:
+            self.warnings.append(text)
+            self._warned.add(text)
 
     def end(self) -> None:
         """See `Workers`; workers see that the generation is over."""

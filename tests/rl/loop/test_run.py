@@ -19,6 +19,7 @@ import torch
 from child_process import started
 from whole_run import check_whole
 
+from ckai.cli.web.runs import list_runs
 from ckai.models.checkpoint import CheckpointError
 from ckai.rl.loop.config import MAX_GAMES, MAX_GENERATIONS, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError, fresh_folder, unfinished_run
@@ -54,6 +55,23 @@ def test_generations_follow_each_other(tmp_path, network):
         assert run.path(n, "network.ckpt").read_bytes() == chosen.read_bytes()
     assert (run.folder / "metrics.png").stat().st_size > 10_000
     assert (run.folder / "latest.ckpt").read_bytes() == run.path(2, "network.ckpt").read_bytes()
+
+
+def test_what_does_not_belong_in_a_run_ends_nothing(tmp_path, network):
+    run = Run.create(tmp_path / "runs" / "run", network, TINY.changed(["gate.games=0"]))
+    run.go(1, ignore_event)
+    for place in (run.path(2, "shards"), run.folder / "joined"):
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "folder.parquet").mkdir()
+        (place / "a.parquet").write_bytes(b"no rows")
+        (place / "notes.txt").write_text("mine")
+    for stray in ("gen_abc", "gen_0009", "other/gen_0000", "other/config.json"):
+        (run.folder / stray).mkdir(parents=True)
+    (run.folder / "gen_0007").write_text("a file")
+    run.go(2, ignore_event)
+    check_whole(run, 2)
+    assert [found.generations for found in find_selfplay(tmp_path / "runs")] == [2]
+    assert "run" in list_runs(tmp_path)[0]["run"]
 
 
 def test_a_run_trains_on_targets_of_its_own(tmp_path, network):
