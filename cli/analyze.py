@@ -247,10 +247,10 @@ def _lines(result: dict[str, Any]) -> Iterable[str]:
 
 
 def _print_players(players: list[dict[str, Any]], most: int = 20) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from ckai.cli.shared.console import CleanConsole
     from ckai.rl.analysis.report import SIGNS, Phase
 
     table = Table(box=None, pad_edge=False)
@@ -261,9 +261,8 @@ def _print_players(players: list[dict[str, Any]], most: int = 20) -> None:
     for row in players[:most]:
         cells = [str(row["games"]), _percent(row["accuracy"]), *(str(row[grade]) for grade in signs)]
         cells += [_percent(row["phases"][str(phase)]["accuracy"]) for phase in Phase]
-        # Names come from the file: no markup, no control characters.
-        table.add_row(Text(_printable(row["name"])), *cells)
-    Console(highlight=False).print(table)
+        table.add_row(Text(row["name"]), *cells)  # no markup in what comes from the file
+    CleanConsole(highlight=False).print(table)
     if len(players) > most:
         click.echo(
             f"and {count_text(len(players) - most, 'player')} more, in --json and on the page of --html"
@@ -291,14 +290,9 @@ def _report_refused(read: Sequence["PdnGame"]) -> None:
     """Name the games that cannot be read whole on standard error."""
     errors = [game.problem for game in read if game.problem is not None]
     for error in errors[:LISTED]:
-        click.echo(f"ckai: warning: {_printable(str(error))}", err=True)
+        click.echo(f"ckai: warning: {error}", err=True)
     if len(errors) > LISTED:
         click.echo(f"ckai: warning: and {len(errors) - LISTED:,} more games", err=True)
     if errors:
         rejected = sum(game.rejected for game in read)
         click.echo(f"{len(errors) - rejected:,} analysed up to the error, {rejected:,} left out", err=True)
-
-
-def _printable(text: str) -> str:
-    """Text from a file, for a terminal."""
-    return "".join(c if c.isprintable() else " " for c in text)

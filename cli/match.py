@@ -390,9 +390,9 @@ def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None"
             summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
         print_json(summary)
         return
-    from rich.console import Console
+    from ckai.cli.shared.console import CleanConsole
 
-    Console(highlight=False).print(result_table(result, names))
+    CleanConsole(highlight=False).print(result_table(result, names))
     alone = f"; {count_text(unpaired, 'game')} without the other colours not counted" if unpaired else ""
     click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}{alone}")
     if repeated := result.repeated_pairs:
@@ -469,8 +469,7 @@ def _print_ratings(
 
 def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None:
     """Print ratings and the cross table, best first."""
-    from rich.console import Console
-
+    from ckai.cli.shared.console import CleanConsole
     from ckai.rl.matches.plots import short
 
     shown = _table("player", "Elo", "95 %", "points", "games")
@@ -479,7 +478,7 @@ def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None
         r = rated[n]
         interval = f"{r.low:+.0f} to {r.high:+.0f}"
         shown.add_row(f"{place}. {short(names[n])}", f"{r.elo:+.0f}", interval, f"{r.points:g}", str(r.games))
-    console = Console(highlight=False)
+    console = CleanConsole(highlight=False)
     console.print(shown)
     # A column is 5 wide with the space around it, and the screen may not have room for all.
     fit = max(1, (console.width - 4) // 5)

@@ -30,7 +30,7 @@ LINE_SECONDS = 60.0
 class CleanStream:
     """Standard output or error on which `ckai.game.text.printable` cleans all that is printed as text.
 
-    What `rich` prints, with sequences of its own for the terminal, goes past it.
+    What `rich` prints, with sequences of its own for the terminal, goes past it: see `CleanConsole`.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -96,9 +96,9 @@ def report_compilation() -> None:
 
 def stderr_console() -> "Console":
     """Return a console on standard error, for messages and progress."""
-    from rich.console import Console
+    from ckai.cli.shared.console import CleanConsole
 
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return CleanConsole(stderr=True, highlight=False, soft_wrap=True)
 
 
 class ProgressLines:

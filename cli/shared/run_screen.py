@@ -5,11 +5,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ckai.cli.shared.output import ProgressLines, count_text, print_json, time_text
+from ckai.cli.shared.output import ProgressLines, count_text, print_json, stderr_console, time_text
 from ckai.cli.shared.run_estimate import estimate
 from ckai.cli.shared.run_tables import elo_line, generation_text, generations_table, workers_table
 
@@ -33,7 +33,7 @@ class RunScreen:
 
     def __init__(self, run: "Run", generations: int) -> None:
         self.run, self.generations = run, generations
-        self.console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self.console = stderr_console()
         self.history = run.history()
         self._bars = Progress(
             TextColumn("{task.description}"),

@@ -1,14 +1,12 @@
 """Output of training and evaluation: progress on standard error, metrics as text."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from ckai.cli.shared.output import ProgressLines
+from ckai.cli.shared.output import ProgressLines, stderr_console
 
 if TYPE_CHECKING:
     from ckai.models.training.trainer import TrainingProgress
@@ -89,7 +87,7 @@ class TrainingBar:
     """A progress bar of a training on standard error; lines of text if that is not a terminal."""
 
     def __init__(self) -> None:
-        self.console = Console(file=sys.stderr)
+        self.console = stderr_console()
         self._bar = Bar(
             TextColumn("epoch {task.fields[epoch]}"),
             BarColumn(),

@@ -4,7 +4,7 @@ import difflib
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ckai.cli.terminal.screen import clean
+from ckai.game.text import printable
 from ckai.rl.games.spec import GameSpec
 
 PLAY, OVER, VIEW = "play", "over", "view"
@@ -152,7 +152,7 @@ def read_command(line: str, position: Any, spec: GameSpec, mode: str = PLAY) -> 
         if mode == OVER:
             raise CommandError(_WRONG_MODE[mode])
         return Command("move", move=spec.read_move(position, text))
-    shown = clean(" ".join(text.split()))
+    shown = printable(" ".join(text.split()))
     shown = shown if len(shown) <= 24 else shown[:22] + ".."
     close = difflib.get_close_matches(word[:20].lower(), _NAMES, n=1, cutoff=0.6)
     example = spec.move_example
@@ -180,7 +180,7 @@ def help_lines(width: int, name: str = "") -> list[str]:
     if name:
         full = _NAMES.get(name.lower())
         if full is None:
-            raise CommandError(f"no command '{clean(name)[:24]}'; type help for all")
+            raise CommandError(f"no command '{printable(name)[:24]}'; type help for all")
         each = COMMANDS[full]
         words = ", ".join([full, *each.short.replace("_", " ").split()])
         text = f"{words}{' ' + each.argument if each.argument else ''}: {each.text}."

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
@@ -13,6 +12,9 @@ from typing import NoReturn, TextIO
 from rich.console import Console
 from rich.text import Text
 
+from ckai.cli.shared.console import CleanConsole
+from ckai.game.text import printable
+
 
 class FlagFallError(Exception):
     """The time of the player at the prompt is up."""
@@ -20,17 +22,7 @@ class FlagFallError(Exception):
 
 def make_console() -> Console:
     """Create the console of a game, on standard output."""
-    return Console(highlight=False, markup=False, emoji=False)
-
-
-def clean(text: str) -> str:
-    """Return text without control characters, which could change the terminal; line ends stay.
-
-    >>> clean("a\\x1b[31mb\\tc")
-    'a?[31mb c'
-    """
-    plain = text.replace("\t", " ")
-    return "".join(c if c == "\n" or not unicodedata.category(c).startswith("C") else "?" for c in plain)
+    return CleanConsole(highlight=False, markup=False, emoji=False)
 
 
 class Screen:
@@ -47,12 +39,7 @@ class Screen:
 
     def print(self, text: str | Text = "", *, wrap: bool = True) -> None:
         """Print a line, wrapped between words unless `wrap` is False."""
-        if isinstance(text, Text):
-            dirty = text.plain
-            text.plain = clean(dirty) if clean(dirty) != dirty else dirty
-            self.console.print(text, soft_wrap=not wrap)
-        else:
-            self.console.print(clean(text), soft_wrap=not wrap)
+        self.console.print(text, soft_wrap=not wrap)
 
     def ask(self, prompt: str, seconds: float | None = None) -> str | None:
         """Read a line.
@@ -68,7 +55,7 @@ class Screen:
             FlagFallError: the time is over.
         """
         with _alarm(seconds):
-            return self._ask(clean(prompt))
+            return self._ask(printable(prompt))
 
     def _ask(self, prompt: str) -> str | None:
         if self.lines is sys.stdin and self.lines.isatty() and self.console.is_terminal:

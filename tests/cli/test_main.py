@@ -1,6 +1,7 @@
 """The `ckai` command: fast help, one-line errors, exit statuses."""
 
 import importlib
+import io
 import os
 import re
 import signal
@@ -14,8 +15,11 @@ import click
 import pytest
 from child_process import started
 from click.testing import CliRunner
+from rich.table import Table
+from rich.text import Text
 
 from ckai.cli import main as front
+from ckai.cli.shared.console import CleanConsole
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"numba", "numpy", "torch", "rich", "pyarrow", "pandas", "matplotlib", "pytorch_lightning"}
@@ -188,3 +192,16 @@ def test_letters_that_the_encoding_lacks_are_question_marks(tmp_path):
     out = ckai("stats", tmp_path / "Мюллер.parquet", env=environment)
     assert out.returncode == 1
     assert "??????.parquet: " in out.stderr
+
+
+@pytest.mark.parametrize("evil", ["\x1b[31m", "\x9b31m", "\x9d0;title\x07", "\u202e"])
+def test_tables_obey_no_stranger(evil):
+    console = CleanConsole(file=io.StringIO(), force_terminal=True, color_system="standard", width=60)
+    table = Table(title=f"of {evil}them")
+    table.add_column("name", style="green")
+    table.add_row(Text(f"a{evil}b"))
+    console.print(table)
+    shown = console.file.getvalue()
+    assert "\x1b[32m" in shown  # the colour of the table
+    assert evil not in shown
+    assert "a?" in shown
