@@ -2,11 +2,10 @@
 
 import io
 
-from rich.console import Console
-
 from ckai.cli.playing.opponent import Opponent
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
+from ckai.cli.shared.console import CleanConsole
 from ckai.cli.terminal.game import Options, TerminalGame
 from ckai.game import Game, Position
 from ckai.pdn import read_games
@@ -68,7 +67,7 @@ def table(
     """A game of checkers with scripted input, and its output; `extra` are arguments of `TerminalGame`."""
     engine = engine or FirstMove()
     shown = io.StringIO()
-    console = Console(
+    console = CleanConsole(
         file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
     )
     game = Game(None if fen is None else Position.from_fen(fen))
