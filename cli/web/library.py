@@ -69,7 +69,7 @@ class Library:
             ValueError: there is no such game.
         """
         if not 0 <= index < len(self._places):
-            raise ValueError(f"{self.name}: expected game 0 to {len(self._places) - 1}, found {index}")
+            raise ValueError(f"{self.name}: expected game 1 to {len(self._places)}, found {index + 1}")
         chunk, g, start, refused = self._places[index]
         return build_game(chunk, g, start, refused, self.name)
 

@@ -293,7 +293,7 @@ def run_game(
     run = Run.open(path)
     texts = generation_games(run, generation)
     if not 0 <= index < len(texts):
-        raise ActionError(f"{name}: expected game 0 to {len(texts) - 1}, found {index}")
+        raise ActionError(f"{name}: expected game 1 to {len(texts)}, found {index + 1}")
     spec = games[run.config.game]
     if annotates(spec):
         tree, headers, result, _ = opened(Library(texts[index], name).game(0))

@@ -700,7 +700,7 @@ def test_a_thousand_games_are_listed_searched_and_opened(client):
         here.do("open", index=999)
         assert here.moves() == ["11-15", "22-18", "15x22", "25x18"]
         assert here.state["result"] == "*"
-        assert "expected game 0 to 999" in here.refused("open", index=1000)
+        assert "expected game 1 to 1000, found 1001" in here.refused("open", index=1000)
         assert not Path("games").exists()
 
 
