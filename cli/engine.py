@@ -13,8 +13,8 @@ from ckai.cli.shared.tables import TABLE_CHOICES, open_tables, tables_option
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
-    from ckai.rl.engine.base import AnyEngine
-    from ckai.rl.hub.parameters import Parameters
+    from ckai.rl.engine.base import Engine
+    from ckai.rl.engine.hub_parameters import Parameters
 
 GTP_PLAYER = "rollout@1000"
 """The player of Go programs: no network is installed for them."""
@@ -59,7 +59,7 @@ gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 @tables_option
 def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> None:
     """Serve standard input and output, see `_HELP`."""
-    from ckai.rl.players.serving import claim_output
+    from ckai.rl.engine.serving import claim_output
 
     output = claim_output()
     signal.signal(signal.SIGTERM, _end)
@@ -72,47 +72,50 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> Non
 
 
 def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
+    from ckai.rl.engine.base import Engine
+    from ckai.rl.engine.loading import check_text
+    from ckai.rl.engine.serving import serve_lines
     from ckai.rl.games.go import SPEC
     from ckai.rl.games.go.gtp import GtpSession
-    from ckai.rl.players.loading import check_spec, load_engine
-    from ckai.rl.players.serving import serve_lines
 
-    check_spec(spec, SPEC)
+    check_text(spec, SPEC)
     report_compilation()
     if sys.stdin is not None:
         serve_lines(
             sys.stdin.buffer,
             output,
             lambda write: GtpSession(
-                lambda game: load_engine(spec, backend=evaluator, game=game), write, version("ckai")
+                lambda game: Engine.load(spec, evaluator=evaluator, game=game), write, version("ckai")
             ),
         )
 
 
 def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
-    from ckai.rl.hub.parameters import Parameters
-    from ckai.rl.hub.session import HubSession
-    from ckai.rl.players.loading import check_spec
-    from ckai.rl.players.parsing import HUB, PlayerSpec, PlayerSpecError
-    from ckai.rl.players.serving import serve_lines
+    from ckai.rl.engine.hub_parameters import Parameters
+    from ckai.rl.engine.hub_server import HubSession
+    from ckai.rl.engine.loading import check_text
+    from ckai.rl.engine.parsing import HUB, EngineText, EngineTextError
+    from ckai.rl.engine.serving import serve_lines
 
     def check(text: str) -> None:
         """Raise the error of a spec that names no player before the other side waits for it."""
-        if PlayerSpec.read(text).who.startswith(HUB):
-            raise PlayerSpecError(f"{text}: expected a player of ckai, found another program")
-        check_spec(text)
+        if EngineText.read(text).who.startswith(HUB):
+            raise EngineTextError(f"{text}: expected a player of ckai, found another program")
+        check_text(text)
 
-    def load(parameters: "Parameters") -> "AnyEngine":
-        from ckai.rl.players.loading import load_engine
+    def load(parameters: "Parameters") -> "Engine":
+        from ckai.rl.engine.base import Engine
+        from ckai.rl.engine.loading import try_out
 
         check(parameters.engine)
-        return load_engine(
+        engine = Engine.load(
             parameters.engine,
-            backend=parameters.evaluator,
+            evaluator=parameters.evaluator,
             tables=open_tables(parameters.tables),
             threads=parameters.threads or None,
-            trials=True,
         )
+        try_out(engine)
+        return engine
 
     if spec != CKAI:
         check(spec)

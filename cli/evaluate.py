@@ -245,10 +245,10 @@ def _evaluate_solved(checkpoint: Path, visits: Sequence[int], players: Sequence[
         ValueError: the game has no solver, or a file cannot be read.
     """
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.rl.engine.base import Engine
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.connect4.mistakes import count_mistakes, mistakes_of_network, solved_classes
     from ckai.rl.games.registry import get_game
-    from ckai.rl.players.loading import load_player
 
     report_compilation()  # the searches compile
     loaded = load_checkpoint(checkpoint)
@@ -256,7 +256,8 @@ def _evaluate_solved(checkpoint: Path, visits: Sequence[int], players: Sequence[
     classes = solved_classes(spec)
     found = mistakes_of_network(load_evaluator(checkpoint, game=spec.name), spec, visits, classes)
     for text in players:
-        found[text] = count_mistakes(load_player(text, game=spec), classes)
+        with Engine.load(text, game=spec) as engine:
+            found[text] = count_mistakes(engine, classes)
     identity = {"checkpoint": str(checkpoint), "digest": loaded.digest, "game": spec.name}
     plain = {
         player: {

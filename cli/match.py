@@ -20,7 +20,7 @@ from ckai.cli.shared.output import (
     stderr_console,
 )
 from ckai.cli.shared.tables import check_tables, ensure_tables, open_tables, tables_option
-from ckai.rl.players.forms import DEFAULT_VISITS, forms_text
+from ckai.rl.engine.forms import DEFAULT_VISITS, forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -171,7 +171,7 @@ class Arena:
         """Choose the game, draw the openings and open the tablebases.
 
         Args:
-            names: player specs, see `ckai.rl.players.loading`.
+            names: player specs, see `ckai.rl.engine.loading`.
             games: games of a match.
             game, start, max_plies, adjudicate, tables, seed, evaluator, output: the options; `start` is
                 `--openings`.
@@ -184,9 +184,10 @@ class Arena:
         """
         from ckai.cli.shared.games_file import check_games_file
         from ckai.datasets.machine import available_cores
+        from ckai.rl.engine.base import Engine
+        from ckai.rl.engine.loading import game_of
         from ckai.rl.games.registry import DEFAULT_GAME, get_game
         from ckai.rl.matches.openings import draw_openings, random_openings
-        from ckai.rl.players.loading import game_of, load_player
 
         report_compilation()
         self.games, self.output = games, output
@@ -210,26 +211,22 @@ class Arena:
         else:
             self.openings = [self.spec.position()] * (games // 2)
         self._identity = (self.spec.name, start, tables, evaluator, sorted(self.settings.items()))
-        self.player: Callable[[str], Any] = cache(
-            lambda name: load_player(
-                name,
-                backend=evaluator,
-                tables=self.tables,
-                game=self.spec,
-                threads=self.threads,
+        self.engine: Callable[[str], Engine] = cache(
+            lambda name: Engine.load(
+                name, evaluator=evaluator, tables=self.tables, game=self.spec, threads=self.threads
             )
         )
-        """Loads the player of a spec, once."""
+        """Loads an engine, once."""
         for name in names:
-            self.player(name)
+            self.engine(name)
 
     def match(self, a: str, b: str) -> str:
         """Return what identifies a match: a hash of all that decides its games, networks by their files."""
-        from ckai.rl.players.loading import checkpoints_of
-        from ckai.rl.players.parsing import PlayerSpec
+        from ckai.rl.engine.loading import checkpoints_of
+        from ckai.rl.engine.parsing import EngineText
         from ckai.rl.workers.delivery import hash_of
 
-        paths = [path for name in (a, b) for path in checkpoints_of(PlayerSpec.read(name))]
+        paths = [path for name in (a, b) for path in checkpoints_of(EngineText.read(name))]
         networks = [hash_of(path.read_bytes()) for path in paths]
         pieces = self.tables.pieces if self.tables is not None else 0
         return hash_of(repr((a, b, networks, pieces, self._identity)).encode())[:12]
@@ -250,9 +247,9 @@ class Arena:
             on_game: called after every game, and once for those in the output.
             stop: set it to end early.
         """
+        from ckai.rl.engine.program import Fault
         from ckai.rl.matches.match import play_match
         from ckai.rl.matches.pdn import append_game, match_game_pdn, read_match_games
-        from ckai.rl.players.program import Fault
 
         match = self.match(a, b)
         if self.output is not None:
@@ -272,8 +269,8 @@ class Arena:
             on_game()
 
         play_match(
-            self.player(a),
-            self.player(b),
+            self.engine(a),
+            self.engine(b),
             self.openings,
             threads=self.threads,
             spec=self.spec,
@@ -368,9 +365,9 @@ def _table(*titles: str) -> "Table":
 
 
 def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
+    from ckai.rl.engine.program import Fault
     from ckai.rl.games.clock import ClockReason
     from ckai.rl.matches.match import MAX_FAULTS, MatchReason
-    from ckai.rl.players.program import Fault
 
     losses: dict[str, tuple[str, tuple[Any, ...]]] = {
         "time_losses": ("on time", (ClockReason.TIME,)),

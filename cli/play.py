@@ -17,14 +17,14 @@ from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.rl.players.forms import FULL_STRENGTH_SECONDS, forms_text
+from ckai.rl.engine.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
     from ckai.cli.playing.session import Session
     from ckai.cli.playing.start import Origin
+    from ckai.rl.engine.parsing import EngineText
     from ckai.rl.games.clock import TimeControl
     from ckai.rl.games.spec import GameSpec
-    from ckai.rl.players.parsing import PlayerSpec
 
 _HELP = """Play against a network or another player in the terminal.
 
@@ -205,15 +205,15 @@ def command(
 
 def _opponent_and_clock(
     source: str | None, level: int | None, clock: str | None, *, limited: bool
-) -> "tuple[PlayerSpec | None, TimeControl | None]":
+) -> "tuple[EngineText | None, TimeControl | None]":
     """Return the spec of the opponent, if one was given, and the clock of both sides, if there is one.
 
     Args:
         source, level, clock: the options `--engine`, `--level` and `--clock`.
         limited: whether `--sims` or `--seconds` was given.
     """
+    from ckai.rl.engine.parsing import LEVEL, EngineText
     from ckai.rl.games.clock import TimeControl
-    from ckai.rl.players.parsing import LEVEL, PlayerSpec
 
     if level is not None:
         if source is not None:
@@ -225,19 +225,19 @@ def _opponent_and_clock(
         control = None if clock is None else TimeControl.read(clock)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--clock") from error
-    player = None if source is None else PlayerSpec.read(source)
+    player = None if source is None else EngineText.read(source)
     if player is not None and player.control is not None:  # one clock for both sides
         if control is not None or limited:
             raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
-        control, player = player.control, PlayerSpec.read(player.who)
+        control, player = player.control, EngineText.read(player.who)
     return player, control
 
 
-def _game_of(player: "PlayerSpec | None") -> str:
+def _game_of(player: "EngineText | None") -> str:
     """Return the name of the game of a player's network, or the default one."""
     if player is None or not os.path.exists(player.who):
         return DEFAULT_GAME_NAME
-    from ckai.rl.players.loading import game_of
+    from ckai.rl.engine.loading import game_of
 
     return game_of([player.text]) or DEFAULT_GAME_NAME
 

@@ -75,9 +75,9 @@ def command(
 ) -> int:
     """Solve problems, see `_HELP`."""
     from ckai.rl.analysis.problems import Problem, read_problems, solve
-    from ckai.rl.engine.engine import Engine
+    from ckai.rl.engine.base import Engine
     from ckai.rl.engine.limit import Limit
-    from ckai.rl.players.loading import load_engine
+    from ckai.rl.engine.loading import try_out
 
     spec = spec or (FULL_STRENGTH if visits is None else CKAI)
     found = [each for path in files for each in read_problems(path)]
@@ -89,19 +89,14 @@ def command(
         raise ValueError(f"{files[0]}: expected problems that can be read, found none")
     report_compilation()
     endgames = open_tables(tables)
-    engine = load_engine(spec, backend=evaluator, tables=endgames, trials=True)
+    engine = Engine.load(spec, evaluator=evaluator, tables=endgames)
     outcomes: list[Outcome] = []
     try:
-        if visits is not None and not isinstance(engine, Engine):
-            raise click.BadParameter(f"{spec} has no visits; give --seconds", param_hint="--visits")
-        if seconds is not None and engine.fixed:
-            raise click.BadParameter(
-                f"{spec} moves by a limit of its own; omit it, or give a player without",
-                param_hint="--seconds",
-            )
         limit = Limit(visits=visits, seconds=seconds)
         if visits is None and seconds is None:
-            limit = engine.limit or Limit(seconds=SECONDS)
+            usual = Limit(seconds=SECONDS)
+            limit = engine.limit or (usual if engine.honours(usual) else limit)
+        try_out(engine)
         with progress_bar("solving", "problems") as progress:
             for problem in problems:
                 progress(len(outcomes), len(problems))

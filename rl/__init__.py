@@ -24,8 +24,12 @@ if TYPE_CHECKING:
         Line,
         MoveMap,
         Policy,
+        ProgramError,
+        ResignsError,
         SearchResult,
+        Stop,
         StopReason,
+        TreeEngine,
         Value,
     )
 else:
@@ -40,8 +44,12 @@ else:
                 "Line",
                 "MoveMap",
                 "Policy",
+                "ProgramError",
+                "ResignsError",
                 "SearchResult",
+                "Stop",
                 "StopReason",
+                "TreeEngine",
                 "Value",
             ]
         },
@@ -55,7 +63,11 @@ __all__ = [
     "Line",
     "MoveMap",
     "Policy",
+    "ProgramError",
+    "ResignsError",
     "SearchResult",
+    "Stop",
     "StopReason",
+    "TreeEngine",
     "Value",
 ]

@@ -23,7 +23,7 @@ from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 from ckai.pdn import from_game, write_game
-from ckai.rl.engine.engine import THREADS, Engine
+from ckai.rl.engine.tree import THREADS, TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack
@@ -282,14 +282,14 @@ def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds
             evaluator = make_evaluator(network, backend, THREADS)
         except BackendError:
             continue
-        with Engine(evaluator, nodes=SEARCH_NODES) as engine:
+        with TreeEngine(evaluator, nodes=SEARCH_NODES) as engine:
             engine.search(Position.start(), seconds=0.5)
             relative = []
             for limit in LIMITS:
                 visits, ratios, evaluated = [], [], []
                 for _ in range(rounds):
                     top = ceiling(evaluator, 256, threads, seconds, network.encode)
-                    engine.forget()
+                    engine.new_game()
                     result = engine.search(Position.start(), seconds=limit)
                     visits.append(float(result.sims))
                     ratios.append(result.sims / result.seconds / top)

@@ -28,15 +28,15 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inputs.tactics import append_changes
 from ckai.pdn import read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.alphabeta import material_values
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.players.material import move_values
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.warmup import compile_selfplay, compile_walks, small_network
@@ -101,14 +101,14 @@ def _compile_tables() -> None:
 
 def _compile_material() -> None:
     """Compile the alpha-beta search of material, which openings, a player and an encoding use."""
-    move_values(Game(), 1)
+    material_values(Game(), 1)
     append_changes(np.full((1, 34), -1, np.int8), (1,))
 
 
 def _compile_engine() -> None:
     """Compile what an engine calls, with tables and without."""
-    with Engine(UniformEvaluator(), nodes=100, tables=Tables.open(3)) as engine:
-        engine.search("B:W32,31,30,29:B1,2,3,4", Limit(depth=2, visits=20), multipv=2)
+    with TreeEngine(UniformEvaluator(), nodes=100, tables=Tables.open(3)) as engine:
+        engine.search("B:W32,31,30,29:B1,2,3,4", Limit(depth=2, visits=20), lines=2)
 
 
 def compile_positions(spec: GameSpec) -> None:

@@ -25,6 +25,7 @@ from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
+from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.connect4.mistakes import POLICY, mistakes_of_network, solved_classes, visits_name
 from ckai.rl.games.registry import get_game
@@ -34,7 +35,6 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.players.search import SearchPlayer
 
 Options = dict[str, Any]
 COMPARED: dict[str, dict[str, Options]] = {
@@ -128,7 +128,7 @@ def match_against_start(
     threads = available_cores()
     tablebases = Tables.open(tables) if tables else None
     players = [
-        SearchPlayer(
+        by_visits(
             load_evaluator(file, backend, threads=threads, game=spec.name),
             sims,
             tables=tablebases,

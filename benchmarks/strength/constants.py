@@ -15,13 +15,14 @@ from rich.table import Table
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
 from ckai.models.pretrained import network_path
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.parsing import EngineText
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.elo import elo_text
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.players.parsing import PlayerSpec
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.selection import SearchConstants
 
 
@@ -75,13 +76,15 @@ def main(
     openings = draw_openings(games // 2, seed, spec)
     usual = SearchConstants(**spec.search_defaults)
 
-    def player(changed: dict[str, float], limit: PlayerSpec) -> SearchPlayer:
+    def player(changed: dict[str, float], limit: EngineText) -> TreeEngine:
         constants = usual._replace(**changed).typed()
-        return SearchPlayer(loaded, limit.number or 1, constants, tablebases, limit.seconds, spec=spec)
+        engine = TreeEngine(loaded, constants=constants, tables=tablebases, spec=spec, nodes=1024)
+        engine.limit = Limit(visits=limit.number) if limit.number else Limit(seconds=limit.seconds)
+        return engine
 
     table = Table("at", "constants", "won", "drawn", "lost", "Elo, 95 %", title=f"against {text(against)}")
     for at in limits:
-        limit = PlayerSpec.read(f"network@{at}")
+        limit = EngineText.read(f"network@{at}")
         for changed in tried:
             players = player(changed, limit), player(against, limit)
             result = play_match(*players, openings, threads=threads, spec=spec)

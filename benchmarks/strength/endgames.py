@@ -24,12 +24,12 @@ from ckai.datasets.tables.rows import Endgames, draw_endgames
 from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
 from ckai.rl.engine import Engine
+from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
-from ckai.rl.players.search import SearchPlayer
 
 SIMS = 100
 
@@ -188,8 +188,8 @@ def match(
     for number in pieces:
         tables = Tables.open(number)
         result = play_match(
-            SearchPlayer(evaluator, sims, tables=tables),
-            SearchPlayer(evaluator, sims),
+            by_visits(evaluator, sims, tables=tables),
+            by_visits(evaluator, sims),
             openings,
             threads=available_cores(),
         )

@@ -18,10 +18,10 @@ from ckai.datasets.machine import available_cores
 from ckai.models.checkpoint import load_checkpoint
 from ckai.models.inference.backends import evaluations_per_second, sample_positions
 from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.matches.match import MatchResult, play_match
 from ckai.rl.matches.openings import random_openings
-from ckai.rl.players.search import SearchPlayer
 
 BARE = 2
 """Visits that play the most likely move of the policy: the root and that move."""
@@ -80,7 +80,7 @@ def main(
             for number in rollouts:
                 begun = time.perf_counter()
                 result = play_match(
-                    SearchPlayer(player, visits), SearchPlayer(playouts, number), openings, threads=threads
+                    by_visits(player, visits), by_visits(playouts, number), openings, threads=threads
                 )
                 score, interval = points(result)
                 row["matches"].append(

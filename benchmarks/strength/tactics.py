@@ -27,11 +27,11 @@ from ckai.datasets.files import file_digest, write_whole
 from ckai.game import Position
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.models.inputs.packing import unpack_position
+from ckai.rl.engine.base import Engine
+from ckai.rl.engine.loading import checkpoints_of
+from ckai.rl.engine.parsing import EngineText
 from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.matches.elo import wilson
-from ckai.rl.players.loading import checkpoints_of, load_player
-from ckai.rl.players.parsing import PlayerSpec
-from ckai.rl.players.player import Side
 
 MARGIN = 70
 """Least gain of the solution over the next best move and over a shallow search: most of a man of 100."""
@@ -149,18 +149,6 @@ class Answers:
             write_whole(self.path, json.dumps(content, indent=1) + "\n")
 
 
-def answer(side: Side, position: Position) -> str:
-    """Return the move of a player in a position, as text."""
-    side.start(0, position, 0)
-    actions: list[int] = []
-    move = None
-    while move is None:
-        actions.append(side.actions([0])[0])
-        side.play(0, actions[-1])
-        move = position.move_of(actions)
-    return str(move)
-
-
 def share(right: int, asked: int) -> str:
     """Return the share of solved positions and its 95 % interval, `93.2 (90.6 to 95.1) %`."""
     low, high = wilson(right / asked, asked)
@@ -188,18 +176,18 @@ def solve(
     table = Table("player", *(f"{s:g} s" for s in seconds), title=f"solved of {len(tasks)}, 95 % intervals")
     for name in players:
         cells = []
-        files = checkpoints_of(PlayerSpec.read(name))  # a file may change under its name
+        files = checkpoints_of(EngineText.read(name))  # a file may change under its name
         version = " ".join([evaluator, *(file_digest(file)[:16] for file in files)])
         for limit in seconds:
             given = answers.of(f"{name}@{limit:g}s {version}")
             missing = [task["fen"] for task in tasks if task["fen"] not in given]
             if missing:
-                side = load_player(f"{name}@{limit:g}s", backend=evaluator).sit(1)
+                engine = Engine.load(f"{name}@{limit:g}s", evaluator=evaluator, threads=1)
                 for number, fen in enumerate(track(missing, f"{name}, {limit:g} s", transient=True)):
-                    given[fen] = answer(side, Position.from_fen(fen))
+                    given[fen] = str(engine.play(fen, reuse=False).move)
                     if number % 20 == 19:
                         answers.save()
-                side.close()
+                engine.close()
                 answers.save()
             cells.append(share(sum(given[task["fen"]] == task["move"] for task in tasks), len(tasks)))
             print(f"{name}, {limit:g} s: {cells[-1]}", flush=True)

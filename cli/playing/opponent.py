@@ -13,13 +13,13 @@ from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, n
 from ckai.cli.shared.output import count_text
 from ckai.cli.shared.tables import open_tables
 from ckai.models.pretrained import CKAI
+from ckai.rl.engine.forms import FULL_STRENGTH_SECONDS
+from ckai.rl.engine.parsing import ALPHA_BETA, GTP, HUB, LEVEL, EngineText
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.players.forms import FULL_STRENGTH_SECONDS
-from ckai.rl.players.parsing import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec
 
 if TYPE_CHECKING:
     from ckai.rl.engine import Limit, Line, SearchResult
-    from ckai.rl.engine.base import AnyEngine
+    from ckai.rl.engine.base import Engine
     from ckai.rl.engine.stop import Stop
     from ckai.rl.games.clock import Clock, TimeControl
 
@@ -105,7 +105,7 @@ class Opponent:
 
     def __init__(
         self,
-        load: "Callable[[], AnyEngine]",
+        load: "Callable[[], Engine]",
         name: str,
         *,
         sims: int | None = None,
@@ -126,7 +126,7 @@ class Opponent:
         self.name, self.analyses = name, analyses
         self.short = "ckai" if name.startswith("ckai") else name if len(name) <= 20 else name[:18] + ".."
         self._load = load
-        self._engine: AnyEngine | None = None
+        self._engine: Engine | None = None
         self._sims, self._seconds = sims, seconds
         self._vary, self._random = vary, random.Random(seed)
 
@@ -137,11 +137,12 @@ class Opponent:
             ValueError: it cannot be loaded.
         """
         if self._engine is None:
-            engine = self._load()
-            if not engine.fixed:
-                from ckai.rl.engine import Limit
+            from ckai.rl.engine import Limit
+            from ckai.rl.engine.program import ProgramEngine
 
-                engine.search(engine.spec.game(), Limit(visits=2, depth=2))
+            engine = self._load()
+            if engine.honours(Limit(depth=2)) and not isinstance(engine, ProgramEngine):
+                engine.play(engine.spec.game(), Limit(depth=2))
             self._engine = engine
 
     def reply(
@@ -170,7 +171,7 @@ class Opponent:
         assert self._engine is not None
         vary = vary and len(game.moves) < self._vary
         lines = len(game.position.legal_moves()) if vary else lines
-        result = self._engine.search(game, self._limit(clock), multipv=lines, stop=stop)
+        result = self._engine.play(game, self._limit(clock), lines=lines, stop=stop)
         move = result.move
         if vary and result.proven is None and result.sims:
             least = NEARLY * max(result.visits.values())
@@ -183,11 +184,11 @@ class Opponent:
     def _limit(self, clock: "Clock | None") -> "Limit | None":
         from ckai.rl.engine import Limit
 
+        assert self._engine is not None
+        limit = Limit(visits=self._sims, seconds=self._seconds)
         if clock is not None:
-            return Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
-        if self._sims is None and self._seconds is None:
-            return None
-        return Limit(visits=self._sims, seconds=self._seconds)
+            limit = Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
+        return limit if limit.given and self._engine.honours(limit) else None
 
     def close(self) -> None:
         """Release what it plays with."""
@@ -211,7 +212,7 @@ class OpponentFactory:
 
     def opponent(
         self,
-        player: PlayerSpec | None,
+        player: EngineText | None,
         *,
         sims: int | None = None,
         seconds: float | None = None,
@@ -268,15 +269,16 @@ class OpponentFactory:
     ) -> Opponent:
         """Return an opponent; `find` returns its spec when it is needed."""
 
-        def load() -> "AnyEngine":
-            from ckai.rl.players.loading import load_engine
+        def load() -> "Engine":
+            from ckai.rl.engine import Engine
 
             text, endgames = find(), open_tables(self.tables) if self.spec.supports_tables else None
             if analyses and text not in NO_NETWORK and searches(text):
                 text = resolve_network(text)
             with self.status("loading the network ...") if self.status else nullcontext():
-                seed = random.getrandbits(63) if self.seed is None else self.seed
-                return load_engine(text, backend=self.evaluator, tables=endgames, game=self.spec, seed=seed)
+                return Engine.load(
+                    text, evaluator=self.evaluator, tables=endgames, game=self.spec, seed=self.seed
+                )
 
         return Opponent(
             load, name, sims=sims, seconds=seconds, analyses=analyses, vary=self.vary, seed=self.seed

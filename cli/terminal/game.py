@@ -27,8 +27,8 @@ from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state
 from ckai.cli.terminal.screen import FlagFallError, Screen
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
+from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.stop import Stop
-from ckai.rl.players.player import ResignsError
 
 EVENT = "ckai play"
 """The Event of games that this program writes."""

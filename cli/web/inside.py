@@ -14,7 +14,7 @@ from ckai.models.checkpoint import load_network
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.layers.network import Network
 from ckai.rl.engine import SearchResult
-from ckai.rl.engine.base import AnyEngine
+from ckai.rl.engine.base import Engine
 from ckai.rl.games.spec import GameSpec
 
 FIRST_VISITS = 16
@@ -24,7 +24,7 @@ DIGITS = 3
 
 
 def look_inside(
-    spec: GameSpec, game: Any, source: str, engine: AnyEngine, visits: int, job: Job
+    spec: GameSpec, game: Any, source: str, engine: Engine, visits: int, job: Job
 ) -> dict[str, Any]:
     """Search a position step by step, and return what the network sees and how the search grows.
 
@@ -43,11 +43,10 @@ def look_inside(
     """
     position = game.position
     growth: list[dict[str, Any]] = []
-    engine.forget()
-    number, done = min(FIRST_VISITS, visits), 0
+    engine.new_game()
+    number = min(FIRST_VISITS, visits)
     while True:
-        result = engine.search(game, sims=max(1, number - done), multipv=256, stop=job.stop)
-        done = result.sims
+        result = engine.search(game, sims=number, lines=256, stop=job.stop)
         growth.append(_point(result))
         if job.interrupted or number >= visits or result.proven is not None:
             break

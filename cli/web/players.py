@@ -11,13 +11,13 @@ from ckai.cli.web.table import PERSON, ActionError, Seat
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI, PRETRAINED, SMALL
+from ckai.rl.engine.forms import FULL_STRENGTH_SECONDS
+from ckai.rl.engine.parsing import ALPHA_BETA, LEVEL, EngineText
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.players.forms import FULL_STRENGTH_SECONDS
-from ckai.rl.players.parsing import ALPHA_BETA, LEVEL, PlayerSpec
 
 if TYPE_CHECKING:
-    from ckai.rl.engine.base import AnyEngine
+    from ckai.rl.engine.base import Engine
 
 MAX_LOADED = 6
 """Most players and most analysts that stay loaded; the least recently used one goes first."""
@@ -47,7 +47,7 @@ class PlayerCatalog:
     ) -> None:
         self._games = games
         self._evaluator, self._tables_choice, self._vary, self._seed = evaluator, tables, vary, seed
-        self._given = [PlayerSpec.read(text) for text in given]
+        self._given = [EngineText.read(text) for text in given]
         self.offered: list[dict[str, str]] = []
         """What the page offers: game, spec, name, group and note of each player."""
         self.networks: list[dict[str, str]] = []
@@ -55,7 +55,7 @@ class PlayerCatalog:
         self._names: set[tuple[str, str]] = set()
         """Game and name, without a limit, of all players that may be chosen."""
         self._opponents: dict[Any, Opponent] = {}
-        self._analysts: dict[Any, AnyEngine] = {}
+        self._analysts: dict[Any, Engine] = {}
         self.tables: Tables | None = None
         """The tablebases, once they are open."""
 
@@ -67,8 +67,8 @@ class PlayerCatalog:
         Raises:
             ValueError: the tables are damaged.
         """
-        from ckai.rl.players.levels import FULL_LEVEL, describe_level
-        from ckai.rl.players.loading import game_of
+        from ckai.rl.engine.levels import FULL_LEVEL, describe_level
+        from ckai.rl.engine.loading import game_of
 
         self.tables = open_tables(self._tables_choice)
         offered: list[dict[str, str]] = []
@@ -100,7 +100,7 @@ class PlayerCatalog:
             except ValueError as error:  # the same error comes again when the player is to move
                 game, note = main, str(error)
             offer(game, player.text, player_name(player.text), "other", note)
-        self._names = {(each["game"], PlayerSpec.read(each["spec"]).who) for each in offered}
+        self._names = {(each["game"], EngineText.read(each["spec"]).who) for each in offered}
         self.offered, self.networks = offered, networks
 
     def seat(self, text: str, spec: GameSpec) -> Seat:
@@ -108,11 +108,11 @@ class PlayerCatalog:
 
         Raises:
             ActionError: the page may not choose this player, or a clock is given to one player only.
-            PlayerSpecError: it is not a player spec.
+            EngineTextError: it is not a player spec.
         """
         if text == HUMAN:
             return PERSON
-        player = PlayerSpec.read(text)
+        player = EngineText.read(text)
         if (spec.name, player.who) not in self._names:
             names = sorted({name for game, name in self._names if game == spec.name})
             raise ActionError(
@@ -134,7 +134,7 @@ class PlayerCatalog:
 
         factory = OpponentFactory(spec, self._evaluator, self._tables_choice, self._vary, self._seed, control)
         key = spec.name, seat.spec, str(control)
-        found: Opponent = _kept(self._opponents, key, lambda: factory.opponent(PlayerSpec.read(seat.spec)))
+        found: Opponent = _kept(self._opponents, key, lambda: factory.opponent(EngineText.read(seat.spec)))
         return found
 
     def network(self, name: str | None, spec: GameSpec) -> str:
@@ -155,20 +155,20 @@ class PlayerCatalog:
             raise ActionError(f"expected one of {known} for {spec.title or spec.name}, found {name[:60]!r}")
         return name
 
-    def analyst(self, name: str, spec: GameSpec) -> "AnyEngine":
+    def analyst(self, name: str, spec: GameSpec) -> "Engine":
         """Return what analyses a game with a network, by the name of `network`.
 
         Raises:
             ValueError, OSError: it cannot be loaded.
         """
 
-        def make() -> "AnyEngine":
-            from ckai.rl.players.loading import load_engine
+        def make() -> "Engine":
+            from ckai.rl.engine.base import Engine
 
             tables = self.tables if spec.supports_tables else None
-            return load_engine(resolve_network(name), backend=self._evaluator, tables=tables, game=spec)
+            return Engine.load(resolve_network(name), evaluator=self._evaluator, tables=tables, game=spec)
 
-        found: AnyEngine = _kept(self._analysts, (spec.name, name), make)
+        found: Engine = _kept(self._analysts, (spec.name, name), make)
         return found
 
     def close(self) -> None:

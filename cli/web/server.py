@@ -15,7 +15,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
-    from ckai.rl.engine.base import AnyEngine
+    from ckai.rl.engine.base import Engine
 
 LOAD_WITHOUT_TAB_SECONDS = 3.0
 """Time after which the players are loaded, even if no tab has come."""
@@ -169,7 +169,7 @@ class Server:
 
     # --- what takes long ----------------------------------------------------------------------------
 
-    def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "AnyEngine"]:
+    def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "Engine"]:
         """In a thread: return the network of that name, see `PlayerCatalog.network`, and its analyst.
 
         Raises:

@@ -14,8 +14,8 @@ from ckai.cli.web.server import Server
 from ckai.cli.web.state import points_of, search_of, state_of
 from ckai.cli.web.table import PLAY, ActionError, Table
 from ckai.cli.web.tree import Node
+from ckai.rl.engine.base import ResignsError
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.players.player import ResignsError
 
 if TYPE_CHECKING:
     from ckai.cli.web.library import Library
@@ -224,7 +224,7 @@ class TabSession:
                 from ckai.rl.engine.limit import Limit
 
                 result = analyst.search(
-                    game, Limit(), multipv=lines, stop=job.stop, on_result=partial(report, job)
+                    game, Limit(), lines=lines, stop=job.stop, on_result=partial(report, job)
                 )
             except Exception as error:
                 failed = about | {"final": True, "reason": "error", "text": error_text(error)}
@@ -262,7 +262,7 @@ class TabSession:
             job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
         ) -> Any:
             _, engine = server.load_analyst(name, spec)
-            return engine.search(game, sims=visits, seconds=seconds, multipv=lines, stop=job.stop)
+            return engine.search(game, sims=visits, seconds=seconds, lines=lines, stop=job.stop)
 
         return search
 

@@ -30,7 +30,7 @@ class Seat:
     """Who plays a side."""
 
     spec: str
-    """`HUMAN`, or the spec of a player, see `ckai.rl.players.forms`."""
+    """`HUMAN`, or the spec of a player, see `ckai.rl.engine.forms`."""
     name: str
     """For messages and PDN headers."""
 

@@ -20,7 +20,7 @@ from ckai.game import Move, MoveError, Position, PositionError
 from ckai.game.fen import FEN_TAG
 from ckai.pdn import PdnGame, read_games
 from ckai.pdn.sources import open_stream, packed_form
-from ckai.rl.engine.base import AnyEngine
+from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Proof, SearchResult
 
@@ -176,7 +176,7 @@ class Outcome:
     """If the tables refute the stated result, or that the solution leads to it: see `refute`."""
 
 
-def solve(engine: AnyEngine, problem: Problem, limit: Limit, tables: Tables | None = None) -> Outcome:
+def solve(engine: Engine, problem: Problem, limit: Limit, tables: Tables | None = None) -> Outcome:
     """Search a problem.
 
     A result is right if its move is the first of the solution, or keeps the expected result by the tables, or
@@ -189,7 +189,7 @@ def solve(engine: AnyEngine, problem: Problem, limit: Limit, tables: Tables | No
         limit: when the search ends; it also ends when the result is proven.
         tables: tablebases to compare with.
     """
-    engine.forget()
+    engine.new_game()
     right_since: float | None = None
 
     def note(found: SearchResult) -> None:

@@ -9,17 +9,23 @@ from ckai.datasets.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ckai.rl.engine.analysis import Analysis
-    from ckai.rl.engine.engine import Engine
+    from ckai.rl.engine.base import Engine, ResignsError
     from ckai.rl.engine.limit import EngineError, Limit
+    from ckai.rl.engine.program import ProgramError
     from ckai.rl.engine.result import Line, MoveMap, Policy, SearchResult, StopReason, Value
+    from ckai.rl.engine.stop import Stop
+    from ckai.rl.engine.tree import TreeEngine
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "analysis": ["Analysis"],
-            "engine": ["Engine"],
+            "base": ["Engine", "ResignsError"],
             "limit": ["EngineError", "Limit"],
+            "program": ["ProgramError"],
             "result": ["Line", "MoveMap", "Policy", "SearchResult", "StopReason", "Value"],
+            "stop": ["Stop"],
+            "tree": ["TreeEngine"],
         },
     )
 
@@ -31,7 +37,11 @@ __all__ = [
     "Line",
     "MoveMap",
     "Policy",
+    "ProgramError",
+    "ResignsError",
     "SearchResult",
+    "Stop",
     "StopReason",
+    "TreeEngine",
     "Value",
 ]

@@ -1,24 +1,36 @@
-"""`AlphaBetaEngine`: alpha-beta search with an integer network."""
+"""Alpha-beta engines: with an integer network, and of material."""
 
+import random
 import time
 
+import numpy as np
+
 from ckai.datasets.tables import Tables
+from ckai.game import Game, Move
+from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
 from ckai.rl.engine.analysis import Publish
-from ckai.rl.engine.base import AnyEngine
+from ckai.rl.engine.base import Engine, MoveEngine
+from ckai.rl.engine.forms import DEFAULT_DEPTH, DEFAULT_SECONDS
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, Proof, SearchResult, StopReason, Value
 from ckai.rl.engine.root import Root
+from ckai.rl.engine.stop import Stop
 from ckai.rl.engine.task import Task
 from ckai.rl.engine.tree_reader import turn_of
+from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 
-class AlphaBetaEngine(AnyEngine):
-    """Alpha-beta search; its table is kept from one search to the next."""
+class AlphaBetaEngine(Engine):
+    """Alpha-beta search with an integer network; its table is kept from one search to the next."""
+
+    takes = frozenset(("seconds", "clock", "depth", "nodes"))
+    default_limit = Limit(seconds=DEFAULT_SECONDS)
+    evaluator: IntegerEvaluator
 
     def __init__(
         self,
@@ -26,10 +38,9 @@ class AlphaBetaEngine(AnyEngine):
         *,
         tables: Tables | None = None,
         spec: GameSpec = DEFAULT_GAME,
-        limit: Limit | None = None,
-        fixed: bool = False,
         threads: int = 1,
         seed: int | None = None,
+        name: str | None = None,
     ) -> None:
         """Allocate the table.
 
@@ -37,23 +48,31 @@ class AlphaBetaEngine(AnyEngine):
             evaluator: the network.
             tables: probed in the search.
             spec: the game.
-            limit, fixed: see `AnyEngine`.
             threads: threads of a search by time.
-            seed: see `AlphaBetaSearch`.
+            seed: varies the order of moves that are about as good, see `AlphaBetaSearch`; None: it never
+                varies.
+            name: see `Engine`; None: by the network.
         """
-        super().__init__()
-        self.spec, self.limit, self.fixed = spec, limit, fixed
+        super().__init__(seed=seed)
+        self.evaluator, self.tables, self.spec = evaluator, tables, spec
+        self.name = name or f"alphabeta:{evaluator.name}"
         self._alpha_beta = AlphaBetaSearch(
             evaluator, game=spec.make_rules(tables), threads=threads, seed=seed
         )
 
+    def _copy(self) -> "AlphaBetaEngine":
+        return AlphaBetaEngine(self.evaluator, tables=self.tables, spec=self.spec)
+
     def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
-        begun = time.perf_counter()
-        limit = self.limit if self.fixed and self.limit is not None else task.limit
+        begun, search, state, limit = time.perf_counter(), self._alpha_beta, self.spec.state, task.limit
         times, depth = limit.move_time(len(task.root.history)), limit.depth
-        root, search, state = task.root.undrawn(), self._alpha_beta, self.spec.state
+        root = task.root.undrawn()
         if limit.clock is not None and len(root.position.legal_moves()) == 1:
             depth = 1
+        if not task.reuse:
+            search.forget()
+        if task.seed is not None:
+            search.reseed(task.seed)
 
         def on_depth(found: AlphaBetaResult) -> None:
             if task.stop.is_set():  # maybe before the search had begun
@@ -67,8 +86,7 @@ class AlphaBetaEngine(AnyEngine):
             [state(earlier) for earlier in root.history],
             seconds=None if times is None else times.maximum,
             soft_seconds=None if times is None or limit.clock is None else times.optimum,
-            # An analysis to a number of visits has as many positions.
-            nodes=limit.visits if limit.nodes is None else limit.nodes,
+            nodes=limit.nodes,
             depth=depth,
             on_depth=on_depth,
         )
@@ -92,9 +110,6 @@ class AlphaBetaEngine(AnyEngine):
     def _forget(self) -> None:
         self._alpha_beta.forget()
 
-    def _release(self) -> None:
-        pass
-
 
 def _result(
     found: AlphaBetaResult, root: Root, seconds: float, reason: StopReason | None = None
@@ -113,3 +128,46 @@ def _result(
         proven=proven,
         plies=found.plies,
     )
+
+
+class MaterialEngine(MoveEngine):
+    """Alpha-beta search of material to a depth: a simple opponent whose strength is its depth.
+
+    A man is worth 100, a king 130; ties are broken at random. A quiescence search of captures follows at the
+    leaves, see `ckai.game.material`.
+    """
+
+    name = "alphabeta"
+    takes = frozenset(("depth",))
+    default_limit = Limit(depth=DEFAULT_DEPTH)
+
+    def _copy(self) -> "MaterialEngine":
+        return MaterialEngine()
+
+    def _choose(self, game: Game, limit: Limit, chance: random.Random, stop: Stop) -> Move:
+        values = material_values(game, limit.depth or DEFAULT_DEPTH)
+        best = max(values.values())
+        return chance.choice([move for move, value in values.items() if value == best])
+
+
+def material_values(game: Game, depth: int) -> dict[Move, int]:
+    """Return the value of every legal move for the side to move, in hundredths of a man.
+
+    Values below the best may be upper bounds.
+
+    Args:
+        game: the game; only its current position counts.
+        depth: depth in plies, 1 or more.
+    """
+    values: dict[Move, int] = {}
+    best = -UNBOUNDED
+    for move in game.position.legal_moves():
+        after = game.position.push(move)
+        state = (
+            np.int64(x) for x in (after.own, after.opp, after.kings, -1, after.halfmove_clock, depth - 1)
+        )
+        # The window is one below the best, so that ties are exact.
+        value = -int(alpha_beta(*state, np.int64(-UNBOUNDED), np.int64(-best + 1), VALUES))
+        values[move] = value
+        best = max(best, value)
+    return values

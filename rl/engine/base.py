@@ -1,20 +1,29 @@
-"""`AnyEngine`: what chooses a move, one search at a time, within limits."""
+"""`Engine`: what chooses a move, one search at a time, within limits."""
 
+import random
 import threading
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from os import PathLike
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
+from ckai.datasets.tables import Tables
 from ckai.game import Position
+from ckai.models.pretrained import CKAI
 from ckai.rl.engine.analysis import Analysis, Publish
 from ckai.rl.engine.limit import DEFAULT_VISITS, EngineError, Limit
-from ckai.rl.engine.result import SearchResult
-from ckai.rl.engine.root import Root
+from ckai.rl.engine.result import Line, Policy, SearchResult
+from ckai.rl.engine.root import Root, read_position
 from ckai.rl.engine.stop import Stop
 from ckai.rl.engine.task import Task
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
+
+if TYPE_CHECKING:
+    from ckai.models.inference.evaluator import Evaluator
+    from ckai.rl.games.clock import TimeControl
 
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
@@ -22,27 +31,97 @@ Place: TypeAlias = Position | str | Any
 """A position, in checkers also as a FEN; or a game with its moves (`ckai.game.Game`), for its position."""
 
 
-class AnyEngine(ABC):
-    """Chooses moves in positions of one game: by tree search, by alpha-beta, or as a player of matches does.
+class ResignsError(RuntimeError):
+    """Another program resigns in place of a move."""
+
+
+class Engine(ABC):
+    """Chooses moves in positions of one game: by tree search, by alpha-beta, as another program does.
 
     It runs one search at a time. `stop` and `close` may be called from any thread, other methods only while
-    no search is in progress; they stop one that was begun by `ponder`.
+    no search is in progress.
+
+    Attributes:
+        name: what it is called in messages and PDN headers.
+        spec: the game.
+        limit: the limit of its moves where none is given; None: `default_limit`.
+        control: the time of each of its games, as part of its text; None: none.
+        takes: the fields of a `Limit` that it can honour.
+
+    Example:
+        >>> from ckai.game import Game
+        >>> from ckai.rl import Engine, Limit
+        >>> with Engine.load("rollout") as engine:
+        ...     game = Game()
+        ...     for _ in range(3):
+        ...         game.push(engine.play(game, Limit(visits=50)).move)
+        >>> len(game.moves)
+        3
     """
 
+    name: str = "engine"
     spec: GameSpec = DEFAULT_GAME
-    """The game."""
     limit: Limit | None = None
-    """The limit of the player's spec, None if that has none."""
     default_limit: Limit = Limit(visits=DEFAULT_VISITS)
-    """The limit of a search where neither is given."""
-    fixed = False
-    """Whether it moves by a limit of its own, whatever a search is given: its strength is fixed."""
+    control: "TimeControl | None" = None
+    takes: frozenset[str] = frozenset()
+    evaluator: "Evaluator | None" = None
+    """The network, or what stands in its place; None: it has none."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, seed: int | None = None) -> None:
+        """Prepare an engine.
+
+        Args:
+            seed: seed of its random choices; None: random.
+        """
+        self._random = random.Random(seed)
         self._changed = threading.Condition()
         self._task: Task | None = None
-        self._pondering: Analysis | None = None
         self._closed = False
+
+    @classmethod
+    def load(
+        cls,
+        text: str | PathLike[str] = CKAI,
+        *,
+        evaluator: str = "auto",
+        tables: Tables | int | None = None,
+        seed: int | None = None,
+        game: GameSpec = DEFAULT_GAME,
+        threads: int | None = None,
+    ) -> "Engine":
+        """Load an engine by its text, as `ckai match` takes it.
+
+        Args:
+            text: a checkpoint, a run folder, `ckai` (the network installed with ckai), `alphabeta:ckai@50ms`,
+                `level:7`, `hub:COMMAND@1s`; `ckai.rl.engine.forms` lists all. What follows the @ is the limit
+                of its moves.
+            evaluator: the backend of a network, see `load_evaluator`: `auto`, the fastest on this machine.
+            tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
+            seed: seed of its random choices; None: random.
+            game: the game.
+            threads: threads of an alpha-beta search by time, None: one per core; or threads of a match that
+                call the network at the same time.
+
+        Raises:
+            EngineTextError: the text names no engine, a limit that this engine does not have, or a game that
+                it does not play.
+            CheckpointError: the file is not a checkpoint of this game.
+            TableError: there are no such tables.
+            ProgramError: another program cannot be started.
+            ValueError: there is no such backend, or it is not available on this machine.
+        """
+        from ckai.rl.engine.loading import load_engine
+
+        opened = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
+        return load_engine(
+            str(text), evaluator=evaluator, tables=opened, seed=seed, game=game, threads=threads
+        )
+
+    @property
+    def by_time(self) -> bool:
+        """Whether its moves depend on time, so that a match plays one game at a time in each thread."""
+        return self.control is not None or (self.limit or self.default_limit).by_time
 
     # --- what each kind does ------------------------------------------------------------------------
 
@@ -51,18 +130,30 @@ class AnyEngine(ABC):
         """Run a search, passing intermediate results to `publish`."""
 
     @abstractmethod
-    def _forget(self) -> None:
+    def _copy(self) -> "Engine":
+        """Return another engine of the same kind for one thread; a network is shared."""
+
+    def _forget(self) -> None:  # noqa: B027  (most keep nothing)
         """Drop what is kept from earlier searches."""
 
-    @abstractmethod
-    def _release(self) -> None:
+    def _release(self) -> None:  # noqa: B027
         """Free what the engine holds."""
 
     def _spoiled(self) -> None:
         """Drop what a search has left that failed."""
         self._forget()
 
+    def twin(self) -> "Engine":
+        """Return another engine like this one, for another thread; a network is shared."""
+        twin = self._copy()
+        twin.name, twin.spec, twin.limit = self.name, self.spec, self.limit
+        twin.control, twin.takes = self.control, self.takes
+        return twin
+
     # --- closing and stopping -----------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}{', closed' if self._closed else ''}>"
 
     def __enter__(self) -> Self:
         with self._changed:
@@ -75,7 +166,7 @@ class AnyEngine(ABC):
         self.close()
 
     def close(self) -> None:
-        """Stop the search in progress, and free the memory, the threads and an evaluator made by `load`.
+        """Stop the search in progress, and free the memory, the threads, and the network or program.
 
         Afterwards everything but `close`, `stop` and `repr` raises `EngineError`. Closing again does nothing.
         """
@@ -86,7 +177,6 @@ class AnyEngine(ABC):
             if self._task is not None:
                 self._task.stop.set()
             self._changed.wait_for(lambda: self._task is None)
-            self._end_pondering()
             self._release()
 
     def stop(self) -> None:
@@ -98,24 +188,98 @@ class AnyEngine(ABC):
             if self._task is not None:
                 self._task.stop.set()
 
-    def reseed(self, seed: int | None) -> None:  # noqa: B027
-        """Begin random choices of moves about as good anew, in an engine that has them, as alpha-beta has.
+    def new_game(self, game: Any = None) -> None:
+        """Drop what is kept from earlier searches, so that the next one does not depend on them.
 
         Args:
-            seed: their seed; None: the same moves every time.
-        """
-
-    def forget(self) -> None:
-        """Drop what is kept from earlier searches, so that the next one does not depend on them.
+            game: a game of `play_many` that is over, to drop what is kept of it alone; None: all.
 
         Raises:
             EngineError: the engine is closed, or searching.
         """
         with self._changed:
-            self._make_idle()
-            self._forget()
+            self._check_idle()
+            if game is None:
+                self._forget()
 
     # --- search, analysis ---------------------------------------------------------------------------
+
+    def honours(self, limit: Limit) -> bool:
+        """Return whether the engine takes every limit that is set."""
+        return limit.given <= self.takes
+
+    def play(
+        self,
+        game: Place,
+        limit: Limit | None = None,
+        *,
+        history: Sequence[Position | str] = (),
+        lines: int = 1,
+        seed: int | None = None,
+        reuse: bool = True,
+        stop: Stop | None = None,
+        on_result: Callable[[SearchResult], None] | None = None,
+        interval: float = INTERVAL,
+    ) -> SearchResult:
+        """Choose a move.
+
+        Args:
+            game: a game, whose earlier positions count for repetitions; or a position or a FEN. If it is at
+                most two moves after the last one searched, its subtree is kept.
+            limit: when the search ends; None: the engine's own limit.
+            history: earlier positions of a position or FEN, oldest first, for repetitions. They also set the
+                halfmove clock of a FEN without H.
+            lines: number of lines in the result, 1 or more; the search does not depend on it.
+            seed: seed of the random choices of this move; None: those of the engine go on.
+            reuse: keep what earlier searches found, as `Limit.visits` says; False: begin anew.
+            stop: ends the search from another thread, also before it has begun.
+            on_result: called with results during the search.
+            interval: seconds between two of these, 0 or more; the first comes as soon as possible.
+
+        Returns:
+            The result, its values for the side to move.
+
+        Raises:
+            ValueError: there is no legal move, or the engine cannot honour the limit.
+            PositionError: a FEN cannot be read.
+            EngineError: the engine is closed, or searching.
+            ProgramError: another program ends, takes too long or plays an illegal move.
+            ResignsError: another program resigns.
+
+        Example:
+            >>> from ckai.rl import Engine
+            >>> engine = Engine.load("uniform")
+            >>> result = engine.play("B:W18:B14,1", Limit(visits=50), lines=2)
+            >>> [(str(line.move), line.proven) for line in result.lines]
+            [('14x23', 'win')]
+            >>> result.visits["14x23"], result.reason
+            (1, <StopReason.PROVEN: 'proven'>)
+        """
+        _check_interval(interval)
+        task = self._begin(game, self._limit(limit), history, lines, seed, reuse, stop)
+        return self._run(task, on_result, interval)
+
+    def play_many(
+        self, games: Sequence[Any], limit: Limit | None = None, *, seeds: Sequence[int] | None = None
+    ) -> list[SearchResult]:
+        """Choose a move in each of several games; one with a network evaluates their positions together.
+
+        Args:
+            games: games, each with a legal move. An engine knows a game that it has played before by its
+                identity, and keeps its subtree.
+            limit: of each move; None: the engine's own.
+            seeds: of the random choices of each move; None: those of the engine go on.
+
+        Returns:
+            The results in the order of the games. Those of searches together have one line of one move.
+
+        Raises:
+            ValueError, EngineError, ProgramError, ResignsError: see `play`.
+        """
+        return [
+            self.play(game, limit, seed=seed)
+            for game, seed in zip(games, seeds or [None] * len(games), strict=True)
+        ]
 
     def search(
         self,
@@ -124,80 +288,44 @@ class AnyEngine(ABC):
         *,
         sims: int | None = None,
         seconds: float | None = None,
-        history: Sequence[Position | str] = (),
-        multipv: int = 1,
-        stop: Stop | None = None,
-        on_result: Callable[[SearchResult], None] | None = None,
-        interval: float = INTERVAL,
+        **settings: Any,
     ) -> SearchResult:
-        """Search a position.
-
-        Args:
-            position: a position or a FEN; or a game, whose earlier positions count for repetitions. If it is
-                at most two moves after the last one searched, its subtree is kept.
-            limit: when the search ends; by default that of the player's spec, or `default_limit`: after 400
-                visits, in alpha-beta after 0.1 s.
-            sims, seconds: short for `Limit(visits=sims, seconds=seconds)`, instead of `limit`. Visits that
-                were kept do not count: 400 and then 10 at the same position make 410; call `forget` between
-                them to compare limits.
-            history: earlier positions of the game, oldest first, for repetitions. They also set the halfmove
-                clock of a FEN without H.
-            multipv: number of lines in the result, 1 or more; the search does not depend on it.
-            stop: ends the search from another thread, also before it has begun.
-            on_result: called with results during the search.
-            interval: seconds between two of these, 0 or more; the first comes as soon as possible.
-
-        Returns:
-            The result, its values for the side to move in `position`.
+        """Search a position: `play` with `Limit(visits=sims, seconds=seconds)`.
 
         Raises:
-            ValueError: there is no legal move, a limit is out of range, or a limit is given twice.
-            PositionError: a FEN cannot be read.
-            EngineError: the engine is closed, or searching.
-
-        Example:
-            >>> from ckai.rl import Engine
-            >>> engine = Engine.load("uniform")
-            >>> result = engine.search("B:W18:B14,1", sims=50, multipv=2)
-            >>> [(str(line.move), line.proven) for line in result.lines]
-            [('14x23', 'win')]
-            >>> result.sims, result.reason
-            (1, <StopReason.PROVEN: 'proven'>)
+            ValueError: a limit is given twice; others see `play`.
         """
-        if limit is None:
+        if sims is not None or seconds is not None:
+            if limit is not None:
+                raise ValueError("expected a limit, or sims and seconds, found both")
             limit = Limit(visits=sims, seconds=seconds)
-            if sims is None and seconds is None:
-                limit = self.limit or self.default_limit
-        elif sims is not None or seconds is not None:
-            raise ValueError("expected a limit, or sims and seconds, found both")
-        _check_interval(interval)
-        return self._run(self._begin(position, limit, history, multipv, stop=stop), on_result, interval)
+        return self.play(position, limit, **settings)
 
     def analysis(
         self,
-        position: Place,
+        game: Place,
         limit: Limit | None = None,
         *,
-        multipv: int = 1,
+        lines: int = 1,
         history: Sequence[Position | str] = (),
         interval: float = INTERVAL,
     ) -> Analysis:
         """Search a position in a thread of its own and read the results during the search.
 
         Args:
-            position, multipv, history, interval: see `search`.
+            game, lines, history, interval: see `play`.
             limit: when the search ends; None: when it is stopped, the root is proven or the tree is full.
 
         Returns:
             The search in progress.
 
         Raises:
-            ValueError, PositionError, EngineError: see `search`.
+            ValueError, PositionError, EngineError: see `play`.
 
         Example:
             >>> from ckai.rl import Engine
             >>> with Engine.load("uniform") as engine:
-            ...     with engine.analysis(Position.start(), multipv=3) as analysis:
+            ...     with engine.analysis(Position.start(), lines=3) as analysis:
             ...         for result in analysis:
             ...             if result.sims >= 1000:
             ...                 break
@@ -205,42 +333,37 @@ class AnyEngine(ABC):
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        return self._analyse((position, limit or Limit(), history, multipv), interval)
+        _check_interval(interval)
+        task = self._begin(game, self._limit(limit or Limit()), history, lines)
+        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
 
-    def ponder(
-        self,
-        position: Place,
-        *,
-        history: Sequence[Position | str] = (),
-        multipv: int = 1,
-        interval: float = INTERVAL,
-    ) -> Analysis:
-        """Search on the opponent's time, until the next search, `stop` or `close`.
+    def policy(self, position: Position | str) -> Policy:
+        """Evaluate a position with the network alone, without a search.
 
         Args:
-            position: the position in which the opponent is to move, or the one after the expected reply. The
-                next search of this game takes over what it needs of the tree: the part below the reply that
-                was played, or nothing if the expected reply was not.
-            history, multipv, interval: see `search`.
+            position: a `Position` or a FEN.
 
         Returns:
-            The search in progress. An error in it does not spoil the next search.
+            The probability of every legal move (of a capture of several hops, the product over the hops) and
+            the value for the side to move.
 
         Raises:
-            ValueError, PositionError, EngineError: see `search`.
+            ValueError: the side to move has no legal move.
+            PositionError: the FEN cannot be read.
+            EngineError: the engine is closed, or has no network.
 
         Example:
-            >>> from ckai.rl import Engine
             >>> with Engine.load("uniform") as engine:
-            ...     position = Position.start().push("11-15")
-            ...     pondering = engine.ponder(position)
-            ...     expected = next(pondering).move
-            ...     result = engine.search(position.push(expected), seconds=0.01)
-            >>> str(pondering.wait().reason), result.sims > result.evaluations
-            ('stopped', True)
+            ...     engine.policy("B:W32:B1").moves
+            MoveMap({'1-5': 0.5, '1-6': 0.5})
         """
-        self._pondering = self._analyse((position, Limit(), history, multipv), interval, gives_way=True)
-        return self._pondering
+        from ckai.rl.engine.tree_reader import evaluate_policy
+
+        with self._changed:
+            self._check_open()
+        if self.evaluator is None:
+            raise EngineError(f"expected an engine with a network, found {self.name}")
+        return evaluate_policy(self.evaluator, Root.read(read_position(position)).position)
 
     # --- one search at a time -----------------------------------------------------------------------
 
@@ -248,45 +371,40 @@ class AnyEngine(ABC):
         if self._closed:
             raise EngineError("the engine is closed; load another one")
 
-    def _make_idle(self) -> None:
-        """Stop a search on the opponent's time; raise an error if there is another search."""
-        if self._task is not None and self._task.gives_way:
-            self._task.stop.set()
-            self._changed.wait_for(lambda: self._task is None)
+    def _check_idle(self) -> None:
         self._check_open()
         if self._task is not None:
             raise EngineError("the engine is searching; stop that search first, or use another engine")
-        self._end_pondering()
 
-    def _end_pondering(self) -> None:
-        """Wait for the thread of a search on the opponent's time, which has ended."""
-        if self._pondering is not None:
-            self._pondering.join()
+    def _limit(self, limit: Limit | None) -> Limit:
+        """Return a limit that the engine can honour, its own for None."""
+        if limit is None or (limit == Limit() and not self.takes):
+            return self.limit or self.default_limit
+        if not isinstance(limit, Limit):
+            raise TypeError(f"expected a Limit, such as Limit(visits=400), found {limit!r}")
+        if not self.honours(limit):
+            takes = ", ".join(sorted(self.takes)) or "none, as it has its own"
+            raise ValueError(f"{self.name}: expected a limit of {takes}, found {limit!r}")
+        return limit
 
     def _begin(
         self,
-        position: Place,
+        game: Place,
         limit: Limit,
         history: Sequence[Position | str],
-        multipv: int,
-        *,
-        gives_way: bool = False,
+        lines: int,
+        seed: int | None = None,
+        reuse: bool = True,
         stop: Stop | None = None,
     ) -> Task:
         """Check the arguments of a search and mark the engine as searching; `_run` must follow."""
-        if not hasattr(multipv, "__index__") or multipv < 1:
-            raise ValueError(f"expected an integer multipv >= 1, found {multipv!r}")
+        if not hasattr(lines, "__index__") or lines < 1:
+            raise ValueError(f"expected an integer lines >= 1, found {lines!r}")
         with self._changed:
-            self._make_idle()
-            root = Root.read(position, history, self.spec)
-            self._task = Task(root, limit, multipv, gives_way, stop or Stop())
+            self._check_idle()
+            root = Root.read(game, history, self.spec)
+            self._task = Task(root, limit, lines, seed, reuse, stop or Stop())
             return self._task
-
-    def _analyse(self, search: tuple[Any, ...], interval: float, gives_way: bool = False) -> Analysis:
-        """Run a search, given as the arguments of `_begin`, in a thread of its own."""
-        _check_interval(interval)
-        task = self._begin(*search, gives_way=gives_way)
-        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
 
     def _run(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
         """Run the search of `_begin`, passing intermediate results to `publish`."""
@@ -300,6 +418,33 @@ class AnyEngine(ABC):
             with self._changed:
                 self._task = None
                 self._changed.notify_all()
+
+
+class MoveEngine(Engine):
+    """An engine that says nothing but its move; subclasses implement `_choose`."""
+
+    default_limit = Limit()
+    by_time = False
+
+    @abstractmethod
+    def _choose(self, game: Any, limit: Limit, chance: random.Random, stop: Stop) -> Any:
+        """Return the move to play.
+
+        Args:
+            game: the game; its position has a legal move.
+            limit: one that the engine takes, or its own.
+            chance: for random choices.
+            stop: attached to what ends a long search.
+        """
+
+    def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
+        begun, root = time.perf_counter(), task.root.undrawn()
+        limit = task.limit if task.limit.given else self.limit or self.default_limit
+        if not task.reuse:
+            self._forget()
+        chance = self._random if task.seed is None else random.Random(task.seed)
+        move = self._choose(root.game or self.spec.game(root.position), limit, chance, task.stop)
+        return SearchResult(lines=[Line(pv=[move])], seconds=time.perf_counter() - begun)
 
 
 def _check_interval(interval: float) -> None:

@@ -71,6 +71,12 @@ class Limit:
             raise ValueError("expected a clock with an increment or remaining_moves, found none")
 
     @property
+    def given(self) -> frozenset[str]:
+        """The names of the limits that are set."""
+        named = ("visits", "seconds", "clock", "depth", "nodes")
+        return frozenset(name for name in named if getattr(self, name) is not None)
+
+    @property
     def by_time(self) -> bool:
         """Whether time limits the search, or nothing does, so that its results depend on the machine."""
         timed = self.seconds is not None or self.clock is not None

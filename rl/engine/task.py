@@ -21,14 +21,12 @@ class Task:
 
     root: Root
     limit: Limit
-    multipv: int
-    gives_way: bool = False
-    """Whether the next search stops it, as it does with a search on the opponent's time."""
+    lines: int
+    seed: int | None = None
+    """Of the random choices of this move; None: those of the engine go on."""
+    reuse: bool = True
+    """Whether the tree or table of the search before may be used."""
     stop: Stop = field(default_factory=Stop)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.limit, Limit):
-            raise TypeError(f"expected a Limit, such as Limit(visits=400), found {self.limit!r}")
 
 
 class SearchRun:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ckai.datasets.files import write_whole
 from ckai.datasets.machine import available_cores
+from ckai.rl.engine.base import Engine
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
@@ -16,15 +17,14 @@ from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import append_game, match_game_pdn, match_pdn, read_match_games
 from ckai.rl.matches.sprt import Sprt
-from ckai.rl.players.search import SearchPlayer
 
 GATE_PART = "match.part.pdn"
 """Name of the file with the finished games of an interrupted match."""
 
 
 def play_gate_match(
-    new: SearchPlayer,
-    old: SearchPlayer,
+    new: Engine,
+    old: Engine,
     gate: GateConfig,
     path: Path,
     *,
@@ -38,8 +38,8 @@ def play_gate_match(
     """Play the gate match of a generation, continuing one that was interrupted.
 
     Args:
-        new: player with the new network.
-        old: player with the network to beat.
+        new: engine with the new network.
+        old: engine with the network to beat.
         gate: number of games (at least 2) and the rule.
         path: file of the result, which the caller writes; finished games are saved next to it, in
             `GATE_PART` during the match and as `match.pdn` after it.
@@ -58,8 +58,6 @@ def play_gate_match(
         accepted plays as many games again: it was accepted for a score that luck helps to reach, so `elo` is
         that of this `second` match alone, whose games and score are given too.
     """
-    for player in (new, old):
-        player.searcher(1).close()  # compiles before the clock runs
     begun = time.monotonic()
     pairs = gate.games // 2
     openings = draw_openings(2 * pairs, seed, spec)  # half of them for a second match

@@ -28,13 +28,14 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from ckai.datasets.data_module import Batch
 from ckai.datasets.files import remove_temporaries, write_whole
 from ckai.datasets.tables import Tables
+from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.loop.config import MAX_GENERATIONS
 from ckai.rl.loop.dashboard import write_dashboard
@@ -44,7 +45,6 @@ from ckai.rl.loop.gate import GATE_PART, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.playing import RunSelfPlay
 from ckai.rl.loop.report import best_generation
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.threads import running
 from ckai.rl.workers.folder import FOLDER as JOINED
 from ckai.rl.workers.folder import JoinedWorkers, Workers, remove_joined
@@ -182,9 +182,9 @@ class Run(RunSelfPlay):
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
             if gate.games:
-                with self._gate_players(n, backend) as players:
+                with self._gate_engines(n, backend) as engines:
                     measured = play_gate_match(
-                        *players,
+                        *engines,
                         gate,
                         path,
                         names=(
@@ -202,21 +202,21 @@ class Run(RunSelfPlay):
         return read_measured(path)
 
     @contextmanager
-    def _gate_players(self, n: int, backend: str) -> Iterator[tuple[SearchPlayer, SearchPlayer]]:
-        """Yield the players of the gate match of generation `n`: the new network and the old one."""
+    def _gate_engines(self, n: int, backend: str) -> Iterator[list[TreeEngine]]:
+        """Yield the engines of the gate match of generation `n`: the new network and the old one.
+
+        They have the constants of play, by which best.ckpt is used, not those of self-play.
+        """
         selfplay = self.config.selfplay
         tables = Tables.open(selfplay.tables) if selfplay.tables else None
-        networks = (self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt"))
-        evaluators = [self._load(network, backend) for network in networks]
-        try:
-            # With the constants of play, by which best.ckpt is used, not those of self-play.
-            new, old = (
-                SearchPlayer(each, selfplay.sims, tables=tables, spec=self.spec) for each in evaluators
-            )
-            yield new, old
-        finally:
-            for evaluator in evaluators:
-                evaluator.close()
+        with ExitStack() as stack:
+            engines = []
+            for network in (self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt")):
+                loaded = self._load(network, backend)
+                engine = by_visits(loaded, selfplay.sims, tables=tables, spec=self.spec)
+                engine.owns_evaluator = True
+                engines.append(stack.enter_context(engine))
+            yield engines
 
 
 def _copy(source: Path, target: Path) -> None:

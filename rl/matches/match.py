@@ -1,4 +1,4 @@
-"""Matches between two players, each opening with both colours."""
+"""Matches between two engines, each opening with both colours."""
 
 import threading
 from collections import deque
@@ -14,14 +14,15 @@ import numpy as np
 from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
+from ckai.rl.engine.base import Engine, ResignsError
+from ckai.rl.engine.forms import TIME_MARGIN
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.program import Fault, ProgramError
 from ckai.rl.games.clock import Clock, ClockReason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 from ckai.rl.matches.elo import PairStatistics
-from ckai.rl.players.forms import TIME_MARGIN
-from ckai.rl.players.player import RESIGN, Player, Side
-from ckai.rl.players.program import Fault, ProgramError
 from ckai.rl.search.threads import run_all
 
 MAX_FAULTS = 3
@@ -41,8 +42,8 @@ class MatchReason(StrEnum):
     """Not played: lost by a program after `MAX_FAULTS`."""
 
 
-class IllegalActionError(ValueError):
-    """A player chose an action that is not legal; says which player, where, and what was expected."""
+class IllegalMoveError(ValueError):
+    """An engine chose a move that is not legal; says which engine and where."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +168,8 @@ class MatchResult:
 
 
 def play_match(
-    a: Player,
-    b: Player,
+    a: Engine,
+    b: Engine,
     openings: Sequence[Any],
     *,
     spec: GameSpec = DEFAULT_GAME,
@@ -186,8 +187,8 @@ def play_match(
     """Play every opening twice, A with Black and A with White.
 
     Args:
-        a: the first player.
-        b: the second player.
+        a: the first engine, with its limit or time control. Its twins play, one in each thread.
+        b: the second engine.
         openings: start positions.
         spec: the game.
         max_plies: a game of as many is drawn.
@@ -195,8 +196,8 @@ def play_match(
             its position, without regard to draws by count; 0: none do.
         time_margin: seconds by which a clock may be overstepped before the game is lost on time.
         threads: most threads.
-        in_flight: most games at once in all threads; one per thread if a player plays by time.
-        seed: seed of the players' random choices; each game has a stream of its own.
+        in_flight: most games at once in all threads; one per thread if an engine plays by time.
+        seed: seed of the engines' random choices; each game has a stream of its own.
         done: finished games of this match, not played again.
         pairs: indices of the openings to play; None: all.
         on_game: called with every finished game, one call at a time.
@@ -209,8 +210,8 @@ def play_match(
     Raises:
         ProgramError: a program could not be started for its first game.
         TableError: the tables have not been built, or their file is damaged.
-        IllegalActionError: a player chose an action that is not legal.
-        Exception: the error of a player, after all threads have ended.
+        IllegalMoveError: an engine chose a move that is not legal.
+        Exception: the error of an engine, after all threads have ended.
     """
     tables = Tables.open(adjudicate) if adjudicate else None
     result = MatchResult(list(done))
@@ -223,7 +224,7 @@ def play_match(
     threads = max(1, min(threads, in_flight))
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[pairing for pairing in pairings if pairing[0] % threads == i] for i in range(threads)]
-    boards = 1 if a.timed or b.timed else max(1, in_flight // threads)
+    boards = 1 if a.by_time or b.by_time else max(1, in_flight // threads)
     faults = [0, 0]
 
     def finish(game: MatchGame) -> None:
@@ -237,165 +238,128 @@ def play_match(
             if on_game:
                 on_game(game)
 
+    def ended(game: MatchGame) -> MatchGame | None:
+        return _ended(game, max_plies, tables, spec)
+
     def work(mine: list[tuple[int, bool]]) -> None:
-        games = deque(
+        waiting = deque(
             MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
             for pair, a_black in mine
         )
-
-        def ended(game: MatchGame) -> MatchGame | None:
-            return _ended(game, max_plies, tables, spec)
-
-        _play_games((a, b), games, min(boards, len(mine)), ended, time_margin, faults, finish, stop)
+        table = _Table((a.twin(), b.twin()), waiting, ended, time_margin, faults, finish, stop)
+        try:
+            table.play(min(boards, len(mine)))
+        finally:
+            table.close()
 
     run_all([partial(work, part) for part in parts if part], stop, name="match")
     result.games.sort(key=game_order)
     return result
 
 
-def _play_games(
-    players: tuple[Player, Player],
-    waiting: deque[MatchGame],
-    boards: int,
-    ended_of: Callable[[MatchGame], MatchGame | None],
-    time_margin: float,
-    faults: Sequence[int],
-    on_game: Callable[[MatchGame], None],
-    stop: threading.Event,
-) -> None:
-    """Play games on `boards` boards; when one ends, the next starts."""
-    use_one_torch_thread()
-    sides: dict[int, Side] = {}
-    try:
-        for each, player in enumerate(players):
-            sides[each] = player.sit(boards)
-        active: dict[int, MatchGame] = {}
-        hops: list[list[int]] = [[] for _ in range(boards)]
-        clocks: list[list[Clock | None]] = [[None] * boards for _ in players]
+class _Table:
+    """The games of one thread: when one ends, the next begins."""
 
-        def begin(board: int) -> None:
-            """Start the next game that no program loses at once."""
-            active.pop(board, None)
-            while waiting and not stop.is_set():
-                game = waiting.popleft()
-                if all(seat(number, board, game) for number in range(2)):
-                    active[board] = game
-                    return
+    def __init__(
+        self,
+        engines: tuple[Engine, Engine],
+        waiting: deque[MatchGame],
+        ended: Callable[[MatchGame], MatchGame | None],
+        time_margin: float,
+        faults: Sequence[int],
+        on_game: Callable[[MatchGame], None],
+        stop: threading.Event,
+    ) -> None:
+        self._engines, self._waiting, self._ended = engines, waiting, ended
+        self._time_margin, self._faults, self._on_game, self._stop = time_margin, faults, on_game, stop
+        self._active: dict[int, tuple[MatchGame, tuple[Clock | None, Clock | None]]] = {}
+        """By board: the game, and the clocks of A and B."""
 
-        def seat(number: int, board: int, game: MatchGame) -> bool:
-            """Start a game for a player, and its program if it has none; False if it loses at once."""
-            player, mine = players[number], clocks[number]
-            if faults[number] >= MAX_FAULTS:
-                on_game(_lost(game, number, MatchReason.FORFEIT))
-                return False
-            mine[board] = None if player.control is None else Clock(player.control)
-            try:
-                if number not in sides:
-                    sides[number] = player.sit(boards)
-                sides[number].start(board, game.game.position, game.stream, mine[board])
-            except ProgramError as error:
-                fail(number, {board: game}, error)
-                return False
-            return True
-
-        def end(board: int, game: MatchGame) -> None:
-            hops[board] = []
-            on_game(game)
-            begin(board)
-
-        def fail(number: int, games: dict[int, MatchGame], error: ProgramError) -> None:
-            """Let the program of a player lose these games; it is started again for its next one."""
-            if stop.wait(INTERRUPT_SECONDS):
-                return
-            if number in sides:
-                sides.pop(number).close()
-            for board, game in games.items():
-                hops[board] = []
-                on_game(_lost(game, number, error.fault, str(error)))
-
-        def dismiss(number: int, error: ProgramError) -> None:
-            """Let the program of a player lose all games that it plays, and start others."""
-            games = dict(active)
-            fail(number, games, error)
-            for board in games:
-                begin(board)
-
-        def apply(number: int, board: int, action: int) -> None:
-            """Play an action of player `number`, or end the game."""
-            clock, game = clocks[number][board], active[board]
-            late = clock is not None and clock.left < -time_margin
-            if late or action == RESIGN:
-                end(board, _lost(game, number, ClockReason.TIME if late else MatchReason.RESIGNED))
-                return
-            hops[board].append(action)
-            if _push("AB"[number], game, hops[board]):
-                hops[board] = []
-                if clock is not None:
-                    clock.press()
-                if (ended := ended_of(game)) is not None:
-                    end(board, ended)
-                    return
-            for each, side in sides.items():
-                try:
-                    side.play(board, action)
-                except ProgramError as error:
-                    dismiss(each, error)
-                    return
-
+    def play(self, boards: int) -> None:
+        """Play all games that wait, on so many boards."""
+        use_one_torch_thread()
         for board in range(boards):
-            begin(board)
-        while active and not stop.is_set():
+            self._begin(board)
+        while self._active and not self._stop.is_set():
             for number in range(2):
-                mine = {
-                    board: game
-                    for board, game in sorted(active.items())
-                    if (game.game.position.black == game.a_black) == (number == 0)
-                }
-                if not mine:
-                    continue
-                running = [clock for board in mine if (clock := clocks[number][board]) is not None]
-                for clock in running:
-                    clock.start()
-                try:
-                    actions = sides[number].actions(list(mine))
-                except ProgramError as error:
-                    dismiss(number, error)
-                    continue
-                for clock in running:
-                    clock.stop()
-                for (board, game), action in zip(mine.items(), actions, strict=True):
-                    if active.get(board) is game:  # no program of this player has failed since
-                        apply(number, board, action)
-    finally:
-        for side in sides.values():
-            side.close()
+                self._move(number)
+
+    def close(self) -> None:
+        """Close the engines."""
+        for engine in self._engines:
+            engine.close()
+
+    def _begin(self, board: int) -> None:
+        """Begin the next game that no program has forfeited."""
+        self._active.pop(board, None)
+        while self._waiting and not self._stop.is_set():
+            game = self._waiting.popleft()
+            forfeits = [number for number in range(2) if self._faults[number] >= MAX_FAULTS]
+            if not forfeits:
+                a, b = (None if e.control is None else Clock(e.control) for e in self._engines)
+                self._active[board] = game, (a, b)
+                return
+            self._on_game(_lost(game, forfeits[0], MatchReason.FORFEIT))
+
+    def _end(self, board: int, game: MatchGame) -> None:
+        for engine in self._engines:
+            engine.new_game(game.game)
+        self._on_game(game)
+        self._begin(board)
+
+    def _move(self, number: int) -> None:
+        """Let engine `number` move on all boards where it is its turn."""
+        mine = {
+            board: (game, clocks[number])
+            for board, (game, clocks) in sorted(self._active.items())
+            if (game.game.position.black == game.a_black) == (number == 0)
+        }
+        if not mine:
+            return
+        engine, limit = self._engines[number], None
+        clock = next(iter(mine.values()))[1]
+        if clock is not None:  # there is one board
+            limit = Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
+            clock.start()
+        games = [game.game for game, _ in mine.values()]
+        seeds = [seed_stream(game.stream, len(game.game.moves)) for game, _ in mine.values()]
+        try:
+            found = engine.play_many(games, limit, seeds=seeds)
+        except ResignsError:
+            for board, (game, _) in mine.items():
+                self._end(board, _lost(game, number, MatchReason.RESIGNED))
+            return
+        except ProgramError as error:
+            if not self._stop.wait(INTERRUPT_SECONDS):
+                for board, (game, _) in mine.items():
+                    self._end(board, _lost(game, number, error.fault, str(error)))
+            return
+        if clock is not None:
+            clock.stop()
+        for (board, (game, _)), result in zip(mine.items(), found, strict=True):
+            self._apply(number, board, game, result.move, clock)
+
+    def _apply(self, number: int, board: int, game: MatchGame, move: Any, clock: Clock | None) -> None:
+        """Play a move of engine `number`, or end the game."""
+        if clock is not None and clock.left < -self._time_margin:
+            self._end(board, _lost(game, number, ClockReason.TIME))
+            return
+        if move not in (legal := game.game.position.legal_moves()):
+            raise IllegalMoveError(
+                f"engine {'AB'[number]}, opening {game.pair + 1}, ply {len(game.game.moves) + 1}: "
+                f"expected one of {' '.join(map(str, legal))}, found {move}"
+            )
+        game.game.push(move)
+        if clock is not None:
+            clock.press()
+        if (ended := self._ended(game)) is not None:
+            self._end(board, ended)
 
 
 def _lost(game: MatchGame, number: int, reason: StrEnum, detail: str = "") -> MatchGame:
     """Return a game that player `number` has lost."""
     winner = "white" if game.a_black == (number == 0) else "black"
     return replace(game, outcome=Outcome(winner, reason, detail))
-
-
-def _push(player: str, game: MatchGame, hops: list[int]) -> bool:
-    """Play a move once its hops are complete; return whether they are.
-
-    Raises:
-        IllegalActionError: no legal move begins with these hops of a player.
-    """
-    begun = tuple(hops)
-    legal = {tuple(move.actions): move for move in game.game.position.legal_moves()}
-    if not any(actions[: len(hops)] == begun for actions in legal):
-        allowed = sorted(
-            {actions[len(hops) - 1] for actions in legal if actions[: len(hops) - 1] == begun[:-1]}
-        )
-        raise IllegalActionError(
-            f"player {player}, opening {game.pair + 1}, ply {len(game.game.moves) + 1}: expected one of the "
-            f"actions {', '.join(map(str, allowed))}, found {hops[-1]}"
-        )
-    if begun in legal:
-        game.game.push(legal[begun])
-    return begun in legal
 
 
 def _ended(game: MatchGame, max_plies: int, tables: Tables | None, spec: GameSpec) -> MatchGame | None:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ckai.game import Outcome
+from ckai.rl.engine.program import Fault
 from ckai.rl.games.clock import ClockReason
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.match import MatchGame, MatchReason, MatchResult
-from ckai.rl.players.program import Fault
 
 TIME_FORFEIT = "time forfeit"
 """Termination tag of a game lost on time, as in the PGN standard."""

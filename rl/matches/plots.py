@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ckai.datasets.files import save_figure
+from ckai.rl.engine.parsing import GTP, HUB
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.ladder import ladder_text
 from ckai.rl.matches.ratings import Floats, Rating
-from ckai.rl.players.parsing import GTP, HUB
 
 
 def short(name: str) -> str:

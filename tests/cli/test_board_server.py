@@ -11,7 +11,7 @@ from ckai.cli.web import tab_session
 from ckai.cli.web.messages import MAX_CHARACTERS, read_message
 from ckai.cli.web.players import PlayerCatalog
 from ckai.cli.web.searches import Job, Priority
-from ckai.rl.players.levels import FULL_LEVEL
+from ckai.rl.engine.levels import FULL_LEVEL
 
 
 @pytest.fixture(scope="module")

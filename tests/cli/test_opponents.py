@@ -21,11 +21,11 @@ from ckai.cli.playing.opponent import Opponent, clock_text, player_name
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console
 from ckai.cli.terminal.thinking import wait_for
 from ckai.rl.engine import Limit
+from ckai.rl.engine.loading import load_engine
+from ckai.rl.engine.parsing import EngineText
 from ckai.rl.engine.stop import Stop
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.registry import get_game
-from ckai.rl.players.loading import load_engine
-from ckai.rl.players.parsing import PlayerSpec
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 HUB = f"hub:{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
@@ -116,7 +116,7 @@ def test_a_file_without_games_is_named(here):
 @pytest.mark.parametrize("clock", ["5m", "60s+0.6s", "40/5m"])
 def test_the_clock_of_a_program_is_a_clock(clock):
     control = TimeControl.read(clock)
-    assert PlayerSpec.read(f"gtp:program{clock_text(control)}").control == control
+    assert EngineText.read(f"gtp:program{clock_text(control)}").control == control
 
 
 def test_a_game_of_tic_tac_toe_is_played_to_its_end(here):

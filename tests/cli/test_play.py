@@ -26,10 +26,9 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
 from ckai.pdn import read_games
-from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.parsing import EngineTextError
 from ckai.rl.engine.result import MoveMap, Value
 from ckai.rl.players import loading
-from ckai.rl.players.parsing import PlayerSpecError
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 
@@ -531,7 +530,7 @@ def test_no_network_is_one_clear_error(here):
     error = invoke(["--game", "connect4"], "").exception
     assert isinstance(error, NoNetworkError)
     missing = invoke(["--engine", "x.ckpt"], "").exception
-    assert isinstance(missing, PlayerSpecError)
+    assert isinstance(missing, EngineTextError)
     assert "found no file x.ckpt" in str(missing)
 
 

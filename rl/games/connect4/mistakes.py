@@ -1,4 +1,4 @@
-"""How often a player gives away the value of a position, counted on solved positions.
+"""How often an engine gives away the value of a position, counted on solved positions.
 
 A mistake turns a win into a draw or a loss, or a draw into a loss; a slower win is not one (AlphaZero.jl
 counts them the same way).
@@ -10,17 +10,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.engine.base import Engine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.solving import SolvedPosition
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import wilson
-from ckai.rl.players.player import Player
-from ckai.rl.players.search import SearchPlayer
 
 POLICY = "policy"
-"""Name of the bare policy among the players."""
+"""Name of the bare policy among the engines."""
 BOARDS = 64
-"""Positions that a player thinks about at the same time."""
+"""Positions that an engine thinks about at the same time."""
 
 Classes = Mapping[str, Sequence[SolvedPosition]]
 """Solved positions by the name of their class."""
@@ -28,7 +29,7 @@ Classes = Mapping[str, Sequence[SolvedPosition]]
 
 @dataclass(frozen=True)
 class Mistakes:
-    """The mistakes of a player in a class of positions."""
+    """The mistakes of an engine in a class of positions."""
 
     positions: int
     mistakes: int
@@ -58,22 +59,18 @@ def solved_classes(spec: GameSpec) -> Classes:
     return classes
 
 
-def count_mistakes(player: Player, classes: Classes) -> dict[str, Mistakes]:
-    """Return the mistakes of a player by class; it begins a game in every position."""
-    side = player.sit(BOARDS)
-    try:
-        counted = {}
-        for name, positions in classes.items():
-            actions: list[int] = []
-            for first in range(0, len(positions), BOARDS):
-                part = positions[first : first + BOARDS]
-                for board, each in enumerate(part):
-                    side.start(board, each.position, first + board)
-                actions += side.actions(range(len(part)))
-            counted[name] = _count(positions, actions)
-        return counted
-    finally:
-        side.close()
+def count_mistakes(engine: Engine, classes: Classes, limit: Limit | None = None) -> dict[str, Mistakes]:
+    """Return the mistakes of an engine by class; it begins a game in every position."""
+    counted = {}
+    for name, positions in classes.items():
+        actions: list[int] = []
+        for first in range(0, len(positions), BOARDS):
+            games = [engine.spec.game(each.position) for each in positions[first : first + BOARDS]]
+            engine.new_game()
+            found = engine.play_many(games, limit, seeds=range(first, first + len(games)))
+            actions += [result.move.actions[0] for result in found]
+        counted[name] = _count(positions, actions)
+    return counted
 
 
 def count_policy_mistakes(evaluator: Evaluator, spec: GameSpec, classes: Classes) -> dict[str, Mistakes]:
@@ -107,8 +104,9 @@ def mistakes_of_network(
         classes: see `solved_classes`.
     """
     out = {POLICY: count_policy_mistakes(evaluator, spec, classes)}
-    for each in visits:
-        out[visits_name(each)] = count_mistakes(SearchPlayer(evaluator, each, spec=spec), classes)
+    with TreeEngine(evaluator, nodes=1, spec=spec) as engine:
+        for each in visits:
+            out[visits_name(each)] = count_mistakes(engine, classes, Limit(visits=each))
     return out
 
 

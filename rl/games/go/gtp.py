@@ -6,13 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ckai.rl.engine.base import AnyEngine
+from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
 from ckai.rl.games.go.spec import SPEC, GoSpec
-from ckai.rl.players.player import ResignsError
 
 PROTOCOL_VERSION = 2
 SIDES = {"b": True, "black": True, "w": False, "white": False}
@@ -29,9 +28,7 @@ class GtpSession:
     on the board; the search knows those since the last move out of turn.
     """
 
-    def __init__(
-        self, load: Callable[[GoSpec], AnyEngine], write: Callable[[str], None], version: str
-    ) -> None:
+    def __init__(self, load: Callable[[GoSpec], Engine], write: Callable[[str], None], version: str) -> None:
         """Begin a conversation.
 
         Args:
@@ -43,7 +40,7 @@ class GtpSession:
         self.spec: GoSpec = SPEC
         self._stack: list[tuple[GoPosition, GoMove | None]] = [(self.spec.position(), None)]
         """The positions of the game, each with the move that led to it; None: a move out of turn begins."""
-        self._engine: AnyEngine | None = None
+        self._engine: Engine | None = None
         self._control: TimeControl | None = None
         self._period: TimeControl | None = None
         """The periods that follow the main time of `_control`."""
@@ -162,7 +159,7 @@ class GtpSession:
             clock.start()
         try:
             self._engine = self._engine or self._load(self.spec)
-            move: Any = self._engine.search(self._game(), limit).move
+            move: Any = self._engine.play(self._game(), limit).move
         except ResignsError:
             return "resign"
         finally:

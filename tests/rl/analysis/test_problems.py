@@ -11,8 +11,8 @@ from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.rl.analysis.problems import Problem, ProblemError, is_right, read_problems, refute, solve
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.loading import load_engine
 from ckai.rl.engine.result import Line, SearchResult, Value
-from ckai.rl.players.loading import load_engine
 
 FIRST = Position.from_fen("W:WK18,K15:BK4")
 PDN = """[Event "First\tposition"]

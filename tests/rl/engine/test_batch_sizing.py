@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from ckai.game import Position
-from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack

@@ -8,8 +8,8 @@ import pytest
 
 from ckai.game import Position
 from ckai.rl.engine import engine, task
-from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.loading import EngineText, EngineTextError, load_player
 from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import clock
@@ -19,7 +19,6 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn, match_pdn, parse_match_games
-from ckai.rl.players.loading import PlayerSpec, PlayerSpecError, load_player
 from ckai.rl.players.simple import RandomPlayer
 from ckai.rl.search.arrays import EDGE
 from ckai.rl.search.batch_sizing import SIZES, BatchSizer
@@ -288,11 +287,11 @@ def test_no_time_left_is_one_evaluation():
 
 def test_players_by_clock():
     minute = TimeControl(60, 0.6)
-    assert PlayerSpec.read("a.ckpt@60s+0.6s") == PlayerSpec("a.ckpt@60s+0.6s", "a.ckpt", control=minute)
-    assert PlayerSpec.read("a.ckpt@40/5m").control == TimeControl(300, 0, 40)
-    assert PlayerSpec.read("a.ckpt@5m").control == TimeControl(300)
-    assert PlayerSpec.read("a.ckpt@60s").control is None
-    assert PlayerSpec.read("runs@40/best.ckpt").control is None  # a file
+    assert EngineText.read("a.ckpt@60s+0.6s") == EngineText("a.ckpt@60s+0.6s", "a.ckpt", control=minute)
+    assert EngineText.read("a.ckpt@40/5m").control == TimeControl(300, 0, 40)
+    assert EngineText.read("a.ckpt@5m").control == TimeControl(300)
+    assert EngineText.read("a.ckpt@60s").control is None
+    assert EngineText.read("runs@40/best.ckpt").control is None  # a file
     assert load_player("uniform@60s+0.6s").control == minute
     assert load_player("hub:program@60s+0.6s").control == minute
     for text, message in (
@@ -301,7 +300,7 @@ def test_players_by_clock():
         ("random@5m", "expected no limit"),
         ("alphabeta@5m+1s", "expected a depth"),
     ):
-        with pytest.raises(PlayerSpecError, match=message):
+        with pytest.raises(EngineTextError, match=message):
             load_player(text)
 
 

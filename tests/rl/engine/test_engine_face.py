@@ -17,7 +17,6 @@ import pytest
 import ckai.rl.engine
 from ckai.game import Game, Position
 from ckai.models.inference.evaluator import output_arrays
-from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.result import MoveMap, StopReason, Value
 from ckai.rl.evaluators.uniform import UniformEvaluator

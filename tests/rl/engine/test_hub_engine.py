@@ -13,13 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckai.game import Game, Position
-from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Line, SearchResult, Value
-from ckai.rl.engine.stop import Stop
-from ckai.rl.hub.lines import MAX_MEN, done_line, info_line, read_level, score
-from ckai.rl.hub.parameters import Parameters
-from ckai.rl.hub.session import HubSession
-from ckai.rl.players.hub_text import (
+from ckai.rl.engine.hub_lines import MAX_MEN, done_line, info_line, read_level, score
+from ckai.rl.engine.hub_parameters import Parameters
+from ckai.rl.engine.hub_server import HubSession
+from ckai.rl.engine.hub_text import (
     MAX_LINE,
     find_move,
     hub_position,
@@ -27,9 +24,12 @@ from ckai.rl.players.hub_text import (
     read_position,
     write_line,
 )
-from ckai.rl.players.levels import QUICK_NODES
-from ckai.rl.players.loading import load_engine
-from ckai.rl.players.serving import serve_lines
+from ckai.rl.engine.levels import QUICK_NODES
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.loading import load_engine
+from ckai.rl.engine.result import Line, SearchResult, Value
+from ckai.rl.engine.serving import serve_lines
+from ckai.rl.engine.stop import Stop
 
 START = hub_position(Position.start())
 BACKENDS = {"alphabeta:ckai": "integers"}

@@ -5,7 +5,6 @@ import threading
 import pytest
 
 from ckai.game import Game, Position
-from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.rollout import RolloutEvaluator

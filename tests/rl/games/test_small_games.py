@@ -17,6 +17,7 @@ from ckai.game import MoveError
 from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
 from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.registry import ModelError, build, names
+from ckai.rl.engine.loading import EngineTextError, game_of, load_player
 from ckai.rl.games.connect4 import book, classes
 from ckai.rl.games.connect4.book import Book
 from ckai.rl.games.connect4.classes import read_classes
@@ -28,7 +29,6 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
-from ckai.rl.players.loading import PlayerSpecError, game_of, load_player
 from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
@@ -217,9 +217,9 @@ def test_files_of_another_game_are_refused(tmp_path):
     with pytest.raises(ValueError, match="one of the games"):
         get_game("chess")
     for name in ("alphabeta@3", "hub:program"):
-        with pytest.raises(PlayerSpecError, match="expected a player of connect4, found one of checkers"):
+        with pytest.raises(EngineTextError, match="expected a player of connect4, found one of checkers"):
             load_player(name, game=get_game("connect4"))
-    with pytest.raises(PlayerSpecError, match="expected a game that can be solved, found checkers"):
+    with pytest.raises(EngineTextError, match="expected a game that can be solved, found checkers"):
         load_player("perfect")
 
 

@@ -10,16 +10,16 @@ import pytest
 
 from ckai.game import Reason
 from ckai.pdn import read_games
+from ckai.rl.engine.hub import HubError, HubPlayer
+from ckai.rl.engine.program import Fault, ProgramError
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match as matches
 from ckai.rl.matches.match import MAX_FAULTS, MatchReason, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.players import hub, program
-from ckai.rl.players.hub import HubError, HubPlayer
 from ckai.rl.players.material import AlphaBetaPlayer
 from ckai.rl.players.player import MoveSide
-from ckai.rl.players.program import Fault, ProgramError
 from ckai.rl.players.simple import RandomPlayer
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"

@@ -20,6 +20,11 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import PRETRAINED
 from ckai.models.registry import build
 from ckai.pdn import read_games
+from ckai.rl.engine.forms import PLAYER_FORMS
+from ckai.rl.engine.hub import HubError, HubPlayer, HubProgram
+from ckai.rl.engine.hub_text import find_move, hub_move, hub_position, read_line
+from ckai.rl.engine.loading import BUILT_IN, game_of, load_player
+from ckai.rl.engine.parsing import ALPHA_BETA, GTP, HUB, LEVEL, EngineText, EngineTextError
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
@@ -29,12 +34,7 @@ from ckai.rl.matches.openings import draw_openings
 from ckai.rl.players import hub
 from ckai.rl.players import program as programs
 from ckai.rl.players import search as players
-from ckai.rl.players.forms import PLAYER_FORMS
-from ckai.rl.players.hub import HubError, HubPlayer, HubProgram
-from ckai.rl.players.hub_text import find_move, hub_move, hub_position, read_line
-from ckai.rl.players.loading import BUILT_IN, game_of, load_player
 from ckai.rl.players.material import AlphaBetaPlayer, move_values
-from ckai.rl.players.parsing import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.players.player import MoveSide
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.players.simple import RandomPlayer
@@ -298,11 +298,11 @@ def test_a_program_that_does_not_exist():
 
 
 def test_player_specs():
-    assert PlayerSpec.read("a.ckpt@400") == PlayerSpec("a.ckpt@400", "a.ckpt", number=400)
-    assert PlayerSpec.read("a.ckpt@0.5s") == PlayerSpec("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
-    assert PlayerSpec.read("a.ckpt@50ms") == PlayerSpec("a.ckpt@50ms", "a.ckpt", seconds=0.05)
-    assert PlayerSpec.read("a@b.ckpt@policy") == PlayerSpec("a@b.ckpt@policy", "a@b.ckpt", policy=True)
-    assert PlayerSpec.read("hub:prog --x=1") == PlayerSpec("hub:prog --x=1", "hub:prog --x=1")
+    assert EngineText.read("a.ckpt@400") == EngineText("a.ckpt@400", "a.ckpt", number=400)
+    assert EngineText.read("a.ckpt@0.5s") == EngineText("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
+    assert EngineText.read("a.ckpt@50ms") == EngineText("a.ckpt@50ms", "a.ckpt", seconds=0.05)
+    assert EngineText.read("a@b.ckpt@policy") == EngineText("a@b.ckpt@policy", "a@b.ckpt", policy=True)
+    assert EngineText.read("hub:prog --x=1") == EngineText("hub:prog --x=1", "hub:prog --x=1")
     assert load_player("alphabeta@3") == AlphaBetaPlayer(3)
     assert load_player("hub:prog -x@2").depth == 2
     assert load_player("uniform@7").sims == 7
@@ -321,7 +321,7 @@ def test_alpha_beta_with_a_network(tmp_path):
         (f"alphabeta:{tmp_path / 'mlp.ckpt'}@20ms", "expected an integer network"),
         (f"{spec}@policy", "seconds or a depth"),
     ):
-        with pytest.raises(PlayerSpecError, match=message):
+        with pytest.raises(EngineTextError, match=message):
             load_player(text, backend="torch" if "mlp" in text else "integers")
     result = play_match(deep, RandomPlayer(), draw_openings(2, 0), threads=1)
     assert len(result.games) == 4
@@ -360,7 +360,7 @@ def test_alpha_beta_with_a_network(tmp_path):
     ],
 )
 def test_texts_that_are_not_player_specs(name, message):
-    with pytest.raises(PlayerSpecError, match=message) as found:
+    with pytest.raises(EngineTextError, match=message) as found:
         load_player(name)
     assert "\n" not in str(found.value)
 
@@ -376,7 +376,7 @@ def test_the_help_has_every_form_of_a_player(ckai):
     for form, meaning in PLAYER_FORMS.items():
         assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
     for form in PLAYER_FORMS:
-        who = PlayerSpec.read(form).who
+        who = EngineText.read(form).who
         assert who in (*BUILT_IN, "best.ckpt", *PRETRAINED) or who.startswith((HUB, GTP, ALPHA_BETA, LEVEL))
 
 

@@ -5,14 +5,14 @@ import sys
 
 import pytest
 
+from ckai.rl.engine.gtp import GtpError, GtpPlayer, GtpProgram
+from ckai.rl.engine.loading import load_engine
 from ckai.rl.games.clock import ClockReason, TimeControl
 from ckai.rl.games.go import PASS, SPEC
 from ckai.rl.games.go.gtp import GtpSession
 from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.players.engines import PlayerEngine
-from ckai.rl.players.gtp import GtpError, GtpPlayer, GtpProgram
-from ckai.rl.players.loading import load_engine
 from ckai.rl.players.player import RESIGN, MoveSide
 from ckai.rl.players.simple import RandomPlayer
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from ckai.game import Position
+from ckai.rl.engine.hub import HubError, HubPlayer, HubProgram
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.players import hub, program
-from ckai.rl.players.hub import HubError, HubPlayer, HubProgram
 
 ROOT = Path(__file__).parents[3]
 ENGINE = f"{sys.executable} -m ckai.cli.main engine --tables none --engine"

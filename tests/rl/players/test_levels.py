@@ -10,10 +10,7 @@ from ckai.game import Game, Position
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.matches.match import play_match
-from ckai.rl.matches.openings import draw_openings
-from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.players.levels import (
+from ckai.rl.engine.levels import (
     FULL_LEVEL,
     LEVELS,
     QUICK_NODES,
@@ -23,7 +20,10 @@ from ckai.rl.players.levels import (
     level_policy,
     move_values,
 )
-from ckai.rl.players.loading import PlayerSpecError, load_player
+from ckai.rl.engine.loading import EngineTextError, load_player
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.players.simple import RandomPlayer
 
 PRIORS = {"a": 0.5, "b": 0.25, "c": 0.25}
@@ -123,14 +123,14 @@ def test_specs():
 
 @pytest.mark.parametrize("text", ["level:0", "level:99", "level:", "level:x", "level:-1", "level:²"])
 def test_an_unknown_level(text):
-    with pytest.raises(PlayerSpecError, match=f"expected a level from 1 to {FULL_LEVEL}"):
+    with pytest.raises(EngineTextError, match=f"expected a level from 1 to {FULL_LEVEL}"):
         load_player(text)
 
 
 def test_a_level_has_a_limit_of_its_own():
-    with pytest.raises(PlayerSpecError, match="no limit"):
+    with pytest.raises(EngineTextError, match="no limit"):
         load_player("level:2@400")
-    with pytest.raises(PlayerSpecError, match="no limit"):
+    with pytest.raises(EngineTextError, match="no limit"):
         load_player(f"level:{FULL_LEVEL - 1}@1s")
 
 

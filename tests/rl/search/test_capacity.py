@@ -5,7 +5,6 @@ import pytest
 
 from ckai.cli.playing.opponent import Reply
 from ckai.game import Position
-from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.uniform import UniformEvaluator

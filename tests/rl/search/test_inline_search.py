@@ -8,7 +8,6 @@ from ckai.game import Position
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import build
-from ckai.rl.engine.engine import Engine
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.search.inline_search import InlineSearcher, make_searcher

@@ -12,22 +12,19 @@ Strength is calibrated by matches of each level with the next.
 """
 
 import math
+import random
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-import numpy as np
-
-from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Move
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
+from ckai.rl.engine.base import MoveEngine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.stop import Stop
 from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.games.checkers import pack
-from ckai.rl.games.clock import Clock
-from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.players.player import MoveSide, Side
 
 MIN_PRIOR = 1e-6
 """Least prior of a move: smaller ones count as this, so that their logarithm is bounded."""
@@ -124,39 +121,40 @@ def level_policy(
     return {move: weight / total for move, weight in weights.items()}
 
 
-@dataclass(frozen=True)
-class LevelPlayer:
-    """A player of a level."""
+class LevelEngine(MoveEngine):
+    """A level that errs as people do."""
 
-    level: Level
-    people: Evaluator
-    """The policy of people."""
-    network: IntegerEvaluator
-    """Values of the search."""
-    tables: Tables | None = None
-    """Tablebases to probe."""
-    timed = False
-    control = None
-    GAME: ClassVar[str] = DEFAULT_GAME_NAME
+    def __init__(
+        self,
+        level: Level,
+        people: Evaluator,
+        network: IntegerEvaluator,
+        tables: Tables | None = None,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        """Create the engine of a level.
 
-    def sit(self, boards: int) -> Side:
-        """See `Player`."""
-        return _LevelSide(self, boards)
+        Args:
+            level: the level.
+            people: the policy of people.
+            network: values of the search.
+            tables: tablebases to probe.
+            seed: see `Engine`.
+        """
+        super().__init__(seed=seed)
+        self._settings = level, people, network, tables
+        self._alpha_beta = AlphaBetaSearch(network, game=self.spec.make_rules(tables), entries=1 << 16)
 
+    def _copy(self) -> "LevelEngine":
+        return LevelEngine(*self._settings)
 
-class _LevelSide(MoveSide):
-    def __init__(self, player: LevelPlayer, boards: int) -> None:
-        super().__init__(boards, DEFAULT_GAME)
-        self.player = player
-        rules = DEFAULT_GAME.make_rules(player.tables)
-        self.search = AlphaBetaSearch(player.network, game=rules, entries=1 << 16)
-
-    def choose(self, game: Game, random: np.random.Generator, clock: Clock | None = None) -> Any:
+    def _choose(self, game: Game, limit: Limit, chance: random.Random, stop: Stop) -> Move:
         moves = game.position.legal_moves()
         if len(moves) == 1:
             return moves[0]
-        level = self.player.level
-        priors, _ = move_priors(self.player.people, game.position)
-        values = move_values(self.search, game, level.depth) if level.depth else None
+        level, people, _, _ = self._settings
+        priors, _ = move_priors(people, game.position)
+        values = move_values(self._alpha_beta, game, level.depth) if level.depth else None
         policy = level_policy(level, priors, values)
-        return list(policy)[random.choice(len(policy), p=list(policy.values()))]
+        return chance.choices(list(policy), list(policy.values()))[0]

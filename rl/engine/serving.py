@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
-from ckai.rl.players.hub_text import MAX_LINE
+from ckai.rl.engine.hub_text import MAX_LINE
 
 
 class LineSession(Protocol):

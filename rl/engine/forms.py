@@ -1,4 +1,4 @@
-"""The forms of player specs; imports nothing, so that help shows them quickly."""
+"""The forms of text of an engines; imports nothing, so that help shows them quickly."""
 
 DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 100, 6, 0.1
 """Limits of a spec without one: of a tree search, of alpha-beta, of a Hub program."""

@@ -1,4 +1,4 @@
-"""The text of a player spec, parsed; imports nothing heavy, so that a command can check it first."""
+"""The text of a text of an engine, parsed; imports nothing heavy, so that a command can check it first."""
 
 import re
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ _CLOCK = re.compile(rf"(?P<who>.+)@(?P<control>\d+/{_TIME}(?:\+[^@/]*)?|{_TIME}\
 """A time control: moves/time, time+increment (which is checked later), or minutes."""
 
 
-class PlayerSpecError(ValueError):
-    """A text is not a player spec; says what was expected and found."""
+class EngineTextError(ValueError):
+    """A text is not a text of an engine; says what was expected and found."""
 
 
 @dataclass(frozen=True)
-class PlayerSpec:
-    """A parsed player spec."""
+class EngineText:
+    """A parsed text of an engine."""
 
     text: str
     who: str
@@ -43,34 +43,34 @@ class PlayerSpec:
     """Time per game."""
 
     @classmethod
-    def read(cls, text: str) -> "PlayerSpec":
-        """Parse a player spec.
+    def read(cls, text: str) -> "EngineText":
+        """Parse a text of an engine.
 
         Args:
-            text: `WHO` or `WHO@LIMIT`, see `ckai.rl.players.forms`.
+            text: `WHO` or `WHO@LIMIT`, see `ckai.rl.engine.forms`.
 
         Raises:
-            PlayerSpecError: an empty text or command, or a limit of 0 or too large.
+            EngineTextError: an empty text or command, or a limit of 0 or too large.
         """
         if not text.strip():
-            raise PlayerSpecError("expected a player, found an empty name")
+            raise EngineTextError("expected a player, found an empty name")
         parts, clock = _LIMIT.fullmatch(text), _CLOCK.fullmatch(text)
         who = clock["who"] if clock else parts["who"] if parts else text
         for start, what in ((HUB, "COMMAND"), (GTP, "COMMAND"), (ALPHA_BETA, "NETWORK")):
             if who.startswith(start) and not who.removeprefix(start).strip():
-                raise PlayerSpecError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
+                raise EngineTextError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
         if clock is not None:
             try:
                 return cls(text, who, control=TimeControl.read(clock["control"]))
             except ValueError as error:
-                raise PlayerSpecError(f"{text}: {error}") from None
+                raise EngineTextError(f"{text}: {error}") from None
         if parts is None:
             return cls(text, text)
         number, seconds = parts["number"], parts["seconds"]
         if seconds and parts["unit"]:
             seconds = str(float(seconds) / 1000)
         if (number and not 1 <= float(number) <= MOST) or (seconds and not 0 < float(seconds) <= MOST):
-            raise PlayerSpecError(
+            raise EngineTextError(
                 f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
                 f"found {text.rpartition('@')[2]}"
             )

@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 
 from ckai.game import Move
+from ckai.rl.engine.hub_text import hub_move, quoted, write_line
 from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.games.clock import MAX_SECONDS
-from ckai.rl.players.hub_text import hub_move, quoted, write_line
 from ckai.rl.search.move_time import OVERHEAD
 
 WON = 100.0

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ckai.datasets.machine import MAX_THREADS
-from ckai.rl.players.hub_text import quoted, write_line
+from ckai.rl.engine.hub_text import quoted, write_line
 
 VARIANT = "english"
 """The only variant."""
@@ -15,7 +15,7 @@ class Parameters:
     """What `init` loads."""
 
     engine: str
-    """Player spec, see `ckai.rl.players.forms`."""
+    """Player spec, see `ckai.rl.engine.forms`."""
     tables: str
     """Tablebases: one of `table_choices`."""
     evaluator: str

@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 from ckai.game import Game, Move
 from ckai.models.inference.threads import JoinableThread
-from ckai.rl.engine.base import INTERVAL, AnyEngine
+from ckai.rl.engine.base import INTERVAL, Engine
+from ckai.rl.engine.hub_lines import done_line, info_line, read_level
+from ckai.rl.engine.hub_parameters import Parameters
+from ckai.rl.engine.hub_text import MAX_LINE, find_move, quoted, read_line, read_position, write_line
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.stop import Stop
-from ckai.rl.hub.lines import done_line, info_line, read_level
-from ckai.rl.hub.parameters import Parameters
-from ckai.rl.players.hub_text import MAX_LINE, find_move, quoted, read_line, read_position, write_line
 
 AUTHOR = "The ckai authors"
 MODES = ("think", "ponder", "analyze")
@@ -28,7 +28,7 @@ class HubSearch:
 
     def __init__(
         self,
-        engine: AnyEngine,
+        engine: Engine,
         game: Game,
         limit: Limit,
         *,
@@ -94,7 +94,7 @@ class HubSearch:
                 sent_at = found.seconds
                 self._send_info(found)
 
-        return self._engine.search(self._game, limit, stop=stop, on_result=send)
+        return self._engine.play(self._game, limit, stop=stop, on_result=send)
 
     def _send_info(self, found: SearchResult) -> None:
         line = info_line(found)
@@ -112,7 +112,7 @@ class HubSession:
     def __init__(
         self,
         parameters: Parameters,
-        load: Callable[[Parameters], AnyEngine],
+        load: Callable[[Parameters], Engine],
         write: Callable[[str], None],
         version: str,
     ) -> None:
@@ -125,7 +125,7 @@ class HubSession:
             version: the version that the program says it has.
         """
         self.parameters, self._load, self._version = parameters, load, version
-        self._engine: AnyEngine | None = None
+        self._engine: Engine | None = None
         self._game: Game | None = Game()
         """The position with its history; None after a `pos` that was refused."""
         self._start, self._texts = "", list[str]()
@@ -193,7 +193,7 @@ class HubSession:
 
     def _new_game(self, arguments: dict[str, str]) -> None:
         if self._engine is not None:
-            self._engine.forget()
+            self._engine.new_game()
         self._game, self._start, self._texts = Game(), "", []
         self._forget_level()
 
@@ -245,6 +245,8 @@ class HubSession:
         limit = self._limit
         if limit is None and modes != ["analyze"]:
             limit = self._engine.limit
+        elif limit is not None and not self._engine.honours(limit):
+            limit = None  # a level has a limit of its own
         self._forget_level()  # it is for one search
         with self._lock:  # until the search is noted, it cannot end
             self._search = HubSearch(

@@ -5,11 +5,19 @@ import shlex
 import subprocess
 import threading
 import time
+from abc import abstractmethod
 from contextlib import suppress
 from enum import StrEnum
-from typing import ClassVar
+from typing import IO, Any, Self
 
 from ckai.models.inference.threads import JoinableThread
+from ckai.rl.engine.base import Engine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
+
+SILENCE: float = 600.0
+"""Seconds without a line after which a program without a limit of time times out."""
 
 START_SECONDS = 30.0
 """Time limit for a program to say who it is."""
@@ -40,31 +48,48 @@ class ProgramError(RuntimeError):
         self.fault = fault
 
 
-class Program:
-    """A running program; its protocol derives from this.
+class ProgramEngine(Engine):
+    """Another program as an engine; its protocol derives from this.
 
-    Attributes:
-        command: its command line.
-        error: what is raised.
+    It is started again for the next move after it has failed, and is told of the whole game then.
     """
 
-    error: ClassVar[type[ProgramError]] = ProgramError
+    default_limit = Limit()
 
-    def __init__(self, command: str) -> None:
-        """Start a program.
+    def __init__(self, command: str, *, spec: GameSpec = DEFAULT_GAME, silence: float = SILENCE) -> None:
+        """Start the program and wait until it is ready.
 
         Args:
             command: command line, as for a shell.
+            spec: the game.
+            silence: seconds without a line after which it times out where no limit of time holds.
 
         Raises:
-            ProgramError: it cannot be started.
+            ProgramError: it cannot be started, or does not get ready in time.
         """
-        self.command = command
+        super().__init__()
+        self.command, self.spec, self._silence = command, spec, silence
+        self._process: subprocess.Popen[str] | None = None
+        self._moves: list[Any] | None = None
+        """The moves of the game that it knows; None: none yet."""
+        self._first: Any = None
+        self._start()
+
+    def _copy(self) -> Self:
+        return type(self)(self.command, spec=self.spec, silence=self._silence)
+
+    @abstractmethod
+    def _handshake(self) -> None:
+        """Make a program that has begun ready."""
+
+    def _start(self) -> None:
+        if self._process is not None:
+            return
         try:
-            words = shlex.split(command)
+            words = shlex.split(self.command)
             if not words:
                 raise ValueError("the command is empty")
-            self._process: subprocess.Popen[str] = subprocess.Popen(
+            self._process = subprocess.Popen(
                 words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -75,41 +100,55 @@ class Program:
                 bufsize=1,
             )
         except (OSError, ValueError) as error:
-            raise self.error(
-                f"{command}: expected a program, found none that can be started "
+            raise ProgramError(
+                f"{self.command}: expected a program, found none that can be started "
                 f"({getattr(error, 'strerror', None) or error}); check the command",
                 Fault.CRASH,
             ) from error
         self._lines: queue.Queue[str | None] = queue.Queue(MAX_LINES)
         self._last_error = ""
         """The last line on its standard error."""
-        self._errors = JoinableThread(target=self._read_errors, daemon=True)
-        for reader in (JoinableThread(target=self._read, daemon=True), self._errors):
+        self._errors = JoinableThread(target=self._read_errors, args=(self._process.stderr,), daemon=True)
+        output = JoinableThread(target=self._read, args=(self._process.stdout, self._lines), daemon=True)
+        for reader in (output, self._errors):
             reader.start()
+        self._moves = None
+        try:
+            self._handshake()
+        except BaseException:
+            self._release()
+            raise
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        while line := self._process.stdout.readline(MAX_LINE):
-            self._put(line)
-        self._put(None)
+    def _new_moves(self, game: Any) -> list[Any] | None:
+        """Return the moves of a game that the program does not know yet; None: it does not know the game."""
+        self._start()
+        first, moves, known = game.positions[0].key, list(game.moves), self._moves
+        continues = known is not None and self._first == first and moves[: len(known)] == known
+        self._first, self._moves = first, moves
+        return moves[len(known) :] if continues and known is not None else None
 
-    def _put(self, line: str | None) -> None:
-        """Keep a line until it is read, in place of the oldest one if nobody reads them."""
+    @staticmethod
+    def _read(source: IO[str], lines: "queue.Queue[str | None]") -> None:
+        """Keep lines until they are read, in place of the oldest one if nobody reads them."""
         while True:
-            try:
-                self._lines.put_nowait(line)
+            line = source.readline(MAX_LINE) or None
+            while True:
+                try:
+                    lines.put_nowait(line)
+                    break
+                except queue.Full:
+                    with suppress(queue.Empty):
+                        lines.get_nowait()
+            if line is None:
                 return
-            except queue.Full:
-                with suppress(queue.Empty):
-                    self._lines.get_nowait()
 
-    def _read_errors(self) -> None:
-        assert self._process.stderr is not None
-        while line := self._process.stderr.readline(MAX_LINE):
+    def _read_errors(self, source: IO[str]) -> None:
+        while line := source.readline(MAX_LINE):
             self._last_error = line.strip()[:MAX_ERROR_TEXT] or self._last_error
 
     def _end(self) -> str:
         """Say how the program ended."""
+        assert self._process is not None
         self._errors.join(END_SECONDS)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
@@ -123,12 +162,13 @@ class Program:
         Raises:
             ProgramError: the program has ended.
         """
+        assert self._process is not None
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise self.error(
+            raise ProgramError(
                 f"{self.command}: expected a running program, {self._end()}", Fault.CRASH
             ) from error
 
@@ -148,18 +188,28 @@ class Program:
                 raise queue.Empty
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
-            raise self.error(
+            raise ProgramError(
                 f"{self.command}: expected {wanted!r}, found no answer in time", Fault.SILENCE
             ) from None
         if line is None:
-            raise self.error(f"{self.command}: expected {wanted!r}, {self._end()}", Fault.CRASH)
+            raise ProgramError(f"{self.command}: expected {wanted!r}, {self._end()}", Fault.CRASH)
         return line
 
-    def close(self) -> None:
+    def _forget(self) -> None:
+        self._moves = None
+
+    def _spoiled(self) -> None:
+        self._release()
+
+    def _release(self) -> None:
         """Ask the program to quit, and kill it if it does not."""
+        process = self._process
+        if process is None:
+            return
         try:
             self.send("quit")
-            self._process.wait(2)
+            process.wait(2)
         except (ProgramError, subprocess.TimeoutExpired):
-            self._process.kill()
-            self._process.wait()
+            process.kill()
+            process.wait()
+        self._process = None

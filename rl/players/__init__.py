@@ -1,4 +1,0 @@
-"""Players of matches: tree searches, alpha-beta, levels, other programs; and their specs.
-
-May import `games`, `evaluators`, `search` and `alphabeta`.
-"""
