@@ -19,8 +19,8 @@ class EngineError(RuntimeError):
 class Limit:
     """When a search ends: at the first of these that is reached; None is no limit.
 
-    A search also ends when the root is proven, the tree is full or it is stopped. What an earlier search left
-    in the tree helps and does not count; `AnyEngine.forget` drops it, to compare limits.
+    A search also ends when the root is proven, the tree is full or it is stopped. To compare limits,
+    search with `reuse=False`: what an earlier search left in the tree counts, but for `nodes`.
 
     Raises:
         ValueError: a limit is out of range.
@@ -36,7 +36,7 @@ class Limit:
     """
 
     visits: int | None = None
-    """Visits that this search adds at the root, 1 or more; those kept from an earlier search do not count."""
+    """Visits at the root, 1 or more; those kept from an earlier search count."""
     seconds: float | None = None
     """Wall time of this call, above 0, for a whole move: all hops of a capture together. The root is always
     evaluated, and batches in flight are completed."""

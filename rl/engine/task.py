@@ -50,12 +50,11 @@ class SearchRun:
         """
         self._task, self._searcher, self._reader = task, searcher, reader
         self.kept, self.begun = kept, begun
-        self._kept_visits = int(searcher.root(0)["visits"])
         self._clock: MoveTimer | None = None
         if task.limit.clock is not None:
             times = task.limit.move_time(len(task.root.history), searcher.time_margin)
             assert times is not None
-            self._clock = MoveTimer(times, begun, self._kept_visits)
+            self._clock = MoveTimer(times, begun, int(searcher.root(0)["visits"]))
 
     @property
     def seconds(self) -> float:
@@ -93,9 +92,7 @@ class SearchRun:
         searcher, limit = self._searcher, self._task.limit
         root = searcher.root(0)
         visits_before = int(root["visits"])
-        max_visits = target_visits = (
-            MAX_COUNT if limit.visits is None else min(MAX_COUNT, self._kept_visits + int(limit.visits))
-        )
+        max_visits = target_visits = MAX_COUNT if limit.visits is None else int(limit.visits)
         counted = visits_before + searcher.in_flight
         if limit.nodes is not None:
             # A visit adds one position at most.

@@ -127,7 +127,7 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
         while tree.nodes[0].visits < until:
             if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
                 prepare_root(tree, constants)
-                prove_tablebase_root(game, tree)
+                prove_root(game, tree)
             if tree.nodes[0].proof != NONE:
                 break
             ending, node = descend(game, tree, constants, np.int64(-1), np.int64(-1))
