@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 
 from ckai.datasets.tables import Tables
 from ckai.game import Position
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
+Result = TypeVar("Result")
 Place: TypeAlias = Position | str | Any
 """A position, in checkers also as a FEN; or a game with its moves (`ckai.game.Game`), for its position."""
 
@@ -408,9 +409,14 @@ class Engine(ABC):
 
     def _run(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
         """Run the search of `_begin`, passing intermediate results to `publish`."""
+        return self._guarded(task, lambda: self._search(task, publish, interval))
+
+    def _guarded(self, task: Task, work: Callable[[], Result]) -> Result:
+        """Return what `work` finds; then the engine is idle again."""
         try:
-            return self._search(task, publish, interval)
+            return work()
         except BaseException:
+            task.stop.attach(None)  # what it ends may go now
             self._spoiled()
             raise
         finally:

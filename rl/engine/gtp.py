@@ -74,6 +74,7 @@ class GtpEngine(ProgramEngine):
         if moves is None:
             self._set_up(game.positions[0], limit)
             moves = list(game.moves)
+        self._stop_with(task)
         black = position.black == (len(moves) % 2 == 0)
         for move in moves:
             self._ask(f"play {'b' if black else 'w'} {move}")

@@ -71,7 +71,7 @@ class HubEngine(ProgramEngine):
         self.send(write_line("pos", pos=hub_position(game.positions[first]), **moves))
         self.send(_level(limit))
         self.send("go analyze" if limit == Limit() else "go think")
-        task.stop.attach(lambda: self.send("stop"))
+        self._stop_with(task, "stop")
         times = limit.move_time(0, 0.0)
         most = None if times is None else SPARE_SECONDS + (limit.seconds or max(limit.clock or 0.0, 0.0))
         told: dict[str, str] = {}

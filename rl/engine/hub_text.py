@@ -1,6 +1,6 @@
 """The text of Hub, the protocol of draughts engines (version 2, Fabien Letouzey): lines, positions, moves.
 
-Both sides use it: `ckai.rl.engine.hub`, which drives other programs, and `ckai.rl.hub`, which is driven.
+Both sides use it: `ckai.rl.engine.hub`, which drives other programs, and `hub_server`, which is driven.
 
 >>> from ckai.game import Position
 >>> hub_position(Position.start())

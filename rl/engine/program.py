@@ -1,5 +1,6 @@
 """Another program, driven by lines of text on its standard input and output."""
 
+import math
 import queue
 import shlex
 import subprocess
@@ -10,9 +11,11 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import IO, Any, Self
 
+from ckai.game.text import printable
 from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.task import Task
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
@@ -23,10 +26,12 @@ START_SECONDS = 30.0
 """Time limit for a program to say who it is."""
 SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds after which a program times out."""
-END_SECONDS = 1.0
-"""Longest wait for the last words and the status of a program that has closed its output."""
+END_SECONDS = 2.0
+"""Longest wait for the last words and the status of a program that has closed its output or shall quit."""
 MAX_LINE, MAX_LINES = 1 << 16, 1_000
 """Most characters of a line, and most lines that wait to be read."""
+WAKE = ""
+"""Stands for no line where who waits for one is to look at the time again."""
 MAX_ERROR_TEXT = 300
 """Most characters of a standard-error line quoted in a message."""
 
@@ -41,10 +46,10 @@ class Fault(StrEnum):
 
 
 class ProgramError(RuntimeError):
-    """A program cannot be started or violates its protocol; says what was expected and found."""
+    """A program cannot be started or violates its protocol; says what was expected and found in a line."""
 
     def __init__(self, text: str, fault: Fault = Fault.PROTOCOL) -> None:
-        super().__init__(text)
+        super().__init__(printable(text.replace("\n", " ")))
         self.fault = fault
 
 
@@ -55,6 +60,7 @@ class ProgramEngine(Engine):
     """
 
     default_limit = Limit()
+    by_time = True  # it has one game at a time, under any limit
 
     def __init__(self, command: str, *, spec: GameSpec = DEFAULT_GAME, silence: float = SILENCE) -> None:
         """Start the program and wait until it is ready.
@@ -70,6 +76,8 @@ class ProgramEngine(Engine):
         super().__init__()
         self.command, self.spec, self._silence = command, spec, silence
         self._process: subprocess.Popen[str] | None = None
+        self._stopped = math.inf
+        """When the search was told to stop, by `time.monotonic`."""
         self._moves: list[Any] | None = None
         """The moves of the game that it knows; None: none yet."""
         self._first: Any = None
@@ -183,10 +191,12 @@ class ProgramEngine(Engine):
             ProgramError: the program has ended, or sends no line in time.
         """
         try:
-            seconds = min(until - time.monotonic(), threading.TIMEOUT_MAX)
-            if seconds < 0:  # however many lines it sends
-                raise queue.Empty
-            line = self._lines.get(timeout=seconds)
+            line: str | None = WAKE
+            while line == WAKE:
+                seconds = min(until, self._stopped + SPARE_SECONDS) - time.monotonic()
+                if seconds < 0:  # however many lines it sends
+                    raise queue.Empty
+                line = self._lines.get(timeout=min(seconds, threading.TIMEOUT_MAX))
         except queue.Empty:
             raise ProgramError(
                 f"{self.command}: expected {wanted!r}, found no answer in time", Fault.SILENCE
@@ -194,6 +204,20 @@ class ProgramEngine(Engine):
         if line is None:
             raise ProgramError(f"{self.command}: expected {wanted!r}, {self._end()}", Fault.CRASH)
         return line
+
+    def _stop_with(self, task: Task, *lines: str) -> None:
+        """Have a stop send some lines, and bound the time that the program takes then."""
+        self._stopped = math.inf
+
+        def stop() -> None:
+            self._stopped = time.monotonic()
+            with suppress(ProgramError):  # who waits for the answer learns of it
+                for line in lines:
+                    self.send(line)
+            with suppress(queue.Full):
+                self._lines.put_nowait(WAKE)
+
+        task.stop.attach(stop)
 
     def _forget(self) -> None:
         self._moves = None
@@ -203,12 +227,12 @@ class ProgramEngine(Engine):
 
     def _release(self) -> None:
         """Ask the program to quit, and kill it if it does not."""
-        process = self._process
+        process, self._stopped = self._process, math.inf
         if process is None:
             return
         try:
             self.send("quit")
-            process.wait(2)
+            process.wait(END_SECONDS)
         except (ProgramError, subprocess.TimeoutExpired):
             process.kill()
             process.wait()

@@ -134,7 +134,7 @@ class SearchResult:
     """
 
     lines: list[Line]
-    """The best lines, best first: `multipv` of them, or as many as there are legal moves."""
+    """The best lines, best first: as many as were asked for, or as many as there are legal moves."""
     value: Value | None = None
     """Of the root, for the side to move: the mean over all visits, +1, 0 or -1 if it is proven; None from a
     player that has no values, such as a level."""

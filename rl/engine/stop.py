@@ -17,11 +17,11 @@ class Stop:
         return self._set
 
     def set(self) -> None:
-        """End the search soon; may be called again."""
+        """End the search soon; calling it again does nothing."""
         with self._lock:
-            self._set = True
-            if self._ends is not None:
+            if not self._set and self._ends is not None:
                 self._ends()
+            self._set = True
 
     def attach(self, ends: Callable[[], None] | None) -> None:
         """Give the function that ends the search now in progress; it is called at once after a `set`."""

@@ -15,6 +15,7 @@ from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
 from ckai.rl.engine.root import Root, forget_draw, set_root
+from ckai.rl.engine.stop import Stop
 from ckai.rl.engine.task import SearchRun, Task
 from ckai.rl.engine.tree_reader import TreeReader, evaluate_policy, turn_of
 from ckai.rl.evaluators.rollout import RolloutEvaluator
@@ -130,15 +131,25 @@ class TreeEngine(Engine):
         limit = self._limit(limit)
         if limit.given != {"visits"}:
             return super().play_many(games, limit, seeds=seeds)
-        with self._changed:
-            self._check_idle()
-        visits, boards = int(limit.visits or 1), self._boards
+        if not games:
+            return []
+        task = self._begin(games[0], limit, (), 1)
+        return self._guarded(task, lambda: self._play_boards(games, int(limit.visits or 1), seeds, task.stop))
+
+    def _play_boards(
+        self, games: Sequence[Any], visits: int, seeds: Sequence[int] | None, stop: Stop
+    ) -> list[SearchResult]:
+        boards = self._boards
         if boards is None or boards.size < len(games) or boards.visits != visits:
-            if boards is not None:
-                boards.searcher.close()
+            self._drop_boards()
             searcher = make_searcher(self.evaluator, trees=len(games), nodes=visits + 3, **self._settings)
             boards = self._boards = _Boards(searcher, self.spec, visits)
-        return boards.play(games, seeds)
+        return boards.play(games, seeds, stop)
+
+    def _drop_boards(self) -> None:
+        if self._boards is not None:
+            self._boards.searcher.close()
+            self._boards = None
 
     def new_game(self, game: Any = None) -> None:
         """See `Engine`."""
@@ -154,9 +165,11 @@ class TreeEngine(Engine):
     # --- see `Engine` ----------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        self._root = self._boards = None
+        self._root = None
+        self._drop_boards()
 
     def _release(self) -> None:
+        self._drop_boards()
         self._searcher.close()
         del self._searcher, self._reader  # the tree may be a hundred megabytes
         if self.owns_evaluator:
@@ -246,7 +259,7 @@ class _Boards:
         """Free the tree of a game that is over."""
         self._games = [None if each is game else each for each in self._games]
 
-    def play(self, games: Sequence[Any], seeds: Sequence[int] | None) -> list[SearchResult]:
+    def play(self, games: Sequence[Any], seeds: Sequence[int] | None, stop: Stop) -> list[SearchResult]:
         """Return the move of each game; each has a legal move."""
         call = max(self._calls) + 1
         trees = [self._tree_of(game, call) for game in games]
@@ -258,7 +271,11 @@ class _Boards:
             for t, _ in missing:
                 visits[t] = 1 if int(searcher.root(t)["num_edges"]) == 1 else self.visits
             with one_torch_thread():
-                searcher.run(visits)
+                while searcher.step(visits) and not stop.is_set():
+                    pass
+                if stop.is_set():
+                    searcher.flush()
+                    searcher.run(np.minimum(visits, 2))  # every game has a move
             for t, game in missing:
                 root, action = searcher.root(t), searcher.best(t)
                 move = game.position.move_of([*self._hops[t], action])
@@ -268,9 +285,8 @@ class _Boards:
                     continue
                 value = Value(float(root["value_sum"]) / max(1, int(root["visits"])), turn_of(game.position))
                 line = Line(pv=[move], value=value)
-                results[t] = SearchResult(
-                    lines=[line], value=value, sims=int(root["visits"]), reason=StopReason.VISITS
-                )
+                reason = StopReason.STOPPED if stop.is_set() else StopReason.VISITS
+                results[t] = SearchResult(lines=[line], value=value, sims=int(root["visits"]), reason=reason)
         return [results[t] for t in trees]
 
     def _tree_of(self, game: Any, call: int) -> int:

@@ -24,6 +24,7 @@ from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.openvino_backend import OpenVINOEvaluator
 from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
+from ckai.rl.engine.base import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
 SIZES = {"cnn2x2": {"channels": 8, "hidden": 64}, "resnet": {"channels": 8, "blocks": 2}}

@@ -20,6 +20,8 @@ class Twin:
     def __init__(self, leaf: Any, like: Any = None) -> None:
         self.leaf, self.visits, self.value_sum = leaf, 0, 0.0
         self.like = like
+        self.wins: set[int] = set()
+        """Edges that are known to win at once, without a visit: those of a root."""
         self.children: list[Twin | None] = [None] * len(leaf.children)
         self.proof, self.plies = NONE, 0
         if not leaf.children:
@@ -38,7 +40,7 @@ class Twin:
         """Visit count, value sum, proof and plies of edge i, for the side to move at this node."""
         child, passed = self.children[i], self.leaf.children[i][1]
         if child is None:
-            return 0, 0.0, NONE, 0
+            return (0, 0.0, WIN, int(passed)) if i in self.wins else (0, 0.0, NONE, 0)
         if not passed:
             return child.visits, child.value_sum, child.proof, child.plies
         if child.proof == NONE:
@@ -162,4 +164,11 @@ def twin_search(
     top = Twin(root, edges(0))
     while top.visits < sims and top.proof == NONE:
         simulate(top, lambda node: pick(node) if pick and node is top else puct(node, c), edges)
+        if top.visits == 1 and top.proof == NONE:
+            ends = enumerate(
+                (node.value if not node.children else 0.0, passed) for node, passed in root.children
+            )
+            top.wins = {i for i, (value, passed) in ends if (value < 0 if passed else value > 0)}
+            if top.wins:
+                top.proof, top.plies = WIN, min(int(root.children[i][1]) for i in top.wins)
     return top

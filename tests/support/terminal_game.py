@@ -10,16 +10,20 @@ from ckai.cli.terminal.game import Options, TerminalGame
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
+from ckai.rl.games.registry import DEFAULT_GAME
 
 
 class FirstMove:
     """An engine that plays the first legal move and records its calls."""
 
-    fixed, limit = True, None
+    limit, spec = None, DEFAULT_GAME
 
     def __init__(self, value=0.0):
         self.value = value
         self.asked = []
+
+    def honours(self, limit):
+        return False
 
     def stop(self):
         pass
@@ -27,7 +31,7 @@ class FirstMove:
     def close(self):
         pass
 
-    def search(self, game, limit, *, multipv=1, stop=None):
+    def play(self, game, limit, *, lines=1, stop=None):
         position = game.position
         self.asked.append((position, limit, game.history))
         moves = position.legal_moves()
@@ -35,7 +39,7 @@ class FirstMove:
         return SearchResult(
             lines=[
                 Line(pv=pv_of(position, move), value=value, visits=60 // (i + 1), prior=1 / len(moves))
-                for i, move in enumerate(moves[:multipv])
+                for i, move in enumerate(moves[:lines])
             ],
             value=value,
             visits=MoveMap({move: 60 // (i + 1) for i, move in enumerate(moves)}),

@@ -18,11 +18,11 @@ from ckai.rl.alphabeta.memory import FULL_WIDTH, NODES, VALUE_SCALE
 from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.alphabeta.transpositions import EXACT, probe, store
+from ckai.rl.engine.alphabeta import AlphaBetaEngine
+from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
-from ckai.rl.games.registry import get_game
-from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
 
 POSITIONS = [
     Position.start().fen,
@@ -176,21 +176,21 @@ def test_old_entries_of_the_table_give_way_after_any_number_of_searches():
 
 def test_games_vary_by_seed_and_only_by_seed():
     """Levels 14 to 16 and alpha-beta are such players."""
-    player = NetworkAlphaBetaPlayer(load_evaluator("ckai", "integers"), nodes=12_000)
+    network, limit = load_evaluator("ckai", "integers"), Limit(nodes=12_000)
 
     def play(engine):
         game = Game()
         while len(game.moves) < 8:
-            game.push(engine.search(game).move)
+            game.push(engine.play(game, limit).move)
         return tuple(map(str, game.moves))
 
-    with player.engine(seed=1) as engine:
+    with AlphaBetaEngine(network, seed=1) as engine:
         first = play(engine)
-        others = {play(player.engine(seed=seed)) for seed in range(2, 5)}
+        others = {play(AlphaBetaEngine(network, seed=seed)) for seed in range(2, 5)}
         assert len(others | {first}) > 1
-        engine.forget()
-        assert play(engine) == first == play(player.engine(seed=1))
-    assert play(player.engine()) == play(player.engine())
+        engine.new_game()
+        assert play(engine) == first == play(AlphaBetaEngine(network, seed=1))
+    assert play(AlphaBetaEngine(network)) == play(AlphaBetaEngine(network))
 
 
 def test_a_limit_of_positions_is_kept_and_repeatable(evaluator):
@@ -261,15 +261,3 @@ def test_other_games_are_searched():
     three = np.int64(0b111)  # the side to move has three in the first column
     result = search.search((three, np.int64(0b111 << 7)), depth=4)
     assert (result.action, result.plies) == (0, 1)
-
-
-def test_the_player_plays_whole_captures(evaluator):
-    spec = get_game("checkers")
-    side = NetworkAlphaBetaPlayer(evaluator, depth=3).sit(1)
-    position = Position.from_fen("B:W6,14,15,23:BK2,12")
-    side.start(0, position, 0)
-    actions = []
-    while (move := position.move_of(actions)) is None:
-        actions += side.actions([0])
-        side.play(0, actions[-1])
-    assert move in spec.game(position).position.legal_moves()

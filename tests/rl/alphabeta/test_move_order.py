@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckai.game import Position
-from ckai.rl.engine import Engine
+from ckai.rl.engine import TreeEngine
+from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 
 START = Position.start()
@@ -25,7 +26,7 @@ EDGE = st.tuples(
 @cache
 def searched():
     """An engine whose tree has the start position evaluated, at the root."""
-    engine = Engine.load("uniform", batches=1)
+    engine = TreeEngine(UniformEvaluator(), batches=1)
     engine.search(START, sims=EDGES + 1)
     return engine
 

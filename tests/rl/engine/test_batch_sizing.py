@@ -8,6 +8,7 @@ import pytest
 
 from ckai.game import Position
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -67,7 +68,7 @@ def test_the_latency_is_measured(monkeypatch, overhead, cost):
 def test_only_searches_by_time_size_their_batches():
     for limit, sized in ((Limit(visits=300), False), (Limit(seconds=0.05), True)):
         evaluator = Clocked(1.0, 0.1)
-        with Engine(evaluator, nodes=5000, batches=1) as engine:
+        with TreeEngine(evaluator, nodes=5000, batches=1) as engine:
             engine.search(Position.start(), limit)
             assert (engine._searcher.batch_sizer is not None) == sized
         if not sized:
@@ -102,9 +103,9 @@ REPEATED = [replace(DRAWN_BY.push(DRAWING), halfmove_clock=clock) for clock in (
 
 
 def test_results_under_a_limit_of_visits_do_not_depend_on_what_was_before():
-    with Engine(UniformEvaluator(), nodes=20_000) as engine:
+    with TreeEngine(UniformEvaluator(), nodes=20_000) as engine:
         first = engine.search(Position.start(), sims=400)
         engine.search(Position.start(), seconds=0.02)
-        engine.forget()
+        engine.new_game()
         again = engine.search(Position.start(), sims=400)
     assert first.visits == again.visits

@@ -2,24 +2,28 @@
 
 import doctest
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from ckai.game import Position
-from ckai.rl.engine import engine, task
+from ckai.rl.engine import task, tree
+from ckai.rl.engine.base import Engine, MoveEngine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.loading import EngineText, EngineTextError, load_player
+from ckai.rl.engine.parsing import EngineText, EngineTextError
 from ckai.rl.engine.result import StopReason
+from ckai.rl.engine.simple import RandomEngine
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import clock
 from ckai.rl.games.clock import Clock, ClockReason, TimeControl
 from ckai.rl.games.contract import LOSS
 from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.matches import match
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn, match_pdn, parse_match_games
-from ckai.rl.players.simple import RandomPlayer
 from ckai.rl.search.arrays import EDGE
 from ckai.rl.search.batch_sizing import SIZES, BatchSizer
 from ckai.rl.search.move_time import CHECKS, OVERHEAD, MoveTime, MoveTimer, RootLead, move_time, root_lead
@@ -234,9 +238,9 @@ class Leaning(UniformEvaluator):
 @pytest.fixture
 def leaning(monkeypatch):
     evaluator = Leaning()
-    with Engine(evaluator, batches=1) as searching:
+    with TreeEngine(evaluator, batches=1) as searching:
         searching._batch_sizer = BatchSizer(1.0)
-        for module in (engine, task):
+        for module in (tree, task):
             monkeypatch.setattr(module, "time", evaluator)
         yield searching
 
@@ -282,18 +286,17 @@ def test_no_time_left_is_one_evaluation():
     assert (result.reason, result.sims) == (StopReason.CLOCK, 1)
 
 
-# --- players and matches -------------------------------------------------------------------------------
+# --- matches -------------------------------------------------------------------------------------------
 
 
-def test_players_by_clock():
+def test_engines_by_clock():
     minute = TimeControl(60, 0.6)
     assert EngineText.read("a.ckpt@60s+0.6s") == EngineText("a.ckpt@60s+0.6s", "a.ckpt", control=minute)
     assert EngineText.read("a.ckpt@40/5m").control == TimeControl(300, 0, 40)
     assert EngineText.read("a.ckpt@5m").control == TimeControl(300)
     assert EngineText.read("a.ckpt@60s").control is None
     assert EngineText.read("runs@40/best.ckpt").control is None  # a file
-    assert load_player("uniform@60s+0.6s").control == minute
-    assert load_player("hub:program@60s+0.6s").control == minute
+    assert Engine.load("uniform@60s+0.6s").control == minute
     for text, message in (
         ("uniform@60s+x", "such as 5m\\+3s"),
         ("uniform@0s+1s", "a time above 0"),
@@ -301,47 +304,43 @@ def test_players_by_clock():
         ("alphabeta@5m+1s", "expected a depth"),
     ):
         with pytest.raises(EngineTextError, match=message):
-            load_player(text)
+            Engine.load(text)
 
 
 @pytest.mark.parametrize("spec", ["uniform@0.2s+5ms", "rollout@0.2s+5ms", "uniform@10/0.1s"])
 def test_whole_games_by_clock(spec):
-    result = play_match(load_player(spec), RandomPlayer(), draw_openings(1, 0), threads=1, time_margin=60)
+    result = play_match(Engine.load(spec), RandomEngine(), draw_openings(1, 0), threads=1, time_margin=60)
     assert len(result.games) == 2
     assert result.lost_by(ClockReason.TIME) == (0, 0)
 
 
-class Late:
-    """A player with a clock that stands still for its first moves, then is over."""
+class Late(MoveEngine):
+    """Takes more than its 10 s for its fourth move."""
 
-    timed, control = True, TimeControl(10, 0.0)
+    control = TimeControl(10, 0.0)
 
-    def __init__(self, moves):
-        self.moves = moves
+    def __init__(self, wall):
+        super().__init__()
+        self.wall = wall
 
-    def sit(self, boards):
-        side = RandomPlayer().sit(boards)
-        start, actions, left = side.start, side.actions, {}
+    def _copy(self):
+        return Late(self.wall)
 
-        def started(board, position, stream, clock=None):
-            left[board] = self.moves, clock
-            start(board, position, stream, clock)
-
-        def acted(boards):
-            for board in boards:
-                moves, clock = left[board]
-                left[board] = moves - 1, clock
-                if not moves:
-                    clock._left -= 10.1
-            return actions(boards)
-
-        side.start, side.actions = started, acted
-        return side
+    def _choose(self, game, limit, chance, stop):
+        self.wall.now += 10.1 if len(game.moves) // 2 == 3 else 0.0
+        return game.position.legal_moves()[0]
 
 
-def test_a_game_is_lost_on_time():
+@pytest.fixture
+def late(monkeypatch):
+    wall = Time()
+    monkeypatch.setattr(match, "Clock", partial(Clock, now=wall))
+    return Late(wall)
+
+
+def test_a_game_is_lost_on_time(late):
     openings = draw_openings(2, 0)
-    result = play_match(Late(3), RandomPlayer(), openings, threads=1)
+    result = play_match(late, RandomEngine(), openings, threads=1)
     assert len(result.games) == 4
     assert (result.losses, result.lost_by(ClockReason.TIME)) == (4, (4, 0))
     for game in result.games:
@@ -353,11 +352,11 @@ def test_a_game_is_lost_on_time():
         assert text.rstrip().endswith("0-1" if game.a_black else "1-0")
     again = parse_match_games(match_pdn(result, "a", "b", DEFAULT_GAME), openings, DEFAULT_GAME)
     assert [(g.outcome, g.game.moves) for g in again] == [(g.outcome, g.game.moves) for g in result.games]
-    assert play_match(RandomPlayer(), Late(3), openings, threads=1).lost_by(ClockReason.TIME) == (0, 4)
+    assert play_match(RandomEngine(), late, openings, threads=1).lost_by(ClockReason.TIME) == (0, 4)
 
 
-def test_a_margin_forgives():
-    result = play_match(Late(3), RandomPlayer(), draw_openings(1, 0), threads=1, time_margin=60.0)
+def test_a_margin_forgives(late):
+    result = play_match(late, RandomEngine(), draw_openings(1, 0), threads=1, time_margin=60.0)
     assert result.lost_by(ClockReason.TIME) == (0, 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.engine import Engine
+from ckai.rl.engine import Engine, TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
 START = Position.start()
@@ -69,8 +69,8 @@ def test_the_value_is_the_movers(engine):
 def test_turning_the_board_turns_nothing_else():
     position = Position.from_fen("W:W22,26,29,K30:BK7,12", halfmove_clock=3)
     turned = position.rotated()
-    one = Engine(Material()).search(position, sims=300)
-    other = Engine(Material()).search(turned, sims=300)
+    one = TreeEngine(Material()).search(position, sims=300)
+    other = TreeEngine(Material()).search(turned, sims=300)
     squares = lambda text: "x".join(str(33 - int(s)) for s in text.replace("-", "x").split("x"))  # noqa: E731
     assert {squares(str(m)): n for m, n in one.visits.items()} == {
         str(m).replace("-", "x"): n for m, n in other.visits.items()
@@ -128,7 +128,7 @@ def test_another_position_is_another_tree(engine):
 def test_the_kept_tree_answers_like_a_new_one():
     """Black is two men up; White tries to lose no more."""
     game = Game(Position.from_fen("B:W21-30:B1-12"))
-    kept, fresh = Engine(Material()), Engine(Material())
+    kept, fresh = TreeEngine(Material()), TreeEngine(Material())
     for _ in range(6):
         found = kept.search(game.position, sims=300, history=game.history)
         game.push(found.move)
@@ -160,7 +160,7 @@ def test_after_a_draw_by_the_clock_the_search_goes_on_as_if_it_began_again(engin
     for clock in (0, 80, 85):
         found = engine.search(replace(won, halfmove_clock=clock), sims=400)
         assert (str(found.move), found.proven, found.plies) == ("15-11", "win", 3)
-        engine.forget()
+        engine.new_game()
 
 
 def test_no_legal_move_is_said(engine):
@@ -175,7 +175,7 @@ def test_policy_multiplies_the_hops_of_a_move():
             logits[:, 1 * 4 + 1] = np.log(3.0)  # from square 2 downwards right
             return logits, values
 
-    policy = Engine(Leaning()).policy("B:W6,7,14,15:B2")
+    policy = TreeEngine(Leaning()).policy("B:W6,7,14,15:B2")
     assert [str(move) for move in policy.moves] == ["2x11x18", "2x9x18"]
     assert list(policy.moves.values()) == pytest.approx([0.75, 0.25])
     assert policy.value.black() == policy.value == 0

@@ -17,11 +17,13 @@ import pytest
 import ckai.rl.engine
 from ckai.game import Game, Position
 from ckai.models.inference.evaluator import output_arrays
+from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.result import MoveMap, StopReason, Value
+from ckai.rl.engine.tree import TreeEngine, by_visits
+from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import GUMBEL, SearchConstants
 
@@ -54,7 +56,7 @@ def test_the_examples_in_the_docstrings(name):
     names = {**vars(ckai.rl.engine), "Position": Position, **vars(module)}
     ran = doctest.testmod(module, extraglobs=names, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
     assert ran.failed == 0
-    if name.endswith((".engine", ".limit", ".result")):
+    if name.endswith((".base", ".limit", ".result")):
         assert ran.attempted > 1
 
 
@@ -74,13 +76,9 @@ def test_the_examples_in_the_docstrings(name):
         ({"seconds": float("nan")}, "expected seconds > 0, found nan"),
     ],
 )
-def test_limits_out_of_range_are_refused(engine, limit, message):
+def test_limits_out_of_range_are_refused(limit, message):
     with pytest.raises(ValueError, match=message):
         Limit(**limit)
-    old = {"visits": "sims", "seconds": "seconds"}
-    if set(limit) <= set(old):
-        with pytest.raises(ValueError, match=message):
-            engine.search(START, **{old[name]: value for name, value in limit.items()})
 
 
 def test_a_limit_is_given_one_way(engine):
@@ -89,11 +87,11 @@ def test_a_limit_is_given_one_way(engine):
     for begin in (engine.search, engine.analysis):
         with pytest.raises(TypeError, match=r"expected a Limit, such as Limit\(visits=400\), found 400"):
             begin(START, 400)
-    with pytest.raises(ValueError, match="multipv >= 1"):
-        engine.search(START, multipv=0)
+    with pytest.raises(ValueError, match="lines >= 1"):
+        engine.search(START, lines=0)
     for number in (math.nan, 2.5):
-        with pytest.raises(ValueError, match="integer multipv >= 1"):
-            engine.search(START, multipv=number)
+        with pytest.raises(ValueError, match="integer lines >= 1"):
+            engine.search(START, lines=number)
     with pytest.raises(ValueError, match="interval >= 0"):
         engine.analysis(START, interval=-1)
 
@@ -105,7 +103,7 @@ def test_without_a_limit_400_visits(engine):
 
 def test_sims_are_visits(engine):
     by_sims = engine.search(START, sims=300)
-    engine.forget()
+    engine.new_game()
     by_limit = engine.search(START, Limit(visits=300))
     assert by_sims.visits == by_limit.visits
     assert by_limit.nodes == by_limit.sims == 300 > by_limit.evaluations  # of each position once
@@ -121,12 +119,12 @@ def test_nodes_are_never_exceeded(evaluator, nodes):
         assert (again.nodes, again.sims) == (nodes, 2 * nodes)
 
 
-def test_a_limit_of_visits_counts_what_the_search_adds(engine):
-    engine.search(START, sims=400)
+def test_visits_that_are_kept_count_unless_the_search_begins_anew(engine):
+    first = engine.search(START, sims=400)
     again = engine.search(START, sims=10)
-    assert (again.sims, again.nodes, again.reason) == (410, 10, StopReason.VISITS)
-    engine.forget()
-    assert engine.search(START, sims=10).sims == 10
+    assert (again.sims, again.nodes, again.reason) == (400, 0, StopReason.VISITS)
+    anew = engine.search(START, sims=400, reuse=False)
+    assert (anew.sims, anew.nodes, anew.visits) == (400, 400, first.visits)
 
 
 def test_depth_is_of_the_deepest_position(engine):
@@ -184,7 +182,7 @@ def test_a_proof_and_a_full_tree_end_a_search_too(engine):
     result = engine.search("W:WK18,K15:BK4", Limit(seconds=FOREVER))
     assert (result.reason, result.proven) == (StopReason.PROVEN, "win")
     for evaluator in ("uniform", "rollout"):
-        with Engine.load(evaluator, nodes=200) as small:
+        with TreeEngine(load_evaluator(evaluator), nodes=200) as small:
             result = small.search(START, Limit(seconds=FOREVER))
             assert (result.reason, result.nodes) == (StopReason.FULL, 200)
 
@@ -193,7 +191,7 @@ def test_a_proof_and_a_full_tree_end_a_search_too(engine):
 
 
 def test_lines_are_ordered_and_begin_with_the_move(engine):
-    result = engine.search(START, sims=2000, multipv=4)
+    result = engine.search(START, sims=2000, lines=4)
     assert len(result.lines) == 4
     assert result.lines[0].pv == result.pv
     assert result.lines[0].move == result.move == result.pv[0]
@@ -209,8 +207,8 @@ def test_lines_are_ordered_and_begin_with_the_move(engine):
 
 def test_lines_do_not_change_the_search_and_end_with_the_legal_moves(engine):
     one = engine.search(START, sims=500)
-    engine.forget()
-    many = engine.search(START, sims=500, multipv=99)
+    engine.new_game()
+    many = engine.search(START, sims=500, lines=99)
     assert one.visits == many.visits
     assert one.pv == many.pv
     assert len(one.lines) == 1
@@ -218,17 +216,17 @@ def test_lines_do_not_change_the_search_and_end_with_the_legal_moves(engine):
 
 
 def test_proven_lines_come_first_or_last(engine):
-    result = engine.search("W:WK18,K15:BK4", sims=3000, multipv=99)
+    result = engine.search("W:WK18,K15:BK4", sims=3000, lines=99)
     best = result.lines[0]
     assert (best.proven, best.plies, best.value) == ("win", 3, 1.0)
     assert result.proofs[best.move] == ("win", 3)
-    result = engine.search("B:WK32,K15:BK23,K30", sims=800, multipv=99)
+    result = engine.search("B:WK32,K15:BK23,K30", sims=800, lines=99)
     assert [line.proven for line in result.lines] == [None] * 5 + ["loss"]
     assert (str(result.lines[-1].move), result.lines[-1].plies, result.lines[-1].value) == ("23-18", 4, -1.0)
 
 
 def test_a_line_that_was_never_tried_has_no_value(engine):
-    result = engine.search(START, sims=3, multipv=99)
+    result = engine.search(START, sims=3, lines=99)
     assert [line.value is None for line in result.lines] == [False] * 2 + [True] * 5
     assert all(line.pv for line in result.lines)
 
@@ -273,7 +271,7 @@ def test_results_are_looked_up_by_move_or_text(engine):
 
 
 def test_an_analysis_grows_and_ends_with_its_limit(engine):
-    with engine.analysis(START, Limit(visits=3000), interval=0, multipv=2) as analysis:
+    with engine.analysis(START, Limit(visits=3000), interval=0, lines=2) as analysis:
         results = list(analysis)
     sims = [result.sims for result in results]
     assert sims == sorted(sims)
@@ -282,12 +280,12 @@ def test_an_analysis_grows_and_ends_with_its_limit(engine):
     assert results[-1].sims == 3000
     assert all(len(result.lines) == 2 for result in results)
     assert analysis.wait() is results[-1]
-    engine.forget()
+    engine.new_game()
     assert engine.search(START, sims=3000).visits == results[-1].visits
 
 
 def test_leaving_the_loop_stops_the_search():
-    with Engine(Slow()) as engine:
+    with TreeEngine(Slow()) as engine:
         for result in engine.analysis(START, interval=0.01):
             if result.sims > 20:
                 break
@@ -297,7 +295,7 @@ def test_leaving_the_loop_stops_the_search():
 
 
 def test_leaving_the_block_stops_the_search():
-    with Engine(Slow()) as engine:
+    with TreeEngine(Slow()) as engine:
         with engine.analysis(START) as analysis:
             assert next(analysis).sims >= 1
         assert analysis.wait().reason == StopReason.STOPPED
@@ -330,7 +328,7 @@ def test_a_position_that_cannot_be_searched_is_refused_at_once(engine):
 
 
 def test_stop_from_another_thread_returns_what_was_found():
-    with Engine(Slow()) as engine:
+    with TreeEngine(Slow()) as engine:
         timer = threading.Timer(0.2, engine.stop)
         timer.start()
         begun = time.perf_counter()
@@ -345,9 +343,9 @@ def test_stop_from_another_thread_returns_what_was_found():
 
 
 def test_one_search_at_a_time():
-    with Engine(Slow()) as engine, engine.analysis(START) as analysis:
+    with TreeEngine(Slow()) as engine, engine.analysis(START) as analysis:
         next(analysis)
-        for call in (lambda: engine.search(START), lambda: engine.analysis(START), engine.forget):
+        for call in (lambda: engine.search(START), lambda: engine.analysis(START), engine.new_game):
             with pytest.raises(EngineError, match="the engine is searching; stop that search first"):
                 call()
         assert engine.policy(START).moves
@@ -397,7 +395,7 @@ def test_a_closed_engine_says_so():
     assert repr(engine) == "<Engine uniform, closed>"
     calls = (
         lambda: engine.search(START), lambda: engine.analysis(START), lambda: engine.policy(START),
-        engine.forget, engine.__enter__,
+        engine.new_game, engine.__enter__,
     )  # fmt: skip
     for call in calls:
         with pytest.raises(EngineError, match="the engine is closed; load another one"):
@@ -406,7 +404,7 @@ def test_a_closed_engine_says_so():
 
 def test_closing_ends_a_search_and_its_threads():
     before = threading.active_count()
-    engine = Engine(Slow())
+    engine = TreeEngine(Slow())
     analysis = engine.analysis(START)
     next(analysis)
     engine.close()
@@ -418,7 +416,7 @@ def test_only_an_evaluator_that_was_loaded_is_closed(monkeypatch):
     closed = []
     monkeypatch.setattr(UniformEvaluator, "close", lambda self: closed.append(self))
     mine = UniformEvaluator()
-    Engine(mine).close()
+    TreeEngine(mine).close()
     assert not closed
     with Engine.load("uniform") as engine:
         loaded = engine.evaluator
@@ -447,7 +445,10 @@ class Failing(UniformEvaluator):
 @pytest.mark.parametrize("batches", [1, 2, 3])
 @pytest.mark.parametrize("at", [1, 2, 7, 20])
 def test_a_search_after_a_failure_is_as_good_as_new(at, batches):
-    with Engine(Failing(at), batches=batches) as engine, Engine(UniformEvaluator(), batches=batches) as good:
+    with (
+        TreeEngine(Failing(at), batches=batches) as engine,
+        TreeEngine(UniformEvaluator(), batches=batches) as good,
+    ):
         with pytest.raises(OSError, match="the device is gone"):
             engine.search(START, sims=2000)
         assert engine.search(START, sims=2000).visits == good.search(START, sims=2000).visits
@@ -455,7 +456,7 @@ def test_a_search_after_a_failure_is_as_good_as_new(at, batches):
 
 
 def test_an_analysis_raises_what_the_search_raised():
-    with Engine(Failing(5)) as engine:
+    with TreeEngine(Failing(5)) as engine:
         with pytest.raises(OSError, match="the device is gone"):
             for _ in engine.analysis(START):
                 pass
@@ -476,12 +477,12 @@ def test_an_answer_of_the_wrong_shape_is_refused(logits, values, message):
     def answer(n):
         return np.zeros((n, *logits), np.float32), np.zeros((n, *values), np.float32)
 
-    with Engine(Failing(2, answer)) as engine:
+    with TreeEngine(Failing(2, answer)) as engine:
         with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
             engine.search(START, sims=100)
         assert engine.search(START, sims=100).sims == 100
     with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
-        Engine(Failing(1, answer)).policy(START)
+        TreeEngine(Failing(1, answer)).policy(START)
 
 
 def test_an_evaluator_may_answer_in_arrays_of_its_own():
@@ -500,7 +501,7 @@ def test_an_evaluator_may_answer_in_arrays_of_its_own():
             return out_logits, out_values
 
     fen = "B:W21,22,32:B1,2,3,4"
-    own, given = Engine(Own()).search(fen, sims=200), Engine(Given()).search(fen, sims=200)
+    own, given = TreeEngine(Own()).search(fen, sims=200), TreeEngine(Given()).search(fen, sims=200)
     assert own.visits == given.visits
     assert own.value == given.value > 0
 
@@ -528,12 +529,12 @@ def test_an_answer_that_is_no_number_is_refused(bad, part):
         return logits, values
 
     for at in (1, 3):
-        engine = Engine(Failing(at, answer), batches=1)
+        engine = TreeEngine(Failing(at, answer), batches=1)
         with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
             engine.search(Position.start(), sims=200)
         assert engine.search(Position.start(), sims=200).sims >= 200
     with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
-        Engine(Failing(1, answer)).policy(Position.start())
+        TreeEngine(Failing(1, answer)).policy(Position.start())
 
 
 def test_what_is_no_position_is_refused():
@@ -555,6 +556,6 @@ def test_a_program_may_end_while_an_analysis_goes_on():
 def test_a_rule_that_needs_a_fresh_tree_is_refused():
     constants = SearchConstants(root_rule=GUMBEL)
     with pytest.raises(ValueError, match="expected the root rule puct, found gumbel"):
-        Engine(UniformEvaluator(), constants=constants)
+        TreeEngine(UniformEvaluator(), constants=constants)
     with pytest.raises(ValueError, match="expected the root rule puct, found gumbel"):
-        SearchPlayer(UniformEvaluator(), 8, constants).searcher(1)
+        by_visits(UniformEvaluator(), 8, constants=constants)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckai.game import Game, Position
+from ckai.rl.engine.base import Engine
 from ckai.rl.engine.hub_lines import MAX_MEN, done_line, info_line, read_level, score
 from ckai.rl.engine.hub_parameters import Parameters
 from ckai.rl.engine.hub_server import HubSession
@@ -26,13 +27,12 @@ from ckai.rl.engine.hub_text import (
 )
 from ckai.rl.engine.levels import QUICK_NODES
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.loading import load_engine
+from ckai.rl.engine.loading import try_out
 from ckai.rl.engine.result import Line, SearchResult, Value
 from ckai.rl.engine.serving import serve_lines
 from ckai.rl.engine.stop import Stop
 
 START = hub_position(Position.start())
-BACKENDS = {"alphabeta:ckai": "integers"}
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"], exclude_characters='="'), min_size=1)
 
 
@@ -146,32 +146,32 @@ def test_lines_of_results():
 # --- the conversation -------------------------------------------------------------------------------
 
 
-class Slow:
+class Slow(Engine):
     """An engine that goes on until it is stopped, or for no time if it has a limit."""
 
-    limit = None
+    takes = frozenset(("seconds", "clock", "depth", "nodes"))
 
     def __init__(self):
-        self.limits, self.games, self.forgotten, self.closed = [], [], 0, False
-        self.fails = False
+        super().__init__()
+        self.limits, self.games, self.forgotten, self.fails = [], [], 0, False
 
-    def search(self, game, limit, *, stop, on_result):
-        self.limits.append(limit)
-        self.games.append(game)
-        stopped = threading.Event()
-        stop.attach(stopped.set)
-        on_result(report(0.0, depth=1, nodes=1, pv=game.legal_moves()[:1]))
+    def _copy(self):
+        return Slow()
+
+    def _search(self, task, publish, interval):
+        self.limits.append(task.limit)
+        self.games.append(task.root.game)
+        stopped, pv = threading.Event(), task.root.position.legal_moves()[:1]
+        task.stop.attach(stopped.set)
+        publish(report(0.0, depth=1, nodes=1, pv=pv))
         if self.fails:
             raise RuntimeError("no memory")
-        if limit == Limit():
+        if task.limit == Limit():
             stopped.wait(30)
-        return report(0.0, depth=2, nodes=2, pv=game.legal_moves()[:1])
+        return report(0.0, depth=2, nodes=2, pv=pv)
 
-    def forget(self):
+    def _forget(self):
         self.forgotten += 1
-
-    def close(self):
-        self.closed = True
 
 
 class Talk:
@@ -345,7 +345,7 @@ def test_during_a_search(talk):
     talk.say("go think")
     assert not talk.session.handle("quit")
     talk.session.close()
-    assert talk.engine.closed
+    assert "closed" in repr(talk.engine)
 
 
 def test_pondering(talk):
@@ -469,12 +469,12 @@ def test_a_reader_that_has_gone():
     ],
 )
 def test_every_player_thinks(spec):
-    engine = load_engine(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
+    engine = Engine.load(spec)
     game = Game()
     for text in ("11-15", "23-19"):
         game.push(text)
     reports = []
-    last = engine.search(game, Limit(depth=3), on_result=reports.append)
+    last = engine.play(game, Limit(depth=3) if engine.takes else None, on_result=reports.append)
     assert last.move in game.legal_moves()
     position = game.position
     for move in last.pv:
@@ -484,19 +484,19 @@ def test_every_player_thinks(spec):
         assert last.value is not None
         assert last.depth >= 3
         assert last.nodes > 0
-    engine.forget()
+    engine.new_game()
     engine.close()
 
 
 @pytest.mark.parametrize("spec", ["uniform", "alphabeta:ckai"])
 def test_a_search_is_stopped_before_and_after_it_begins(spec):
-    engine = load_engine(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
+    engine = Engine.load(spec)
     stop = Stop()
     stop.set()
-    assert engine.search(Game(), Limit(), stop=stop).move
+    assert engine.play(Game(), Limit(), stop=stop).move
     later = Stop()
     threading.Timer(0.05, later.set).start()
-    assert engine.search(Game(), Limit(), stop=later).move
+    assert engine.play(Game(), Limit(), stop=later).move
     engine.close()
 
 
@@ -506,10 +506,10 @@ def test_earlier_positions_count_for_repetitions(spec):
     game = Game(Position.from_fen("W:WK10,K15,K32:BK5"))
     for text in ("32-28", "5-1", "28-32", "1-5", "32-28", "5-1", "28-32"):
         game.push(text)
-    engine = load_engine(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
-    last = engine.search(game, engine.limit)
+    engine = Engine.load(spec)
+    last = engine.play(game, engine.limit)
     assert (str(last.move), last.value) == ("1-5", 0.0)
-    alone = engine.search(Game(game.position), engine.limit)
+    alone = engine.play(Game(game.position), engine.limit)
     assert alone.value < 0
     engine.close()
 
@@ -517,45 +517,38 @@ def test_earlier_positions_count_for_repetitions(spec):
 @pytest.mark.parametrize("spec", ["alphabeta:ckai@6", "alphabeta@6"])
 def test_a_position_that_the_clock_has_drawn_is_searched_as_if_it_had_not(spec):
     """White exchanges into a won ending; who takes all replies for draws plays any move."""
-    engine = load_engine(spec)
+    engine = Engine.load(spec)
     game = Game(Position.from_fen("W:WK18,K15:BK4:H80"))
     for _ in range(5):
-        assert str(engine.search(game, Limit(depth=6)).move) == "15-11"
+        assert str(engine.play(game, Limit(depth=6)).move) == "15-11"
     engine.close()
 
 
 def test_a_deep_player_is_ready_at_once():
-    load_engine("alphabeta@99", trials=True).close()  # a search of this depth would not end
+    try_out(Engine.load("alphabeta@99"))  # a search of this depth would not end
 
 
 def test_a_level_of_fixed_strength_keeps_to_its_own_limit():
-    engine = load_engine("level:14")
+    engine = Engine.load("level:14")
     assert engine.limit == Limit(nodes=QUICK_NODES[0])
-    last = engine.search(Game(), Limit(depth=30))
-    assert last.nodes <= QUICK_NODES[0]
-    engine.close()
-
-
-def test_full_strength_has_a_limit_of_its_own_where_none_is_given():
-    engine = load_engine("level:16@0.25s")
-    assert engine.limit == Limit(seconds=0.25)
-    last = engine.search(Game(), Limit(depth=1))
-    assert last.depth == 1
+    assert engine.play(Game()).nodes <= QUICK_NODES[0]
+    with pytest.raises(ValueError, match="expected a limit of none, as it has its own, found"):
+        engine.play(Game(), Limit(depth=30))
     engine.close()
 
 
 def test_a_search_without_a_limit_ends():
-    with load_engine("uniform") as engine:
-        assert engine.search(Game()).sims == 400
-    with load_engine("alphabeta:ckai", backend="integers") as engine:
-        found = engine.search(Game())
+    with Engine.load("uniform") as engine:
+        assert engine.play(Game()).sims == 400
+    with Engine.load("alphabeta:ckai") as engine:
+        found = engine.play(Game())
         assert (engine.limit, found.reason, found.nodes > 400) == (None, "seconds", True)
 
 
 def test_a_forced_move_by_a_clock_takes_no_time():
-    engine = load_engine("alphabeta:ckai", backend="integers")
+    engine = Engine.load("alphabeta:ckai")
     game = Game(Position.from_fen("B:W18,22,26:B14,5,1"))
-    last = engine.search(game, Limit(clock=1000))
+    last = engine.play(game, Limit(clock=1000))
     assert (str(last.move), last.depth) == ("14x23x30", 1)
 
 
@@ -621,12 +614,12 @@ def test_a_player_that_does_not_exist_is_refused_at_once():
 def test_nothing_else_is_on_standard_output():
     code = (
         "import ctypes, os, sys; sys.argv = ['ckai', 'engine', '--engine', 'random', '--tables', 'none']\n"
-        "from ckai.rl.hub import session\n"
-        "before = session.HubSession.handle\n"
+        "from ckai.rl.engine import hub_server\n"
+        "before = hub_server.HubSession.handle\n"
         "def handle(self, line):\n"
         "    print('noise'); sys.stdout.flush(); os.write(1, b'noise'); ctypes.CDLL(None).puts(b'noise')\n"
         "    return before(self, line)\n"
-        "session.HubSession.handle = handle\n"
+        "hub_server.HubSession.handle = handle\n"
         "from ckai.cli.main import main\nmain()\n"
     )
     lines = "ping\ninit\npos start\ngo think\nquit\n"

@@ -7,6 +7,8 @@ from ckai.cli.playing.opponent import Reply
 from ckai.game import Position
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import StopReason
+from ckai.rl.engine.tree import TreeEngine
+from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -47,16 +49,17 @@ def test_memory_that_is_refused_is_halved(monkeypatch):
 
 @pytest.mark.parametrize("source", ["uniform", "rollout"])
 def test_the_tree_of_an_engine_is_large_unless_its_size_is_given(source):
-    with Engine.load(source) as free, Engine.load(source, nodes=10_000) as large:
+    evaluator = load_evaluator(source)
+    with TreeEngine(evaluator) as free, TreeEngine(evaluator, nodes=10_000) as large:
         results = [engine.search(START, Limit(visits=4000)) for engine in (free, large)]
         assert results[0].visits == results[1].visits
         assert results[0].reason == StopReason.VISITS
-    with Engine.load(source, nodes=400) as fixed:
+    with TreeEngine(load_evaluator(source), nodes=400) as fixed:
         assert fixed.search(START, Limit(visits=4000)).reason == StopReason.FULL
 
 
 def test_a_search_in_a_full_tree_says_so():
-    with Engine.load("uniform", nodes=50) as engine:
+    with TreeEngine(UniformEvaluator(), nodes=50) as engine:
         result = engine.search(START, Limit(seconds=60))
         assert Reply(result.move, result).effort.endswith("; the tree is full, it searched no further")
         result = engine.search(START, Limit(visits=10))

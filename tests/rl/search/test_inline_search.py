@@ -8,6 +8,7 @@ from ckai.game import Position
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import build
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.search.inline_search import InlineSearcher, make_searcher
@@ -63,7 +64,7 @@ def test_the_factory_takes_the_search_that_suits():
 
 
 def test_an_engine_searches_with_integers():
-    with Engine(evaluator(), nodes=2000) as engine:
+    with TreeEngine(evaluator(), nodes=2000) as engine:
         result = engine.search(Position.start(), sims=300)
         assert result.sims == 300
         assert result.evaluations > 0

@@ -13,6 +13,7 @@ from numba.core import serialize
 
 from ckai.game import Position
 from ckai.rl.engine import Engine
+from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -24,7 +25,6 @@ from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
@@ -391,7 +391,7 @@ def test_the_solver_proves_the_empty_board_a_draw():
 
 
 def test_more_playouts_beat_fewer():
-    many, few = SearchPlayer(load_evaluator("rollout"), 500), SearchPlayer(load_evaluator("rollout"), 50)
+    many, few = by_visits(load_evaluator("rollout"), 500), by_visits(load_evaluator("rollout"), 50)
     assert play_match(many, few, random_openings(6, 4, seed=0)).score > 0.7
 
 

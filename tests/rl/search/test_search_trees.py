@@ -63,15 +63,15 @@ def test_a_win_by_the_same_side_between_hops_is_a_win() -> None:
 
 
 def test_prefers_win_over_more_visits() -> None:
-    root = Leaf(deep(-0.9), Leaf(value=-1.0), prior=[0.99, 0.01])
+    root = Leaf(deep(-0.9), Leaf(Leaf(Leaf(value=-1.0))), prior=[0.9, 0.1])
     found = search(root, 400)
     assert edges(found)["visits"][0] > edges(found)["visits"][1]
     assert found.best(0) == 1
 
 
 def test_a_proven_win_ends_the_search() -> None:
-    found = search(Leaf(Leaf(value=-1.0)), 1000)
-    assert found.root(0)["visits"] == 2
+    assert search(Leaf(Leaf(value=-1.0)), 1000).root(0)["visits"] == 1  # that of the root
+    assert search(Leaf(Leaf(Leaf(Leaf(value=-1.0)))), 1000).root(0)["visits"] == 4
 
 
 def test_avoids_the_proven_loss() -> None:

@@ -10,7 +10,7 @@ from numba import njit
 
 from ckai.datasets.tables import DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
 from ckai.game import Game, Position
-from ckai.rl.engine import Engine
+from ckai.rl.engine import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack
@@ -77,7 +77,7 @@ def test_the_shipped_tables_are_those_that_are_built(tables, tmp_path):
 
 @pytest.mark.parametrize("evaluator", [UniformEvaluator, RolloutEvaluator])  # in batches, inside the kernels
 def test_the_search_proves_what_the_tables_know(tables, evaluator):
-    engine = Engine(evaluator(), tables=tables)
+    engine = TreeEngine(evaluator(), tables=tables)
     for position in placements(random.Random(1), 300):
         probed, found = tables.probe(position), engine.search(position, sims=50)
         assert (found.proven, found.plies) == (probed.value, probed.plies)
@@ -149,7 +149,7 @@ def test_a_man_that_steps_in_time_begins_the_count_again(tables):
 def test_it_wins_within_the_distance_against_any_defence(tables):
     rng = random.Random(2)
     won = [p for p in placements(rng, 400) if tables.probe(p).value == WIN][:150]
-    engine = Engine(UniformEvaluator(), tables=tables)
+    engine = TreeEngine(UniformEvaluator(), tables=tables)
     for position in won:
         plies, here, history = tables.probe(position).plies, position, []
         for ply in range(plies):
@@ -168,7 +168,7 @@ def test_it_wins_within_the_distance_against_any_defence(tables):
 def test_a_won_ending_is_not_left_for_one_that_the_count_draws(tables):
     """Two kings against one, and only moves that win at once or soon are left by the count."""
     rng = random.Random(9)
-    engine = Engine(UniformEvaluator(), tables=tables)
+    engine = TreeEngine(UniformEvaluator(), tables=tables)
     for position in placements(rng, 200, ((2, 1),)):
         position = replace(position, kings=position.own | position.opp)
         if not position.legal_moves() or tables.probe(position).value != WIN:
@@ -184,7 +184,7 @@ def test_a_won_ending_is_not_left_for_one_that_the_count_draws(tables):
 
 def test_a_draw_is_not_left_for_a_loss_that_the_count_might_save(tables):
     rng = random.Random(11)
-    engine, left = Engine(UniformEvaluator(), tables=tables), 0
+    engine, left = TreeEngine(UniformEvaluator(), tables=tables), 0
     for position in placements(rng, 4000, ((1, 2),)):
         position = replace(position, halfmove_clock=74)
         if tables.probe(position).value != DRAW:

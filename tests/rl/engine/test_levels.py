@@ -10,21 +10,22 @@ from ckai.game import Game, Position
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
+from ckai.rl.engine.base import Engine
 from ckai.rl.engine.levels import (
     FULL_LEVEL,
     LEVELS,
     QUICK_NODES,
     Level,
-    LevelPlayer,
+    LevelEngine,
     describe_level,
     level_policy,
     move_values,
 )
-from ckai.rl.engine.loading import EngineTextError, load_player
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.parsing import EngineTextError
+from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.players.simple import RandomPlayer
 
 PRIORS = {"a": 0.5, "b": 0.25, "c": 0.25}
 
@@ -98,40 +99,37 @@ def test_a_move_that_lets_the_80_plies_run_out_is_worth_a_draw(networks):
     assert len(values) == 12
 
 
-def test_each_level_is_a_player(networks):
+def test_each_level_plays_by_its_seed(networks):
     openings = draw_openings(1, 0)
     for level in (LEVELS[0], LEVELS[4]):
-        result = play_match(LevelPlayer(level, *networks), RandomPlayer(), openings, max_plies=60)
-        again = play_match(LevelPlayer(level, *networks), RandomPlayer(), openings, max_plies=60)
-        moves = [[str(move) for move in game.game.moves] for game in result.games]
-        assert moves == [[str(move) for move in game.game.moves] for game in again.games]  # the same seed
+        one, two = (
+            play_match(LevelEngine(level, *networks), RandomEngine(), openings, max_plies=60)
+            for _ in range(2)
+        )
+        assert [game.game.moves for game in one.games] == [game.game.moves for game in two.games]
 
 
-def test_specs():
-    player = load_player("level:2")
-    assert isinstance(player, LevelPlayer)
-    assert player.level == LEVELS[1]
-    quick = load_player(f"level:{FULL_LEVEL - 1}")
-    assert isinstance(quick, NetworkAlphaBetaPlayer)
-    assert (quick.nodes, quick.timed) == (QUICK_NODES[-1], False)
-    full = load_player(f"level:{FULL_LEVEL}@0.2s")
-    assert isinstance(full, NetworkAlphaBetaPlayer)
-    assert (full.seconds, full.nodes, full.threads) == (0.2, None, 1)
+def test_texts():
+    assert isinstance(Engine.load("level:2"), LevelEngine)
+    quick = Engine.load(f"level:{FULL_LEVEL - 1}")
+    assert (quick.limit, quick.by_time) == (Limit(nodes=QUICK_NODES[-1]), False)
+    assert Engine.load(f"level:{FULL_LEVEL}@0.2s").limit == Limit(seconds=0.2)
     for text in (f"level:{FULL_LEVEL}", "alphabeta:ckai@0.2s"):
-        assert load_player(text, search_threads=3).threads == 3
+        engine = Engine.load(text, threads=3)
+        assert (engine.by_time, len(engine._alpha_beta.memories)) == (True, 3)
 
 
 @pytest.mark.parametrize("text", ["level:0", "level:99", "level:", "level:x", "level:-1", "level:²"])
 def test_an_unknown_level(text):
     with pytest.raises(EngineTextError, match=f"expected a level from 1 to {FULL_LEVEL}"):
-        load_player(text)
+        Engine.load(text)
 
 
 def test_a_level_has_a_limit_of_its_own():
     with pytest.raises(EngineTextError, match="no limit"):
-        load_player("level:2@400")
+        Engine.load("level:2@400")
     with pytest.raises(EngineTextError, match="no limit"):
-        load_player(f"level:{FULL_LEVEL - 1}@1s")
+        Engine.load(f"level:{FULL_LEVEL - 1}@1s")
 
 
 def test_the_page_lists_the_levels():

@@ -5,48 +5,43 @@ import sys
 
 import pytest
 
-from ckai.rl.engine.gtp import GtpError, GtpPlayer, GtpProgram
-from ckai.rl.engine.loading import load_engine
+from ckai.rl.engine import gtp, program
+from ckai.rl.engine.base import Engine, MoveEngine, ResignsError
+from ckai.rl.engine.gtp import GtpEngine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.program import ProgramError
+from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.clock import ClockReason, TimeControl
 from ckai.rl.games.go import PASS, SPEC
 from ckai.rl.games.go.gtp import GtpSession
 from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
-from ckai.rl.players.engines import PlayerEngine
-from ckai.rl.players.player import RESIGN, MoveSide
-from ckai.rl.players.simple import RandomPlayer
 
 SERVER = f"{sys.executable} -m ckai.cli.main engine --protocol gtp --engine"
 GNUGO = shutil.which("gnugo") or shutil.which("/usr/games/gnugo")
 
 
-class FirstSide(MoveSide):
+class First(MoveEngine):
     """Plays the first legal move; resigns once that is the pass."""
 
-    def __init__(self, boards, player):
-        super().__init__(boards, SPEC)
-        self.player = player
-
-    def choose(self, game, random, clock=None):
-        self.player.seen.append((game.position, clock))
-        return game.position.legal_moves()[0]
-
-    def actions(self, boards):
-        actions = super().actions(boards)
-        return [RESIGN if action == PASS else action for action in actions]
-
-
-class First:
-    timed, control = False, None
+    spec = SPEC
 
     def __init__(self):
+        super().__init__()
         self.seen = []
 
-    def sit(self, boards):
-        return FirstSide(boards, self)
+    def _copy(self):
+        return First()
+
+    def _choose(self, game, limit, chance, stop):
+        self.seen.append(game.position)
+        move = game.position.legal_moves()[0]
+        if move.actions == (PASS,):
+            raise ResignsError("no stone is left to play")
+        return move
 
 
-def conversation(*lines, load=lambda spec: PlayerEngine(RandomPlayer(spec), spec)):
+def conversation(*lines, load=RandomEngine):
     """The answers to some lines."""
     answers = []
     session = GtpSession(load, answers.append, "1.0")
@@ -85,7 +80,7 @@ def conversation(*lines, load=lambda spec: PlayerEngine(RandomPlayer(spec), spec
     ],
 )
 def test_answers(lines, answer):
-    assert conversation(*lines.split(";"), load=lambda spec: PlayerEngine(First(), spec))[-1] == answer
+    assert conversation(*lines.split(";"), load=lambda spec: First())[-1] == answer
 
 
 def test_boards_are_shown():
@@ -98,10 +93,10 @@ def test_moves_are_generated_taken_back_and_made_out_of_turn():
     player = First()
     answers = conversation(
         "genmove b", "undo", "play b A1", "play b B1", "genmove w", "undo", "genmove b", "clear_board",
-        "genmove w", load=lambda spec: PlayerEngine(player, spec),
+        "genmove w", load=lambda spec: player,
     )  # fmt: skip
     assert answers == ["= A1", "=", "=", "=", "= C1", "=", "= C1", "=", "= A1"]
-    texts = [position.text.split("/")[-1] for position, _ in player.seen]
+    texts = [position.text.split("/")[-1] for position in player.seen]
     assert texts == ["......... b", "bb....... w", "bb....... b", "......... w"]
 
 
@@ -109,7 +104,7 @@ def test_a_player_with_a_clock_knows_its_time():
     found = []
 
     def load(spec):
-        found.append(load_engine("rollout@5", game=spec))
+        found.append(Engine.load("rollout@5", game=spec))
         return found[-1]
 
     session = GtpSession(load, lambda line: None, "1")
@@ -124,7 +119,7 @@ def test_a_player_with_a_clock_knows_its_time():
 
 @pytest.mark.slow
 def test_periods_follow_the_main_time():
-    session = GtpSession(lambda spec: load_engine("rollout@5", game=spec), lambda line: None, "1")
+    session = GtpSession(lambda spec: Engine.load("rollout@5", game=spec), lambda line: None, "1")
     session.handle("time_settings 60 10 3")
     assert session._clocks[True].control == session._clocks[False].control == TimeControl(60)
     session.handle("time_left b 9 2")
@@ -138,7 +133,7 @@ def test_periods_follow_the_main_time():
 def test_a_resignation_ends_a_game():
     assert conversation(*["play b A1"], "quit")[-1] == "="
     opening = SPEC.read_position("/".join(["b" * 8 + "."] + ["b" * 9] * 7 + ["." + "b" * 8]) + " w")
-    result = play_match(First(), RandomPlayer(SPEC), [opening], spec=SPEC)
+    result = play_match(First(), RandomEngine(SPEC), [opening], spec=SPEC)
     first = next(game for game in result.games if not game.a_black)
     assert first.outcome.reason == MatchReason.RESIGNED
     assert (first.outcome.winner, first.score) == ("black", 0.0)
@@ -150,24 +145,56 @@ def test_a_resignation_ends_a_game():
 
 @pytest.mark.slow
 @pytest.mark.programs
-@pytest.mark.parametrize("level", [{}, {"control": TimeControl(2.0)}])
-def test_our_client_plays_our_server(level):
-    player = GtpPlayer(f"{SERVER} rollout@4", **level)
-    result = play_match(player, RandomPlayer(SPEC), SPEC.openings(3)[:1], spec=SPEC, time_margin=30)
+@pytest.mark.parametrize("control", [None, TimeControl(2.0)])
+def test_our_client_plays_our_server(control):
+    with GtpEngine(f"{SERVER} rollout@4", spec=SPEC) as engine:
+        engine.control = control
+        result = play_match(engine, RandomEngine(SPEC), SPEC.openings(3)[:1], spec=SPEC, time_margin=30)
     assert len(result.games) == 2
     assert all(game.outcome is not None and game.game.moves for game in result.games)
     assert not any(game.reason == ClockReason.TIME for game in result.games)
 
 
+SCRIPT = """
+import sys, time
+for line in sys.stdin:
+    if line.startswith("genmove"):
+        {then}
+    print("=\\n", flush=True)
+"""
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        ("sys.exit('out of ideas')", "has ended with status 1: out of ideas"),
+        ("time.sleep(60)", "expected '= after genmove b', found no answer in time"),
+        ("print('= Z99\\n', flush=True); continue", "expected a legal move in"),
+        ("print('? cannot\\n', flush=True); continue", r"expected = after genmove b, found '\? cannot'"),
+        ("while True: print('= x')", "found no answer in time"),
+    ],
+)
+def test_a_program_that_fails_costs_one_line(then, words, tmp_path, monkeypatch):
+    monkeypatch.setattr(gtp, "SPARE_SECONDS", 0.3)
+    monkeypatch.setattr(program, "END_SECONDS", 0.1)
+    script = tmp_path / "go.py"
+    script.write_text(SCRIPT.replace("{then}", then))
+    with GtpEngine(f"{sys.executable} {script}", spec=SPEC) as engine:
+        with pytest.raises(ProgramError, match=words) as failed:
+            engine.play(SPEC.game(), Limit(seconds=0.1))
+        assert "\n" not in str(failed.value)
+
+
 @pytest.mark.programs
 def test_a_program_that_is_none_is_refused():
-    with pytest.raises(GtpError, match="can be started"):
-        GtpProgram("/nonexistent/program")
-    with pytest.raises(GtpError, match="found that it has ended"):
-        GtpProgram(f"{sys.executable} -c pass")
+    with pytest.raises(ProgramError, match="can be started"):
+        Engine.load("gtp:/nonexistent/program", game=SPEC)
+    with pytest.raises(ProgramError, match="found that it has ended"):
+        GtpEngine(f"{sys.executable} -c pass", spec=SPEC)
     code = "print('? no such command', flush=True); print(flush=True); input()"
-    with pytest.raises(GtpError, match=r"expected = after name, found '\? no such command'"):
-        GtpProgram(f'{sys.executable} -c "{code}"')
+    with pytest.raises(ProgramError, match=r"expected = after name, found '\? no such command'"):
+        GtpEngine(f'{sys.executable} -c "{code}"', spec=SPEC)
 
 
 @pytest.mark.slow
@@ -175,8 +202,6 @@ def test_a_program_that_is_none_is_refused():
 @pytest.mark.skipif(GNUGO is None, reason="needs gnugo")
 def test_a_game_with_gnu_go():
     command = f"{GNUGO} --mode gtp --chinese-rules --positional-superko --capture-all-dead --level 0"
-    program = GtpProgram(command)
-    assert program.name == "GNU Go"
-    program.close()
-    result = play_match(GtpPlayer(command), RandomPlayer(SPEC), [SPEC.position()], spec=SPEC)
+    with Engine.load(f"gtp:{command}", game=SPEC) as engine:
+        result = play_match(engine, RandomEngine(SPEC), [SPEC.position()], spec=SPEC)
     assert result.score == 1.0
