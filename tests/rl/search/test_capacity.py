@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from ckai.cli.playing.opponent import Reply
 from ckai.game import Position
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import StopReason
@@ -56,11 +55,3 @@ def test_the_tree_of_an_engine_is_large_unless_its_size_is_given(source):
         assert results[0].reason == StopReason.VISITS
     with TreeEngine(load_evaluator(source), nodes=400) as fixed:
         assert fixed.search(START, Limit(visits=4000)).reason == StopReason.FULL
-
-
-def test_a_search_in_a_full_tree_says_so():
-    with TreeEngine(UniformEvaluator(), nodes=50) as engine:
-        result = engine.search(START, Limit(seconds=60))
-        assert Reply(result.move, result).effort.endswith("; the tree is full, it searched no further")
-        result = engine.search(START, Limit(visits=10))
-        assert "full" not in Reply(result.move, result).effort
