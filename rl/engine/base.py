@@ -13,7 +13,8 @@ from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine.analysis import Analysis, Publish
-from ckai.rl.engine.limit import DEFAULT_VISITS, EngineError, Limit
+from ckai.rl.engine.forms import DEFAULT_VISITS
+from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.result import Line, Policy, SearchResult
 from ckai.rl.engine.root import Root, read_position
 from ckai.rl.engine.stop import Stop
@@ -55,7 +56,7 @@ class Engine(ABC):
         >>> with Engine.load("rollout") as engine:
         ...     game = Game()
         ...     for _ in range(3):
-        ...         game.push(engine.play(game, Limit(visits=50)).move)
+        ...         move = game.push(engine.play(game, Limit(visits=50)).move)
         >>> len(game.moves)
         3
     """
@@ -254,7 +255,7 @@ class Engine(ABC):
             >>> [(str(line.move), line.proven) for line in result.lines]
             [('14x23', 'win')]
             >>> result.visits["14x23"], result.reason
-            (1, <StopReason.PROVEN: 'proven'>)
+            (0, <StopReason.PROVEN: 'proven'>)
         """
         _check_interval(interval)
         task = self._begin(game, self._limit(limit), history, lines, seed, reuse, stop)

@@ -1,7 +1,6 @@
 """Sizes of batches under a time limit follow the latency of the evaluator."""
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -84,22 +83,6 @@ def test_a_batch_is_as_large_as_the_pacing_says():
     searcher.batch_sizer = BatchSizer(20.0)
     searcher.step(visits * 4)
     assert 1000 // 32 < evaluator.sizes[-1] <= searcher.batch_sizer.leaves(1000)
-
-
-class DrawingSide(UniformEvaluator):
-    """Values by the number of pieces, so that the weaker side looks for a draw."""
-
-    def evaluate(self, boards, out_logits=None, out_values=None):
-        logits, values = super().evaluate(boards, out_logits, out_values)
-        values[:] = 0.9 * np.sign((boards[:, :32] > 0).sum(1) - (boards[:, :32] < 0).sum(1))
-        logits[:, DRAWING.actions[0]] = 6.0
-        return logits, values
-
-
-DRAWN_BY = Position.from_fen("B:WK31,K23,K14:BK1,K28", halfmove_clock=20)
-"""28-32 repeats a position for the third time; all other moves seem to lose."""
-DRAWING = DRAWN_BY.find_move("28-32")
-REPEATED = [replace(DRAWN_BY.push(DRAWING), halfmove_clock=clock) for clock in (5, 9)]
 
 
 def test_results_under_a_limit_of_visits_do_not_depend_on_what_was_before():

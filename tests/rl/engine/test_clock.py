@@ -301,7 +301,7 @@ def test_engines_by_clock():
         ("uniform@60s+x", "such as 5m\\+3s"),
         ("uniform@0s+1s", "a time above 0"),
         ("random@5m", "expected no limit"),
-        ("alphabeta@5m+1s", "expected a depth"),
+        ("alphabeta@5m+1s", "expected depth after alphabeta"),
     ):
         with pytest.raises(EngineTextError, match=message):
             Engine.load(text)
@@ -317,7 +317,7 @@ def test_whole_games_by_clock(spec):
 class Late(MoveEngine):
     """Takes more than its 10 s for its fourth move."""
 
-    control = TimeControl(10, 0.0)
+    control, takes = TimeControl(10, 0.0), frozenset(("clock",))
 
     def __init__(self, wall):
         super().__init__()

@@ -96,19 +96,6 @@ def test_a_limit_is_given_one_way(engine):
         engine.analysis(START, interval=-1)
 
 
-def test_without_a_limit_400_visits(engine):
-    result = engine.search(START)
-    assert (result.sims, result.reason) == (400, StopReason.VISITS)
-
-
-def test_sims_are_visits(engine):
-    by_sims = engine.search(START, sims=300)
-    engine.new_game()
-    by_limit = engine.search(START, Limit(visits=300))
-    assert by_sims.visits == by_limit.visits
-    assert by_limit.nodes == by_limit.sims == 300 > by_limit.evaluations  # of each position once
-
-
 @pytest.mark.parametrize("evaluator", ["uniform", "rollout"])
 @pytest.mark.parametrize("nodes", [1, 2, 500, 1234])
 def test_nodes_are_never_exceeded(evaluator, nodes):
@@ -120,7 +107,8 @@ def test_nodes_are_never_exceeded(evaluator, nodes):
 
 
 def test_visits_that_are_kept_count_unless_the_search_begins_anew(engine):
-    first = engine.search(START, sims=400)
+    first = engine.play(START)  # without a limit, 400
+    assert first.nodes == first.sims == 400 > first.evaluations  # of each position once
     again = engine.search(START, sims=10)
     assert (again.sims, again.nodes, again.reason) == (400, 0, StopReason.VISITS)
     anew = engine.search(START, sims=400, reuse=False)
@@ -342,15 +330,6 @@ def test_stop_from_another_thread_returns_what_was_found():
         assert engine.search(START, sims=result.sims + 50).reason == StopReason.VISITS
 
 
-def test_one_search_at_a_time():
-    with TreeEngine(Slow()) as engine, engine.analysis(START) as analysis:
-        next(analysis)
-        for call in (lambda: engine.search(START), lambda: engine.analysis(START), engine.new_game):
-            with pytest.raises(EngineError, match="the engine is searching; stop that search first"):
-                call()
-        assert engine.policy(START).moves
-
-
 def test_a_result_is_shown_in_one_line():
     with Engine.load("uniform", tables=3) as engine:
         result = engine.search("B:W32:B19", sims=20)
@@ -392,7 +371,7 @@ def test_a_closed_engine_says_so():
     engine.close()
     engine.close()
     engine.stop()
-    assert repr(engine) == "<Engine uniform, closed>"
+    assert repr(engine) == "<TreeEngine uniform, closed>"
     calls = (
         lambda: engine.search(START), lambda: engine.analysis(START), lambda: engine.policy(START),
         engine.new_game, engine.__enter__,

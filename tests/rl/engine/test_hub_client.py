@@ -155,10 +155,3 @@ def test_what_a_program_tells_is_in_the_result(child):
     assert (result.depth, result.nodes) == (9, 1234)
     assert " ".join(map(str, result.pv)) == "11-15 22-18 15x22"
     assert 0 < result.value.black() < 0.5
-
-
-def test_the_last_words_of_a_program_that_ends_are_in_the_message(tmp_path):
-    script = tmp_path / "engine.py"
-    script.write_text("import sys; print('loading'); sys.stderr.write('no such network\\n\\n'); sys.exit(3)")
-    with pytest.raises(ProgramError, match=r"found that it has ended with status 3: no such network$"):
-        HubEngine(f"{sys.executable} {script}")

@@ -25,12 +25,10 @@ from ckai.rl.engine.hub_text import (
     read_position,
     write_line,
 )
-from ckai.rl.engine.levels import QUICK_NODES
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.loading import try_out
 from ckai.rl.engine.result import Line, SearchResult, Value
 from ckai.rl.engine.serving import serve_lines
-from ckai.rl.engine.stop import Stop
 
 START = hub_position(Position.start())
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"], exclude_characters='="'), min_size=1)
@@ -348,6 +346,32 @@ def test_during_a_search(talk):
     assert "closed" in repr(talk.engine)
 
 
+def test_two_go_and_a_storm_of_stops(talk):
+    """Each search has one answer, and what comes at a wrong time has one error."""
+    talk.say("init", "go analyze")
+    for line in ("go think", "go analyze", "go ponder"):
+        assert "during a search, found go" in talk.error(line)
+    talk.say(*["stop"] * 1000)
+    for mode in ("think", "analyze", "ponder") * 20:
+        talk.say(f"go {mode}", "stop", "stop")
+    heard = [line.split()[0] for line in talk.heard()]
+    assert (heard.count("done"), heard.count("error")) == (61, 0)
+
+
+@pytest.mark.parametrize("spec", ["uniform", "alphabeta:ckai", "level:2", "level:16"])
+def test_a_clock_of_zero_still_has_a_move(spec):
+    talk = Talk(Engine.load(spec))
+    talk.say("init")
+    begun = time.monotonic()
+    for level in ("time=0", "time=-5", "time=0 moves=1", "time=-1 inc=1", "move-time=0", "time=0 inc=0"):
+        talk.say("pos start", f"level {level}", "go think")
+        lines = talk.until("done")
+        assert find_move(read_line(lines[-1])[1]["move"], Position.start())
+        assert not [line for line in lines if line.startswith("error")]
+    assert time.monotonic() - begun < 20
+    talk.session.close()
+
+
 def test_pondering(talk):
     talk.say("init", f"pos pos={START} moves=11-15", "level move-time=1", "go ponder", "ping")
     talk.until("pong")
@@ -449,55 +473,36 @@ def test_bytes_that_are_no_text():
     assert served(b"ping\nquit\nping\n") == ["pong"]
 
 
-def test_a_reader_that_has_gone():
-    source, output = os.pipe()
-    os.close(source)
-    with open(os.devnull, "rb") as nothing:
-        parameters = Parameters("", "", "", (), ())
-        serve_lines(nothing, output, lambda write: HubSession(parameters, lambda _: Slow(), write, "1.0"))
+@pytest.mark.parametrize("end", ["input", "output"])
+def test_a_pipe_that_is_closed_in_mid_search_ends_it(end):
+    source, sink = os.pipe()
+    answers, output = os.pipe()
+    parameters = Parameters("ckai", "auto", "auto", ("auto",), ("auto",))
+    engine = Engine.load("uniform")
+
+    def serve():
+        with os.fdopen(source, "rb") as lines:
+            serve_lines(lines, output, lambda write: HubSession(parameters, lambda _: engine, write, "1.0"))
+
+    server = threading.Thread(target=serve, daemon=True)
+    server.start()
+    os.write(sink, b"init\ngo analyze\n")
+    with os.fdopen(answers, "rb") as heard:
+        assert [heard.readline().split()[0] for _ in range(2)] == [b"ready", b"info"]
+        if end == "input":
+            os.close(sink)
+            server.join(30)
+    if end == "output":
+        time.sleep(0.3)  # the next info finds nobody
+        os.write(sink, b"ping\n")
+        server.join(30)
+        os.close(sink)
+    assert not server.is_alive()
+    assert "closed" in repr(engine)
     os.close(output)
 
 
 # --- engines ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        *("uniform", "ckai", "ckai@policy", "level:2", "random"),
-        *(pytest.param(spec, marks=pytest.mark.slow) for spec in ("alphabeta:ckai", "level:5")),
-    ],
-)
-def test_every_player_thinks(spec):
-    engine = Engine.load(spec)
-    game = Game()
-    for text in ("11-15", "23-19"):
-        game.push(text)
-    reports = []
-    last = engine.play(game, Limit(depth=3) if engine.takes else None, on_result=reports.append)
-    assert last.move in game.legal_moves()
-    position = game.position
-    for move in last.pv:
-        assert move in position.legal_moves()
-        position = position.push(move)
-    if spec in ("uniform", "ckai", "alphabeta:ckai"):
-        assert last.value is not None
-        assert last.depth >= 3
-        assert last.nodes > 0
-    engine.new_game()
-    engine.close()
-
-
-@pytest.mark.parametrize("spec", ["uniform", "alphabeta:ckai"])
-def test_a_search_is_stopped_before_and_after_it_begins(spec):
-    engine = Engine.load(spec)
-    stop = Stop()
-    stop.set()
-    assert engine.play(Game(), Limit(), stop=stop).move
-    later = Stop()
-    threading.Timer(0.05, later.set).start()
-    assert engine.play(Game(), Limit(), stop=later).move
-    engine.close()
 
 
 @pytest.mark.parametrize("spec", ["uniform@200", "alphabeta:ckai@6"])
@@ -526,15 +531,6 @@ def test_a_position_that_the_clock_has_drawn_is_searched_as_if_it_had_not(spec):
 
 def test_a_deep_player_is_ready_at_once():
     try_out(Engine.load("alphabeta@99"))  # a search of this depth would not end
-
-
-def test_a_level_of_fixed_strength_keeps_to_its_own_limit():
-    engine = Engine.load("level:14")
-    assert engine.limit == Limit(nodes=QUICK_NODES[0])
-    assert engine.play(Game()).nodes <= QUICK_NODES[0]
-    with pytest.raises(ValueError, match="expected a limit of none, as it has its own, found"):
-        engine.play(Game(), Limit(depth=30))
-    engine.close()
 
 
 def test_a_search_without_a_limit_ends():

@@ -40,8 +40,8 @@ KINDS = {
         *("ckai@20", "ckai@policy", "uniform@20ms", "rollout@20", "alphabeta:ckai@3", "alphabeta:ckai@5ms"),
         *("alphabeta@2", "level:1", "level:5", "level:14", "level:16@5ms", "random", f"{PROGRAM}@1"),
     ],
-    "connect4": ["uniform@20", "rollout@5ms", "perfect", "random"],
-    "tictactoe": ["uniform@20", "rollout@20", "random"],
+    "connect4": ["uniform@20", "rollout@5ms", "random"],
+    "tictactoe": ["uniform@20", "rollout@20", "perfect", "random"],
     "go": ["rollout@8", "uniform@8", "random"],
 }
 
