@@ -10,8 +10,8 @@ import pytest
 from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.rl.analysis.problems import Problem, ProblemError, is_right, read_problems, refute, solve
+from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.loading import load_engine
 from ckai.rl.engine.result import Line, SearchResult, Value
 
 FIRST = Position.from_fen("W:WK18,K15:BK4")
@@ -56,7 +56,7 @@ def tables():
 
 @pytest.fixture(scope="module")
 def engine():
-    loaded = load_engine("uniform")
+    loaded = Engine.load("uniform")
     yield loaded
     loaded.close()
 
@@ -195,7 +195,7 @@ class Wavering:
             on_result(each)
         return self.reports[-1]
 
-    def forget(self):
+    def new_game(self):
         pass
 
 

@@ -17,7 +17,9 @@ from ckai.game import MoveError
 from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
 from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.registry import ModelError, build, names
-from ckai.rl.engine.loading import EngineTextError, game_of, load_player
+from ckai.rl.engine.base import Engine
+from ckai.rl.engine.loading import EngineTextError, game_of
+from ckai.rl.engine.simple import PerfectEngine, RandomEngine
 from ckai.rl.games.connect4 import book, classes
 from ckai.rl.games.connect4.book import Book
 from ckai.rl.games.connect4.classes import read_classes
@@ -29,7 +31,6 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
-from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
 STONES = ["tictactoe", "connect4"]
@@ -140,12 +141,10 @@ def walk(choose, position, black, lost):
 
 
 def test_perfect_play_loses_to_nobody_and_wins_what_can_be_won():
-    side = PerfectPlayer(get_game("tictactoe")).sit(1)
-    rng = np.random.default_rng(0)
+    engine = PerfectEngine(get_game("tictactoe"), seed=0)
 
     def choose(position):
-        game = get_game("tictactoe").game(position)
-        move = side.choose(game, rng)
+        move = engine.play(position).move
         assert solve(position) == -solve(position.push(move))
         return move
 
@@ -217,17 +216,17 @@ def test_files_of_another_game_are_refused(tmp_path):
     with pytest.raises(ValueError, match="one of the games"):
         get_game("chess")
     for name in ("alphabeta@3", "hub:program"):
-        with pytest.raises(EngineTextError, match="expected a player of connect4, found one of checkers"):
-            load_player(name, game=get_game("connect4"))
+        with pytest.raises(EngineTextError, match="expected an engine of connect4, found one of checkers"):
+            Engine.load(name, game=get_game("connect4"))
     with pytest.raises(EngineTextError, match="expected a game that can be solved, found checkers"):
-        load_player("perfect")
+        Engine.load("perfect")
 
 
 def test_matches_of_stones_are_fair_and_can_be_saved():
     game_spec = get_game("tictactoe")
     openings = draw_openings(10, 0, game_spec)
-    perfect = PerfectPlayer(game_spec)
-    result = play_match(perfect, RandomPlayer(game_spec), openings, spec=game_spec, threads=2)
+    perfect = PerfectEngine(game_spec)
+    result = play_match(perfect, RandomEngine(game_spec), openings, spec=game_spec, threads=2)
     assert len(result.games) == 20
     for game in result.games:
         # Perfect play keeps the opening's value for its side, or more.
@@ -279,16 +278,10 @@ def test_tic_tac_toe_is_learned_perfectly_from_nothing(tmp_path):
     run = Run.create(tmp_path / "run", build("mlp", {"encoding": "tictactoe", "hidden": 128}), config)
     run.go(15, lambda _: None)
     game_spec = get_game("tictactoe")
-    player = load_player(f"{run.folder}@policy", game=game_spec)
+    engine = Engine.load(f"{run.folder}@policy", game=game_spec)
     lost = []
     for black in (True, False):
-        side = player.sit(1)
-
-        def choose(position, side=side):
-            side.start(0, position, 1)
-            return position.move_of(side.actions([0]))
-
-        walk(choose, game_spec.position(), black, lost)
+        walk(lambda position: engine.play(position).move, game_spec.position(), black, lost)
     assert not lost
 
 

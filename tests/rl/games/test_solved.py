@@ -10,6 +10,7 @@ import torch
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
+from ckai.rl.engine.simple import PerfectEngine, RandomEngine
 from ckai.rl.games.connect4 import SPEC
 from ckai.rl.games.connect4.classes import CLASSES, INSTALLED, read_classes
 from ckai.rl.games.connect4.mistakes import (
@@ -23,7 +24,6 @@ from ckai.rl.games.grid import GridMove
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.solving import SolvedPosition, SolvedValue
 from ckai.rl.matches.match import play_match
-from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
 
 
 def tiny(path, game="connect4"):
@@ -108,14 +108,14 @@ def few(count=8, names=("Middle-Easy", "End-Easy")):
 
 def test_the_perfect_player_makes_no_mistake_and_others_do():
     classes = few(20)
-    perfect = count_mistakes(PerfectPlayer(SPEC), {"End-Easy": classes["End-Easy"]})
+    perfect = count_mistakes(PerfectEngine(SPEC), {"End-Easy": classes["End-Easy"]})
     assert perfect["End-Easy"].mistakes == 0
-    assert count_mistakes(RandomPlayer(SPEC), classes)["Middle-Easy"].mistakes > 0
+    assert count_mistakes(RandomEngine(SPEC), classes)["Middle-Easy"].mistakes > 0
 
 
 def test_perfect_play_keeps_the_value_of_a_game_to_its_end():
     openings = [each.position for each in solved_classes(SPEC)["End-Easy"][:6]]
-    result = play_match(PerfectPlayer(SPEC), RandomPlayer(SPEC), openings, spec=SPEC)
+    result = play_match(PerfectEngine(SPEC), RandomEngine(SPEC), openings, spec=SPEC)
     solver = Connect4Solver(8, None)
     for game in result.games:
         for position, after in itertools.pairwise(game.game.positions):
@@ -159,7 +159,7 @@ def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
         (["connect4", "--visits", "3"], 2, "together with --solved"),
         (["connect4", "--solved", "--tables", "3"], 2, "expected --solved without --tables"),
         (["connect4", "--solved", "--visits", "0"], 2, "0 is not in the range x>=1"),
-        ([".", "--solved"], 1, "best.ckpt: expected a checkpoint, found no such file"),
+        ([".", "--solved"], 1, ".: expected a run with a network, found no best.ckpt in it"),
     ],
 )
 def test_what_evaluate_cannot_do_with_solved_positions(tmp_path, monkeypatch, ckai, words, status, text):

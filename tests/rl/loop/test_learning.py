@@ -5,6 +5,7 @@ import io
 import json
 import os
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import StateError, planes_of, policy_loss, value_loss
+from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop import gate as gate_module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
@@ -32,7 +34,6 @@ from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
 from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
 
@@ -190,7 +191,7 @@ class Slanted(UniformEvaluator):
     [("score", 1, True), ("score", -1, False), ("sprt", 1, True), ("sprt", -1, False), ("none", -1, True)],
 )
 def test_gate_rules(rule, sign, accepted, tmp_path):
-    good, bad = SearchPlayer(Slanted(1), 30), SearchPlayer(Slanted(-1), 30)
+    good, bad = by_visits(Slanted(1), 30), by_visits(Slanted(-1), 30)
     new, old = (good, bad) if sign > 0 else (bad, good)
     events = []
     gate = GateConfig(games=40, rule=rule)
@@ -227,7 +228,7 @@ def test_the_curve_climbs_by_progress_and_not_by_luck(rule, gain, tmp_path, monk
     monkeypatch.setattr(gate_module, "play_match", play)
     monkeypatch.setattr(gate_module, "match_pdn", lambda *arguments: "")
     monkeypatch.setattr(gate_module, "draw_openings", lambda *arguments: [])
-    player, errors = SearchPlayer(UniformEvaluator(), 2), []
+    player, errors = by_visits(UniformEvaluator(), 2), []
     for _ in range(40):
         history = []
         for _ in range(20):
@@ -254,7 +255,7 @@ def test_a_score_at_the_threshold_is_accepted(tmp_path, monkeypatch, threshold, 
         return MatchResult(games)
 
     monkeypatch.setattr(gate_module, "play_match", play)
-    player = SearchPlayer(UniformEvaluator(), 2)
+    player = by_visits(UniformEvaluator(), 2)
     gate = GateConfig(games=2, rule="score", threshold=threshold)
     result = play_gate_match(
         player, player, gate, tmp_path / "match.json", names=("new", "old"),
@@ -281,7 +282,7 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
             return MatchResult(games)
 
         monkeypatch.setattr(gate_module, "play_match", land)
-        player = SearchPlayer(UniformEvaluator(), 2)
+        player = by_visits(UniformEvaluator(), 2)
         return play_gate_match(
             player, player, gate, tmp_path / str(won) / "match.json", names=("new", "old"),
             generation=1, seed=0, max_plies=60, on_event=lambda event: None,
@@ -298,7 +299,7 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
     gate = GateConfig(games=400, rule="sprt", elo1=100)
-    good, bad = SearchPlayer(Slanted(1), 10), SearchPlayer(Slanted(-1), 10)
+    good, bad = by_visits(Slanted(1), 10), by_visits(Slanted(-1), 10)
 
     def result(a, b):
         return play_gate_match(
@@ -310,7 +311,7 @@ def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
     assert first["accepted"]
     assert first["games"] < 400
     assert (tmp_path / "match.part.pdn").exists()
-    again = result(SearchPlayer(None, 10), SearchPlayer(None, 10))  # which cannot play
+    again = result(Mock(), Mock())  # which cannot play
     assert {**again, "seconds": 0} == {**first, "seconds": 0}
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from ckai.datasets.tables import Tables
 from ckai.game import Position
+from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
-from ckai.rl.players.simple import RandomPlayer
 
 ADJUDICATED = MatchReason.ADJUDICATED
 
@@ -21,7 +21,7 @@ def pieces(position):
 
 @pytest.fixture(scope="module")
 def result():
-    return play_match(RandomPlayer(), RandomPlayer(), draw_openings(40, 0), adjudicate=3)
+    return play_match(RandomEngine(), RandomEngine(), draw_openings(40, 0), adjudicate=3)
 
 
 def test_a_game_ends_with_the_result_of_the_tables(result):
@@ -41,7 +41,7 @@ def test_a_game_ends_with_the_result_of_the_tables(result):
 def test_a_drawn_position_is_a_draw():
     kings = Position.from_fen("B:WK32:BK1")
     assert Tables.open(3).probe(kings).value == "draw"
-    one, two = play_match(RandomPlayer(), RandomPlayer(), [kings], adjudicate=3).games
+    one, two = play_match(RandomEngine(), RandomEngine(), [kings], adjudicate=3).games
     assert (one.score, two.score, one.outcome.result) == (0.5, 0.5, "1/2-1/2")
     assert len(one.game.moves) == 1, "the position that a game begins in is not adjudicated"
 

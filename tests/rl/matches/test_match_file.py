@@ -10,11 +10,11 @@ from ckai.cli import match as module
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.pdn import read_games
+from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
-from ckai.rl.players.simple import RandomPlayer
 
 PLAYERS = ("alphabeta@1", "random")
 
@@ -154,7 +154,7 @@ def test_a_full_disk_leaves_whole_games(play, tmp_path, monkeypatch):
 
 def test_games_are_read_as_they_were_played():
     openings = draw_openings(3, 0)
-    result = play_match(RandomPlayer(), RandomPlayer(), openings, max_plies=40)
+    result = play_match(RandomEngine(), RandomEngine(), openings, max_plies=40)
     text = match_pdn(result, "a", "b", DEFAULT_GAME)
     again = parse_match_games(text + text, openings, DEFAULT_GAME)
     assert [(g.pair, g.a_black, g.game.moves, g.outcome) for g in again] == [

@@ -11,6 +11,7 @@ import pytest
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
+from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.contract import as_state
@@ -18,7 +19,6 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.loop.report import describe, first_scores
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
-from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import finished_pdn, tags_of
@@ -188,7 +188,7 @@ def test_more_openings_than_there_are_repeat():
 
 def test_a_match_plays_both_colours_of_every_opening():
     openings = random_openings(5, 3, seed=1)
-    result = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings)
+    result = play_match(by_visits(Hashed(), 12), by_visits(UniformEvaluator(), 12), openings)
     assert [(g.pair, g.a_black) for g in result.games] == [(i, c) for i in range(5) for c in (True, False)]
     for game in result.games:
         assert game.game.positions[0] == openings[game.pair]
@@ -197,14 +197,14 @@ def test_a_match_plays_both_colours_of_every_opening():
 
 
 def test_a_match_against_oneself_is_even():
-    result = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(Hashed(), 12), random_openings(6, 3, seed=2))
+    result = play_match(by_visits(Hashed(), 12), by_visits(Hashed(), 12), random_openings(6, 3, seed=2))
     assert result.score == 0.5
 
 
 def test_a_match_is_the_same_in_one_thread_or_two():
     openings = random_openings(6, 3, seed=2)
-    one = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings, threads=1)
-    two = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings, threads=3)
+    one = play_match(by_visits(Hashed(), 12), by_visits(UniformEvaluator(), 12), openings, threads=1)
+    two = play_match(by_visits(Hashed(), 12), by_visits(UniformEvaluator(), 12), openings, threads=3)
     assert [[str(m) for m in g.game.moves] for g in one.games] == [
         [str(m) for m in g.game.moves] for g in two.games
     ]
@@ -364,12 +364,12 @@ def test_rows_of_fast_searches_have_no_policy_target(tmp_path):
 
 def test_a_match_continues_after_its_finished_games():
     openings = random_openings(5, 3, seed=1)
-    whole = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings)
+    whole = play_match(by_visits(Hashed(), 12), by_visits(UniformEvaluator(), 12), openings)
     done = whole.games[1:6]
     finished = []
     again = play_match(
-        SearchPlayer(Hashed(), 12),
-        SearchPlayer(UniformEvaluator(), 12),
+        by_visits(Hashed(), 12),
+        by_visits(UniformEvaluator(), 12),
         openings,
         done=done,
         on_game=finished.append,
