@@ -1,13 +1,11 @@
-"""The forms of text of an engines; imports nothing, so that help shows them quickly."""
+"""The forms of the text of an engine; imports nothing, so that help shows them quickly."""
 
-DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 100, 6, 0.1
-"""Limits of a spec without one: of a tree search, of alpha-beta, of a Hub program."""
+DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 400, 6, 0.1
+"""Limits of a text without one: of a tree search, of alpha-beta on material, of others by time."""
 TIME_MARGIN = 0.05
 """Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
 FULL_STRENGTH_SECONDS = 0.5
 """Time per move of the highest level."""
-HUB_SILENCE_SECONDS: float = 600
-"""Time without a line after which a Hub program without a limit of seconds times out."""
 
 PLAYER_FORMS = {
     "best.ckpt@400": "a network or a run's best, 400 visits per move",
@@ -26,7 +24,7 @@ PLAYER_FORMS = {
     "random": "random legal moves",
     "perfect": "perfect play, ties broken at random, in games that can be solved",
 }
-"""Every form of a spec, by example, and what it stands for.
+"""Every form of a text, by example, and what it stands for.
 
 Visits are those of one hop: each hop of a capture of several is searched with as many.
 """

@@ -5,8 +5,6 @@ from dataclasses import dataclass, fields
 
 from ckai.rl.search.move_time import OVERHEAD, MoveTime, move_time
 
-DEFAULT_VISITS = 400
-"""Visits at the root of a search without a limit."""
 MAX_COUNT = 2**31 - 1
 """Largest limit on visits, depth and nodes: the tree counts in 32 bits."""
 

@@ -110,7 +110,7 @@ def _limit_of(wanted: EngineText, engine: Engine) -> Limit | None:
             takes = " or ".join(kind for kind in kinds if kind in engine.takes) or "no limit"
             raise EngineTextError(f"{wanted.text}: expected {takes} after {wanted.who}, found {found}")
     if wanted.policy:
-        if not isinstance(engine, TreeEngine):
+        if not isinstance(engine, TreeEngine) or wanted.who in (ROLLOUT, UNIFORM):
             raise EngineTextError(f"{wanted.text}: expected a network with @policy, found {wanted.who}")
         engine.takes = frozenset()
         return POLICY
