@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.playing.options import VARY, data_set, seed_option
+from ckai.cli.playing.options import data_set, seed_option
 from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.rl.engine.forms import forms_text
@@ -83,7 +83,7 @@ def command(
     report_compilation()
     games = {spec.name: spec for spec in drawn_games()}
     players = PlayerCatalog(
-        list(games.values()), evaluator=evaluator, tables="auto", vary=VARY, seed=seed, given=engines
+        list(games.values()), evaluator=evaluator, tables="auto", seed=seed, given=engines
     )
     data = data_set(DEFAULT_GAME)
 

@@ -171,7 +171,7 @@ class Arena:
         """Choose the game, draw the openings and open the tablebases.
 
         Args:
-            names: player specs, see `ckai.rl.engine.loading`.
+            names: texts of engines, see `Engine.load`.
             games: games of a match.
             game, start, max_plies, adjudicate, tables, seed, evaluator, output: the options; `start` is
                 `--openings`.
@@ -211,12 +211,18 @@ class Arena:
         else:
             self.openings = [self.spec.position()] * (games // 2)
         self._identity = (self.spec.name, start, tables, evaluator, sorted(self.settings.items()))
-        self.engine: Callable[[str], Engine] = cache(
-            lambda name: Engine.load(
+        context = click.get_current_context()
+
+        @cache
+        def load(name: str) -> Engine:
+            engine = Engine.load(
                 name, evaluator=evaluator, tables=self.tables, game=self.spec, threads=self.threads
             )
-        )
-        """Loads an engine, once."""
+            context.call_on_close(engine.close)
+            return engine
+
+        self.engine: Callable[[str], Engine] = load
+        """Loads an engine, once; the end of the command closes it."""
         for name in names:
             self.engine(name)
 
@@ -242,7 +248,7 @@ class Arena:
         """Play what the output does not have of a match.
 
         Args:
-            a, b: specs of the players.
+            a, b: texts of the engines.
             result: gets the games; those of an interrupted match at once.
             on_game: called after every game, and once for those in the output.
             stop: set it to end early.

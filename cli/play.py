@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.playing.options import VARY, data_set, seed_option
+from ckai.cli.playing.options import data_set, seed_option
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
@@ -143,7 +143,7 @@ def command(
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     from ckai.cli.playing.clock import GameClock
-    from ckai.cli.playing.opponent import OpponentFactory
+    from ckai.cli.playing.engines import EngineLoader, has_tree
     from ckai.cli.playing.record import Record
     from ckai.cli.playing.session import PEOPLE
     from ckai.cli.terminal.game import Options, TerminalGame
@@ -169,7 +169,7 @@ def command(
         session.max_plies = max_plies
     else:
         session, origin = _new_game(fen, opening, humans, spec, seed=seed, max_plies=max_plies)
-    options = Options(show=show, pieces=pieces, experts=data_set(spec))
+    options = Options(show=show, pieces=pieces, experts=data_set(spec), chance=random.Random(seed))
     try:
         spec.diagram(session.position)
     except NotImplementedError as error:
@@ -179,34 +179,37 @@ def command(
         sys.stdin.reconfigure(errors="replace")
     console = make_console()
     alone = session.humans == PEOPLE["both"] or view
-    factory = OpponentFactory(spec, evaluator, tables, VARY, seed, control, console.status)
-    opponent = factory.opponent(player, sims=sims, seconds=seconds, later=alone)
+    loader = EngineLoader(spec, evaluator, tables, seed, console.status)
+    later = alone and player is None
+    opponent = loader.newest(sims, seconds) if later else loader.opponent(player, sims, seconds)
+    analyst = opponent if player is None or has_tree(player) else loader.newest()
     terminal = TerminalGame(
         session,
         opponent,
         Record(None if file is None else expanded(file)),
         console,
         sys.stdin or io.StringIO(),
-        analyst=opponent if opponent.analyses else factory.analyst(),
+        analyst=analyst,
         clock=None if control is None else GameClock(control),
         options=options,
         source=origin,
         view=view,
     )
     if not alone:
-        opponent.load()
+        opponent.get()
     gc.enable()
     try:
         with leaving_on_signals():
             terminal.play()
     finally:
         opponent.close()
+        analyst.close()
 
 
 def _opponent_and_clock(
     source: str | None, level: int | None, clock: str | None, *, limited: bool
 ) -> "tuple[EngineText | None, TimeControl | None]":
-    """Return the spec of the opponent, if one was given, and the clock of both sides, if there is one.
+    """Return the text of the opponent, if one was given, and the clock of both sides, if there is one.
 
     Args:
         source, level, clock: the options `--engine`, `--level` and `--clock`.
@@ -230,6 +233,8 @@ def _opponent_and_clock(
         if control is not None or limited:
             raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
         control, player = player.control, EngineText.read(player.who)
+    if player is not None and limited and (player.number or player.seconds or player.policy):
+        raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
     return player, control
 
 

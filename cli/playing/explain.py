@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.playing.opponent import Reply
 from ckai.cli.playing.session import side_of
 from ckai.cli.shared.output import count_text
 from ckai.rl.games.spec import GameSpec, Shot
+
+if TYPE_CHECKING:
+    from ckai.rl.engine import SearchResult
 
 MIN_VISITS = 8
 """Fewer visits say nothing about a move's value."""
@@ -31,7 +33,7 @@ class Explainer:
     """
 
     spec: GameSpec
-    search: Callable[[Any, int], Reply]
+    search: Callable[[Any, int], "SearchResult"]
     experts: ExpertMoves | None = None
 
     def explain(self, game: Any, move: Any) -> list[str]:
@@ -70,7 +72,7 @@ class Explainer:
     def _values(self, game: Any, after: Any, move: Any, name: str) -> tuple[list[str], float]:
         """Return the value before and after, the main lines, the other moves; and what the move costs."""
         legal = game.position.legal_moves()
-        result = self.search(game, len(legal)).result
+        result = self.search(game, len(legal))
         if result.value is None:
             return [], 1.0
         solver = self.spec.solver
@@ -109,7 +111,7 @@ class Explainer:
     def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]] | None:
         """Return the value of the position after a move for the side that played it, and how it goes on.
 
-        Forced moves are played first, as players do not search them. None: the player has no figures.
+        Forced moves are played first, as players do not search them. None: the engine has no values.
         """
         here, line = self.spec.game(after.positions[0]), []
         for each in after.moves:
@@ -120,7 +122,7 @@ class Explainer:
         mine = side_of(game.position)
         if outcome is not None:
             return (0.0 if outcome.winner is None else 1.0 if outcome.winner == mine else -1.0), line
-        result = self.search(here, 1).result
+        result = self.search(here, 1)
         if result.value is None:
             return None
         value = float(result.value)

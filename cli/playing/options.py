@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 Option = Callable[[Any], Any]
 
-VARY = 8
-"""Opening plies in which an engine may play moves nearly as good as the best, for variety."""
 seed_option: Option = click.option(
     "--seed", type=click.IntRange(0), help="Seed of the search and of random choices.  [default: random]"
 )

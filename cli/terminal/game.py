@@ -5,7 +5,6 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -13,9 +12,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ckai.cli.playing.clock import GameClock
+from ckai.cli.playing.engines import LazyEngine, choose_move
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
-from ckai.cli.playing.opponent import Opponent, Reply
 from ckai.cli.playing.record import Record, error_text
 from ckai.cli.playing.session import PEOPLE, SIDES, Session, agreed, out_of_time, outcome_text, resigned
 from ckai.cli.playing.start import HUMAN, FileGame, Origin, StartError, game_of, open_game, opening_moves
@@ -23,11 +22,12 @@ from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines, read_command
-from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state_lines, viewed_lines
+from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, search_lines, state_lines, viewed_lines
 from ckai.cli.terminal.screen import FlagFallError, Screen
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
-from ckai.rl.engine.base import ResignsError
+from ckai.rl.engine.base import Engine, ResignsError
+from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.stop import Stop
 
 EVENT = "ckai play"
@@ -45,6 +45,8 @@ class Options:
     pieces: Pieces = "auto"
     experts: ExpertMoves | None = None
     """The data set at hand."""
+    chance: random.Random | None = None
+    """Draws among nearly best moves of the engine at the start of a game; None: it plays the best."""
 
 
 class TerminalGame:
@@ -53,12 +55,12 @@ class TerminalGame:
     def __init__(
         self,
         session: Session,
-        opponent: Opponent,
+        opponent: LazyEngine,
         record: Record,
         console: Console,
         lines: TextIO,
         *,
-        analyst: Opponent | None = None,
+        analyst: LazyEngine | None = None,
         clock: GameClock | None = None,
         options: Options | None = None,
         source: Origin | None = None,
@@ -80,11 +82,11 @@ class TerminalGame:
         """
         self.session, self.opponent, self.record = session, opponent, record
         self.screen, self.console = Screen(console, lines), console
-        self.analyst: Opponent = analyst or opponent
+        self.analyst = analyst or opponent
         self.clock, self.options, self.source = clock, options or Options(), source or Origin()
         self.mode = VIEW if view else PLAY
         self.flipped = session.spec.turnable and session.humans == {"black"}
-        self.reply: Reply | None = None
+        self.reply: SearchResult | None = None
         """The engine's last move, until a person moves."""
         self.saved = False
         self._saving = False
@@ -157,27 +159,28 @@ class TerminalGame:
 
     def engine_move(self) -> None:
         """Let the engine play for the side to move."""
-        self.play_reply(self._opponents_search())
-
-    def _opponents_search(self) -> Reply:
+        game, chance = self.session.game, self.options.chance
         clock = None if self.clock is None else self.clock.sides[self.session.side]
-        return self._wait(self.opponent, partial(self.opponent.reply, self.session.game, clock=clock))
 
-    def search(self, game: Any, lines: int) -> Reply:
-        """Search the current position of a game with the analyst, for at least `lines` lines.
+        def choose(engine: Engine, stop: Stop) -> SearchResult:
+            return choose_move(engine, game, clock=clock, chance=chance, stop=stop)
+
+        self.play_reply(self._wait(self.opponent, choose))
+
+    def search(self, game: Any, lines: int) -> SearchResult:
+        """Search the current position of a game with the analyst, for `lines` lines.
 
         Raises:
             ValueError, OSError, RuntimeError: the engine cannot be loaded, or its network fails.
         """
-        return self._wait(self.analyst, partial(self.analyst.reply, game, vary=False, lines=lines))
+        return self._wait(self.analyst, lambda engine, stop: engine.play(game, lines=lines, stop=stop))
 
-    def _wait(self, who: Opponent, work: Callable[..., Reply]) -> Reply:
-        who.load()  # prints its own progress, so not under the status line
-        stop = Stop()
+    def _wait(self, who: LazyEngine, work: Callable[[Engine, Stop], SearchResult]) -> SearchResult:
+        engine, stop = who.get(), Stop()  # loading prints its own progress, so not under the status line
         with self.console.status("thinking ... (Ctrl-C: move now)"):
-            return wait_for(lambda: work(stop=stop), stop.set)
+            return wait_for(lambda: work(engine, stop), stop.set)
 
-    def play_reply(self, reply: Reply) -> None:
+    def play_reply(self, reply: SearchResult) -> None:
         """Play a move of the engine for the side to move."""
         self.reply = reply
         self.push(reply.move)
@@ -341,11 +344,11 @@ class TerminalGame:
             lines += [Text(f"{mover} played {session.last_move}"), Text()]
         return lines + state_lines(session, self.clock, score=score)
 
-    def lines_of(self, reply: Reply, who: Opponent, verb: str, *, whole: bool) -> list[Text]:
+    def lines_of(self, reply: SearchResult, who: LazyEngine, verb: str, *, whole: bool) -> list[Text]:
         """Return the lines about a move of the engine: only the move, or the whole search."""
         if not whole:
             return [move_line(reply, who.short, verb)]
-        return reply_lines(reply, who.short, verb, self.session.spec.side_names)
+        return search_lines(reply, who.short, verb, self.session.spec.side_names)
 
     def _welcome(self) -> str:
         session, name = self.session, self.opponent.name
@@ -402,7 +405,7 @@ class TerminalGame:
     def _do_hint(self, _: str) -> None:
         if not self.session.position.legal_moves():
             raise CommandError("the game is over here")
-        reply: Reply | None = self._asked(lambda: self.search(self.session.game, 1))
+        reply: SearchResult | None = self._asked(lambda: self.search(self.session.game, 1))
         if reply is not None:
             for line in self.lines_of(reply, self.analyst, "would play", whole=True):
                 self.screen.print(line)
@@ -447,11 +450,11 @@ class TerminalGame:
         if not self.confirm("offer a draw?"):
             return
         if len(session.humans) == 1:
-            reply: Reply | None = self._asked(lambda: self.search(session.game, 1))
+            reply: SearchResult | None = self._asked(lambda: self.search(session.game, 1))
             self.check_time()
             if reply is None:
                 return
-            value = reply.result.value
+            value = reply.value
             if value is None or value < 0:  # for the side to move, which is not the engine's
                 self.screen.print("the engine declines the draw")
                 return
@@ -665,7 +668,7 @@ class TerminalGame:
             raise CommandError("the game is over here; go back first")
         if session.humans != PEOPLE["both"]:
             try:
-                self.opponent.load()
+                self.opponent.get()
             except (ValueError, OSError, RuntimeError) as error:
                 raise CommandError(str(error)) from error
         source = self.source

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from rich.text import Text
 
 from ckai.cli.playing.clock import GameClock
-from ckai.cli.playing.opponent import Reply
 from ckai.cli.playing.session import SIDES, Session
+from ckai.cli.playing.words import effort_text, top_moves, value_text
+from ckai.rl.engine.result import SearchResult
 
 PANEL_COLUMNS = 34
 """Width of the panel next to a large board."""
@@ -14,35 +15,34 @@ SCORE_LINES = 4
 """Lines of the score that are shown."""
 
 
-def reply_lines(reply: Reply, who: str, verb: str, names: tuple[str, str]) -> list[Text]:
+def search_lines(result: SearchResult, who: str, verb: str, names: tuple[str, str]) -> list[Text]:
     """Return a move of the engine, its value, the most visited moves and the PV.
 
     Args:
-        reply: the move and its search.
+        result: the search, the move it plays first.
         who: name of the engine.
         verb: `plays` or `would play`.
         names: what the first and the second player are called.
     """
-    lines = [move_line(reply, who, verb)]
-    if reply.result.value is None:
+    lines = [move_line(result, who, verb)]
+    if result.value is None:
         return lines
-    lines += [Text(reply.evaluation(names)), Text(reply.effort)]
-    top = reply.top_moves()
+    lines += [Text(value_text(result, names)), Text(effort_text(result))]
+    top = top_moves(result)
     if top:
         lines.append(Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"))
     for candidate, prior, searched in top:
-        style = "bold" if candidate == reply.move else ""
+        style = "bold" if candidate == result.move else ""
         lines.append(Text(f"{cut(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
-    expected = reply.line.pv[1:4] if reply.line else []
-    if expected:
+    if expected := result.pv[1:4]:
         text = "PV: " + " ".join(map(str, expected))
         lines.append(Text(cut(text, PANEL_COLUMNS), style="dim"))
     return lines
 
 
-def move_line(reply: Reply, who: str, verb: str) -> Text:
+def move_line(result: SearchResult, who: str, verb: str) -> Text:
     """Return the one line that says what the engine plays."""
-    return Text.assemble((f"{who} ", ""), (f"{verb} {reply.move}", "bold"))
+    return Text.assemble((f"{who} ", ""), (f"{verb} {result.move}", "bold"))
 
 
 def state_lines(session: Session, clock: GameClock | None, *, score: bool) -> list[Text]:

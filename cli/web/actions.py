@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, validate_call
 
 from ckai.cli.playing.explain import Explainer
-from ckai.cli.playing.opponent import Reply
 from ckai.cli.playing.session import SIDES, side_of
 from ckai.cli.playing.start import HUMAN, game_of, opening_moves
+from ckai.cli.playing.words import value_text
 from ckai.cli.web.library import Library, opened
 from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.runs import follow, list_runs, run_game
@@ -342,7 +342,7 @@ class Actions:
     async def _hint(self) -> Answer:
         session, node = self._session, self._session.table.shown
         spec, result = session.table.spec, await self._judge(node)
-        text = Reply(result.move, result).evaluation(spec.side_names)
+        text = value_text(result, spec.side_names)
         points = points_of(float(result.value), black=node.position.black)
         return step_of(spec, node.position, result.move) | {"black": points, "text": text}
 
@@ -407,8 +407,8 @@ class Actions:
         def work(job: Job) -> dict[str, Any]:
             from ckai.cli.web.inside import look_inside
 
-            source, analyst = server.load_analyst(name, spec)
-            seen = look_inside(spec, game, source, analyst, visits, job)
+            source, engine = server.load_network(name, spec)
+            seen = look_inside(spec, game, source, engine, visits, job)
             return {"player": source, **seen}
 
         return {"node": place.id, "game": spec.name, **await session.ask(work)}
@@ -444,13 +444,12 @@ class Actions:
         game, move = table.tree.game(place.parent), place.move
 
         def work(job: Job) -> list[str]:
-            def replied(game: Any, lines: int) -> Reply:
+            def found(game: Any, lines: int) -> Any:
                 if job.interrupted:
                     raise ActionError("stopped")
-                result = search(job, game, lines=lines, visits=EXPLAIN_VISITS)
-                return Reply(result.move, result)
+                return search(job, game, lines=lines, visits=EXPLAIN_VISITS)
 
-            return Explainer(spec, replied, data).explain(game, move)
+            return Explainer(spec, found, data).explain(game, move)
 
         return {"lines": await session.ask(work)}
 

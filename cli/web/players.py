@@ -1,11 +1,12 @@
 """Who can play and analyse on the page, and what has been loaded for it."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import random
+from collections.abc import Sequence
+from functools import partial
 
-from ckai.cli.playing.opponent import Opponent, OpponentFactory, player_name
+from ckai.cli.playing.engines import EngineLoader, LazyEngine, player_name
 from ckai.cli.playing.start import HUMAN
-from ckai.cli.shared.networks import NO_NETWORK, networks_in, resolve_network
+from ckai.cli.shared.networks import NO_NETWORK, networks_in
 from ckai.cli.shared.tables import open_tables
 from ckai.cli.web.table import PERSON, ActionError, Seat
 from ckai.datasets.choices import DEFAULT_GAME_NAME
@@ -13,14 +14,10 @@ from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI, PRETRAINED, SMALL
 from ckai.rl.engine.forms import FULL_STRENGTH_SECONDS
 from ckai.rl.engine.parsing import ALPHA_BETA, LEVEL, EngineText
-from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
 
-if TYPE_CHECKING:
-    from ckai.rl.engine.base import Engine
-
-MAX_LOADED = 6
-"""Most players and most analysts that stay loaded; the least recently used one goes first."""
+MAX_LOADED = 10
+"""Most engines that stay loaded; the least recently used one goes first."""
 
 
 class PlayerCatalog:
@@ -31,7 +28,8 @@ class PlayerCatalog:
 
     Args:
         games: the games on the page.
-        evaluator, tables, vary, seed: as the options of `ckai play`.
+        evaluator, tables, seed: as the options of `ckai play`.
+        vary: whether engines may play moves nearly as good as the best at the start of a game.
         given: specs of players given on the command line.
     """
 
@@ -41,12 +39,14 @@ class PlayerCatalog:
         *,
         evaluator: str,
         tables: str,
-        vary: int,
         seed: int | None,
+        vary: bool = True,
         given: Sequence[str] = (),
     ) -> None:
         self._games = games
-        self._evaluator, self._tables_choice, self._vary, self._seed = evaluator, tables, vary, seed
+        self._evaluator, self._tables_choice, self._seed = evaluator, tables, seed
+        self.chance = random.Random(seed) if vary else None
+        """Of `choose_move`."""
         self._given = [EngineText.read(text) for text in given]
         self.offered: list[dict[str, str]] = []
         """What the page offers: game, spec, name, group and note of each player."""
@@ -54,8 +54,8 @@ class PlayerCatalog:
         """Networks for analyses: game, name and note, the newest first."""
         self._names: set[tuple[str, str]] = set()
         """Game and name, without a limit, of all players that may be chosen."""
-        self._opponents: dict[Any, Opponent] = {}
-        self._analysts: dict[Any, Engine] = {}
+        self._engines: dict[tuple[str, str], LazyEngine] = {}
+        """By game and text, the least recently used one first."""
         self.tables: Tables | None = None
         """The tablebases, once they are open."""
 
@@ -125,17 +125,16 @@ class PlayerCatalog:
 
     # --- what is loaded -----------------------------------------------------------------------------
 
-    def opponent(self, seat: Seat, spec: GameSpec, control: TimeControl | None) -> Opponent:
-        """Return a player, loaded on its first move.
-
-        Raises:
-            ValueError, OSError: it cannot be loaded.
-        """
-
-        factory = OpponentFactory(spec, self._evaluator, self._tables_choice, self._vary, self._seed, control)
-        key = spec.name, seat.spec, str(control)
-        found: Opponent = _kept(self._opponents, key, lambda: factory.opponent(EngineText.read(seat.spec)))
-        return found
+    def engine(self, text: str, spec: GameSpec) -> LazyEngine:
+        """Return the engine of a text; it is loaded when it is first used."""
+        key = spec.name, text
+        if key not in self._engines:
+            loader = EngineLoader(spec, self._evaluator, self._tables_choice, self._seed)
+            self._engines[key] = LazyEngine(partial(loader.load, text), player_name(text))
+        self._engines[key] = self._engines.pop(key)
+        while len(self._engines) > MAX_LOADED:
+            self._engines.pop(next(iter(self._engines))).close()
+        return self._engines[key]
 
     def network(self, name: str | None, spec: GameSpec) -> str:
         """Return the name of the network that analyses a game.
@@ -155,33 +154,7 @@ class PlayerCatalog:
             raise ActionError(f"expected one of {known} for {spec.title or spec.name}, found {name[:60]!r}")
         return name
 
-    def analyst(self, name: str, spec: GameSpec) -> "Engine":
-        """Return what analyses a game with a network, by the name of `network`.
-
-        Raises:
-            ValueError, OSError: it cannot be loaded.
-        """
-
-        def make() -> "Engine":
-            from ckai.rl.engine.base import Engine
-
-            tables = self.tables if spec.supports_tables else None
-            return Engine.load(resolve_network(name), evaluator=self._evaluator, tables=tables, game=spec)
-
-        found: Engine = _kept(self._analysts, (spec.name, name), make)
-        return found
-
     def close(self) -> None:
         """Release all that is loaded."""
-        loaded: list[Any] = [*self._opponents.values(), *self._analysts.values()]
-        for each in loaded:
-            each.close()
-        self._opponents, self._analysts = {}, {}
-
-
-def _kept(loaded: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
-    """Return what is loaded under a key, made if it is not there; the order is that of the last use."""
-    loaded[key] = loaded.pop(key) if key in loaded else make()
-    while len(loaded) > MAX_LOADED:
-        loaded.pop(next(iter(loaded))).close()
-    return loaded[key]
+        while self._engines:
+            self._engines.popitem()[1].close()

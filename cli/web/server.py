@@ -97,8 +97,7 @@ class Server:
             return  # nothing was found, and the tabs are told why
         try:
             name = self.players.network(None, DEFAULT_GAME)
-            analyst = self.players.analyst(name, DEFAULT_GAME)
-            analyst.search(DEFAULT_GAME.game(), sims=32, stop=job.stop)
+            self.players.engine(name, DEFAULT_GAME).get()
         except Exception as error:
             self.call_soon_threadsafe(self.broadcast_status, f"the network cannot be loaded: {error}")
             raise
@@ -169,8 +168,8 @@ class Server:
 
     # --- what takes long ----------------------------------------------------------------------------
 
-    def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "Engine"]:
-        """In a thread: return the network of that name, see `PlayerCatalog.network`, and its analyst.
+    def load_network(self, name: str | None, spec: GameSpec) -> tuple[str, "Engine"]:
+        """In a thread: return the network of that name, see `PlayerCatalog.network`, and an engine with it.
 
         Raises:
             ActionError: there is no such network.
@@ -178,7 +177,7 @@ class Server:
         """
         source = self.players.network(name, spec)
         with self.status_if_slow(f"loading {source} ..."):
-            return source, self.players.analyst(source, spec)
+            return source, self.players.engine(source, spec).get()
 
     @contextmanager
     def status_if_slow(self, text: str) -> Iterator[None]:

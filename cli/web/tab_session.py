@@ -7,6 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ckai.cli.playing.engines import choose_move
 from ckai.cli.playing.record import error_text
 from ckai.cli.playing.session import Side, out_of_time, resigned
 from ckai.cli.web.searches import Job, Priority
@@ -143,9 +144,9 @@ class TabSession:
 
         def work(job: Job) -> None:
             try:
-                opponent = server.players.opponent(seat, table.spec, None if clock is None else clock.control)
+                lazy = server.players.engine(seat.spec, table.spec)
                 with server.status_if_slow(f"loading {seat.name} ..."):
-                    opponent.load()
+                    engine = lazy.get()
                 if job.cancelled:
                     return
                 own = None
@@ -153,23 +154,24 @@ class TabSession:
                     clock.start(side, node.ply)
                     own = clock.sides[side]
                     server.call_soon_threadsafe(self.refresh)
-                reply = opponent.reply(game, clock=own, stop=job.stop)
+                chance = server.players.chance
+                result = choose_move(engine, game, clock=own, chance=chance, stop=job.stop)
             except Exception as error:
                 server.call_soon_threadsafe(self._failed, job, error)
                 raise
-            server.call_soon_threadsafe(self._moved, job, node, reply)
+            server.call_soon_threadsafe(self._moved, job, node, result)
 
         return work
 
-    def _moved(self, job: Job, node: Node, reply: Any) -> None:
+    def _moved(self, job: Job, node: Node, result: Any) -> None:
         """Play the move that a player has chosen, unless it is not wanted any more."""
         if self._move is None or self._move[1] is not job or job.cancelled:
             return
         self._move, self._thinking = None, False
-        if reply.result.value is not None:
-            node.black = points_of(float(reply.result.value), black=node.position.black)
+        if result.value is not None:
+            node.black = points_of(float(result.value), black=node.position.black)
         with suppress(ActionError):  # the time is up, which the state says
-            self.table.play(reply.move, person=False)
+            self.table.play(result.move, person=False)
         self.refresh()
 
     def _failed(self, job: Job, error: Exception) -> None:
@@ -220,12 +222,11 @@ class TabSession:
         def work(job: Job) -> None:
             nonlocal source
             try:
-                source, analyst = server.load_analyst(name, spec)
+                source, engine = server.load_network(name, spec)
                 from ckai.rl.engine.limit import Limit
 
-                result = analyst.search(
-                    game, Limit(), lines=lines, stop=job.stop, on_result=partial(report, job)
-                )
+                found = partial(report, job)
+                result = engine.play(game, Limit(), lines=lines, stop=job.stop, on_result=found)
             except Exception as error:
                 failed = about | {"final": True, "reason": "error", "text": error_text(error)}
                 server.call_soon_threadsafe(self._found, job, node, failed)
@@ -261,7 +262,7 @@ class TabSession:
         def search(
             job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
         ) -> Any:
-            _, engine = server.load_analyst(name, spec)
+            _, engine = server.load_network(name, spec)
             return engine.search(game, sims=visits, seconds=seconds, lines=lines, stop=job.stop)
 
         return search

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from board_tab import serving, tab
 
-from ckai.cli.playing.opponent import Opponent
 from ckai.cli.playing.session import SIDES
 from ckai.cli.web.pdn_tree import pdn_of, tree_of
 from ckai.cli.web.table import Seat, Table
 from ckai.cli.web.tree import Tree, steps_of
 from ckai.game import Position
 from ckai.pdn import read_games, write_game
+from ckai.rl.engine.base import ResignsError
+from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import get_game
-from ckai.rl.players.player import ResignsError
 
 CHECKERS = get_game("checkers")
 TEXT = """[Event "<script>alert(1)</script>"]
@@ -191,7 +191,7 @@ def test_a_player_that_can_be_used_again_has_no_trouble(client, monkeypatch):
     with tab(client) as here:
         here.do("new", black="human", white="random")
         with monkeypatch.context() as patch:
-            patch.setattr(Opponent, "reply", fails)
+            patch.setattr(RandomEngine, "_choose", fails)
             here.do("play", move="11-15")
             assert here.wait_for(lambda state: state["problem"])["problem"] == "no memory"
         here.do("undo")
@@ -589,7 +589,7 @@ def test_a_player_that_resigns_loses(client, monkeypatch):
     def resigns(self, *_, **__):
         raise ResignsError("random resigns")
 
-    monkeypatch.setattr(Opponent, "reply", resigns)
+    monkeypatch.setattr(RandomEngine, "_choose", resigns)
     with tab(client) as here:
         here.do("new", black="human", white="random")
         here.do("play", move="11-15")

@@ -1,4 +1,4 @@
-"""OpponentFactory of every spec, Ctrl-C while they think, and clocks."""
+"""Engines of every kind against people, Ctrl-C while they think, and clocks."""
 
 import _thread
 import os
@@ -17,13 +17,10 @@ from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import play
 from ckai.cli.playing.clock import GameClock
-from ckai.cli.playing.opponent import Opponent, clock_text, player_name
+from ckai.cli.playing.engines import choose_move, player_name
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console
 from ckai.cli.terminal.thinking import wait_for
-from ckai.rl.engine import Limit
-from ckai.rl.engine.loading import load_engine
-from ckai.rl.engine.parsing import EngineText
-from ckai.rl.engine.stop import Stop
+from ckai.rl.engine import Engine, Limit, Stop
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.registry import get_game
 
@@ -113,12 +110,6 @@ def test_a_file_without_games_is_named(here):
     assert "empty.pdn: expected games, found none" in str(result.output) + str(result.exception)
 
 
-@pytest.mark.parametrize("clock", ["5m", "60s+0.6s", "40/5m"])
-def test_the_clock_of_a_program_is_a_clock(clock):
-    control = TimeControl.read(clock)
-    assert EngineText.read(f"gtp:program{clock_text(control)}").control == control
-
-
 def test_a_game_of_tic_tac_toe_is_played_to_its_end(here):
     result = invoke(["--game", "tictactoe", "--side", "both"], "1\n4\n2\n5\n3\nrematch\n5\n")
     assert "X won: a line of stones (1-0)" in result.output
@@ -142,32 +133,29 @@ def test_names_of_players_have_no_folders(text, name):
 
 def test_a_player_follows_what_is_taken_back():
     spec = get_game("connect4")
-    opponent = Opponent(lambda: load_engine("rollout@50", game=spec), "x")
+    engine = Engine.load("rollout@50", game=spec)
     game = spec.game()
-    first = opponent.reply(game)
-    game.push(first.move)
+    game.push(engine.play(game).move)
     game.push("4")
-    game.push(opponent.reply(game).move)
+    game.push(engine.play(game).move)
     for _ in range(3):
         game.pop()
     game.push("1")
-    reply = opponent.reply(game)
-    assert reply.move in game.position.legal_moves()
-    assert reply.result.visits[reply.move] == max(reply.result.visits.values())
-    assert reply.result.value.turn == "white"
-    opponent.close()
+    result = engine.play(game)
+    assert result.move in game.position.legal_moves()
+    assert result.visits[result.move] == max(result.visits.values())
+    assert result.value.turn == "white"
+    engine.close()
 
 
 def test_perfect_play_never_loses_however_one_plays():
     spec = get_game("tictactoe")
-    opponent = Opponent(lambda: load_engine("perfect", game=spec, seed=3), "perfect")
+    engine = Engine.load("perfect", game=spec, seed=3)
     for start in range(9):
         game = spec.game()
         game.push(str(start + 1))
         while game.outcome() is None:
-            game.push(
-                opponent.reply(game).move if not game.position.black else game.position.legal_moves()[0]
-            )
+            game.push(engine.play(game).move if not game.position.black else game.position.legal_moves()[0])
         assert game.outcome().winner != "black"
 
 
@@ -180,11 +168,11 @@ def test_perfect_play_never_loses_however_one_plays():
         (["--clock", "5m", "--sims", "5"], 2, "leave out --sims and --seconds"),
         (["--engine", "uniform@5", "--sims", "5"], 2, "--engine uniform@5 has a limit"),
         (["--engine", "uniform@5m", "--clock", "5m"], 2, "has a clock; leave out other limits"),
-        (["--engine", "alphabeta", "--seconds", "1", "--sims", "2"], 2, "--sims or --seconds, not both"),
+        (["--engine", "alphabeta", "--seconds", "1"], 1, "expected a limit of depth, found Limit(seconds=1"),
         (
             ["--engine", "alphabeta@3", "--game", "connect4"],
             1,
-            "expected a player of connect4, found one of checkers",
+            "expected an engine of connect4, found one of checkers",
         ),
         (["--engine", "rollout@9", "--game", "connect4", "--tables", "4"], 2, "auto or none for connect4"),
         (["--engine", "perfect"], 1, "expected a game that can be solved, found checkers"),
@@ -268,30 +256,23 @@ def test_an_error_of_the_search_comes_through():
 @pytest.mark.parametrize("spec", ["uniform@100000000", "uniform@1000s"])
 def test_tree_searches_stop_when_they_are_told(spec):
     game = get_game("connect4")
-    opponent = Opponent(lambda: load_engine(spec, game=game), "x")
-    opponent.load()
-    results = []
-    stop = Stop()
-    thread = threading.Thread(target=lambda: results.append(opponent.reply(game.game(), stop=stop)))
+    engine, results, stop = Engine.load(spec, game=game), [], Stop()
+    thread = threading.Thread(target=lambda: results.append(engine.play(game.game(), stop=stop)))
     thread.start()
     stop.set()
     thread.join()
-    assert 1 <= results[0].result.sims < 100_000_000
+    assert 1 <= results[0].sims < 100_000_000
 
 
 def test_another_program_is_told_to_stop():
-    game = get_game("checkers")
-    opponent = Opponent(lambda: load_engine(f"{HUB} patient@500s"), "x")
-    opponent.load()
-    try:
+    game = get_game("checkers").game()
+    with Engine.load(f"{HUB} patient@500s") as engine:
         for stop in (Stop(), Stop()):
-            found = wait_for(lambda stop=stop: opponent.reply(game.game(), stop=stop), interrupting(stop.set))
+            found = wait_for(lambda stop=stop: engine.play(game, stop=stop), interrupting(stop.set))
             assert str(found.move) == "10-14"
         stop = Stop()
         stop.set()  # before it has begun
-        assert str(opponent.reply(game.game(), stop=stop).move) == "10-14"
-    finally:
-        opponent.close()
+        assert str(engine.play(game, stop=stop).move) == "10-14"
 
 
 def interrupting(stop):
@@ -351,9 +332,9 @@ class Slow(FirstMove):
         super().__init__()
         self.now = now
 
-    def search(self, game, limit, **more):
+    def _search(self, task, *more):
         self.now.now += 61
-        return super().search(game, limit, **more)
+        return super()._search(task, *more)
 
 
 def test_a_side_whose_time_is_up_loses(here):
@@ -420,17 +401,9 @@ def test_a_draw_that_the_engine_thinks_over_for_too_long_is_none(here):
 
 
 def test_the_engine_is_given_its_clock():
-    asked = []
-
-    class Timed(FirstMove):
-        def search(self, game, limit, **more):
-            asked.append(limit)
-            return super().search(game, limit, **more)
-
-    opponent = Opponent(Timed, "x")
-    clock = GameClock(TimeControl(60, 1, 40), Seconds())
-    opponent.reply(get_game("checkers").game(), clock=clock.sides["black"])
-    assert asked[-1] == Limit(clock=60, increment=1, remaining_moves=40)
+    engine, clock = FirstMove(), GameClock(TimeControl(60, 1, 40), Seconds())
+    choose_move(engine, get_game("checkers").game(), clock=clock.sides["black"])
+    assert engine.asked[-1][1] == Limit(clock=60, increment=1, remaining_moves=40)
 
 
 # --- a real terminal --------------------------------------------------------------------------------------

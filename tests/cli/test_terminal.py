@@ -10,7 +10,6 @@ from terminal_game import FirstMove, only_game, table
 
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
-from ckai.cli.playing.opponent import Opponent, Reply
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.playing.start import (
@@ -26,9 +25,9 @@ from ckai.cli.terminal.game import Options, TerminalGame
 from ckai.cli.terminal.screen import Screen, make_console
 from ckai.game import Game, Position
 from ckai.pdn import read_games, write_game
-from ckai.rl.engine.result import Line, SearchResult
+from ckai.rl.engine.base import ResignsError
+from ckai.rl.engine.result import SearchResult
 from ckai.rl.games.registry import get_game
-from ckai.rl.players.player import ResignsError
 
 CHECKERS = get_game("checkers")
 FINISHED = """[Event "Club \x1b[31mred\x07"]
@@ -417,7 +416,7 @@ def test_ctrl_c_in_the_middle_of_saving_loses_no_move(here, monkeypatch):
 
 def test_an_opponent_that_resigns_has_lost(here):
     class Resigns(FirstMove):
-        def search(self, game, limit, **more):
+        def _search(self, task, *more):
             raise ResignsError("ckai test resigns")
 
     script, text = run("11-15\nexplain\n", here, engine=Resigns())
@@ -524,12 +523,12 @@ def test_explain_says_value_line_alternatives_and_opening(here):
 class Weighted(FirstMove):
     """Values fall with the order of the moves: 0.5, 0.3, 0.1, ..."""
 
-    def search(self, game, limit, **more):
+    def _search(self, task, *more):
         from dataclasses import replace
 
         from ckai.rl.engine.result import Value
 
-        result = super().search(game, limit, **more)
+        result = super()._search(task, *more)
         turn = result.value.turn
         lines = [replace(e, value=Value(0.5 - 0.2 * i, turn)) for i, e in enumerate(result.lines)]
         return replace(result, lines=lines, value=Value(0.5, turn))
@@ -601,10 +600,10 @@ def test_a_data_set_of_another_form_does_not_spoil_the_explanation(here):
 
 def test_a_hardly_searched_move_is_searched_by_itself(here):
     class Few(Weighted):
-        def search(self, game, limit, **more):
+        def _search(self, task, *more):
             from dataclasses import replace
 
-            result = super().search(game, limit, **more)
+            result = super()._search(task, *more)
             return replace(
                 result, lines=[replace(e, visits=100 if i == 0 else 1) for i, e in enumerate(result.lines)]
             )
@@ -616,8 +615,8 @@ def test_a_hardly_searched_move_is_searched_by_itself(here):
 
 
 def test_explain_of_the_last_move_of_a_game():
-    opponent = Opponent(FirstMove, "x")
-    explainer = Explainer(CHECKERS, lambda game, lines: opponent.reply(game, vary=False, lines=lines))
+    engine = FirstMove()
+    explainer = Explainer(CHECKERS, lambda game, lines: engine.play(game, lines=lines))
     game = Game(Position.from_fen("B:W14:B10,2"))
     lines = explainer.explain(game, game.position.find_move("10x17"))
     assert lines == ["10x17 by Black, ply 1", "forced: it was the only legal move"]
@@ -650,13 +649,11 @@ def test_a_terminal_that_is_gone_is_the_end_of_input():
 
 
 def test_a_player_without_a_search_declines_draws(here):
-    class Silent(Opponent):
-        def reply(self, game, **_):
-            (move, *_rest) = game.position.legal_moves()
-            return Reply(move, SearchResult(lines=[Line(pv=[move])]))
+    class Silent(FirstMove):
+        def _search(self, task, *more):
+            return SearchResult(lines=super()._search(task, *more).lines)
 
-    script, shown = table("draw\ny\nhint\nexplain 11-15\nshow\n11-15\n", here)
-    script.opponent = script.analyst = Silent(FirstMove, "ckai")
+    script, shown = table("draw\ny\nhint\nexplain 11-15\nshow\n11-15\n", here, engine=Silent())
     script.play()
     assert "the engine declines the draw" in shown.getvalue()
     assert "ckai would play 9-13" in shown.getvalue()

@@ -19,7 +19,9 @@ HOME = {"host": HOST, "origin": ORIGIN}
 def serving(folder, *, token=None, given=(), experts=None):
     """A test client of a server whose runs are in a folder."""
     games = {spec.name: spec for spec in drawn_games()}
-    players = PlayerCatalog(list(games.values()), evaluator="torch", tables="3", vary=0, seed=1, given=given)
+    players = PlayerCatalog(
+        list(games.values()), evaluator="torch", tables="3", seed=1, vary=False, given=given
+    )
     servers = []
 
     def make_server():

@@ -2,44 +2,40 @@
 
 import io
 
-from ckai.cli.playing.opponent import Opponent
+
+from ckai.cli.playing.engines import LazyEngine
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.shared.console import CleanConsole
 from ckai.cli.terminal.game import Options, TerminalGame
 from ckai.game import Game, Position
 from ckai.pdn import read_games
-from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
-from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.engine import Engine, Line, MoveMap, SearchResult, Value
 
 
-class FirstMove:
+class FirstMove(Engine):
     """An engine that plays the first legal move and records its calls."""
 
-    limit, spec = None, DEFAULT_GAME
+    name = "first"
+    takes = frozenset(("visits", "clock"))
 
     def __init__(self, value=0.0):
+        super().__init__()
         self.value = value
         self.asked = []
 
-    def honours(self, limit):
-        return False
+    def _copy(self):
+        return type(self)(self.value)
 
-    def stop(self):
-        pass
-
-    def close(self):
-        pass
-
-    def play(self, game, limit, *, lines=1, stop=None):
-        position = game.position
-        self.asked.append((position, limit, game.history))
+    def _search(self, task, publish, interval):
+        position = task.root.position
+        self.asked.append((position, task.limit, task.root.history))
         moves = position.legal_moves()
         value = Value(self.value, "black" if position.black else "white")
         return SearchResult(
             lines=[
                 Line(pv=pv_of(position, move), value=value, visits=60 // (i + 1), prior=1 / len(moves))
-                for i, move in enumerate(moves[:lines])
+                for i, move in enumerate(moves[: task.lines])
             ],
             value=value,
             visits=MoveMap({move: 60 // (i + 1) for i, move in enumerate(moves)}),
@@ -62,7 +58,7 @@ def table(
     fen=None,
     engine=None,
     width=80,
-    vary=0,
+    chance=None,
     show=False,
     session=None,
     extra=None,
@@ -75,10 +71,10 @@ def table(
         file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
     )
     game = Game(None if fen is None else Position.from_fen(fen))
-    opponent = Opponent(lambda: engine, "ckai test", vary=vary, seed=1)
+    opponent = LazyEngine(lambda: engine, "ckai test")
     record = Record(folder=tmp_path / "games")
     session = session or Session(game, PEOPLE[side])
-    more = {"options": Options(show=show), **(extra or {})}
+    more = {"options": Options(show=show, chance=chance), **(extra or {})}
     return TerminalGame(session, opponent, record, console, io.StringIO(lines), **more), shown
 
 
