@@ -85,12 +85,12 @@ for line in sys.stdin:
 @pytest.fixture
 def child(tmp_path, monkeypatch):
     """Start a program that does something after `go`."""
-    for module in (hub, program):
-        monkeypatch.setattr(module, "SPARE_SECONDS", 0.3)
     monkeypatch.setattr(program, "END_SECONDS", 0.1)
     engines = []
 
-    def start(how):
+    def start(how, spare=30.0):
+        for module in (hub, program):
+            monkeypatch.setattr(module, "SPARE_SECONDS", spare)
         script = tmp_path / "engine.py"
         script.write_text(SCRIPT.replace("HOW", how))
         engines.append(HubEngine(f"{sys.executable} {script}"))
@@ -116,7 +116,7 @@ HOSTILE = [
 @pytest.mark.programs
 @pytest.mark.parametrize(("how", "fault", "words"), HOSTILE)
 def test_a_hostile_program_costs_one_line(child, how, fault, words):
-    engine = child(how)
+    engine = child(how, 0.2 if fault == Fault.SILENCE else 30.0)
     for _ in range(2):  # it is started again
         with pytest.raises(ProgramError, match=words) as failed:
             engine.play(Position.start(), Limit(seconds=0.01))
@@ -130,7 +130,7 @@ def test_a_hostile_program_costs_one_line(child, how, fault, words):
 def test_a_program_that_does_not_stop_is_ended(child, how):
     """Without a limit too, whoever asks: the analysis, the engine or its end."""
     for end in ("analysis", "stop", "close"):
-        engine = child(how)
+        engine = child(how, 0.2)
         analysis = engine.analysis(Position.start())
         time.sleep(0.05)
         (analysis.stop if end == "analysis" else getattr(engine, end))()

@@ -349,6 +349,7 @@ def test_during_a_search(talk):
 def test_two_go_and_a_storm_of_stops(talk):
     """Each search has one answer, and what comes at a wrong time has one error."""
     talk.say("init", "go analyze")
+    talk.until("info")
     for line in ("go think", "go analyze", "go ponder"):
         assert "during a search, found go" in talk.error(line)
     talk.say(*["stop"] * 1000)
