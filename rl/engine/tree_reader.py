@@ -124,7 +124,7 @@ class TreeReader:
     def result(
         self,
         here: Any,
-        multipv: int,
+        lines: int,
         *,
         seconds: float,
         nodes: int,
@@ -135,7 +135,7 @@ class TreeReader:
 
         Args:
             here: the position at the root.
-            multipv: most lines in the result.
+            lines: most lines in the result.
             seconds, nodes, evaluations, reason: see `SearchResult`.
         """
         root, turn = self._searcher.root(self._tree), turn_of(here)
@@ -162,7 +162,7 @@ class TreeReader:
                     proven=PROOFS.get(b.proof),
                     plies=_distance(b.proof, b.plies),
                 )
-                for n, b in enumerate(ranked[:multipv])
+                for n, b in enumerate(ranked[:lines])
             ],
             value=Value(value, turn),
             visits=MoveMap({b.move: b.visits for b in branches}),

@@ -1,4 +1,4 @@
 """Matches: openings, Elo, ratings, SPRT, the ladder, plots.
 
-May import `games`, `evaluators`, `search`, `alphabeta` and `players`.
+May import `games`, `evaluators`, `search`, `alphabeta` and `engine`.
 """

@@ -54,7 +54,7 @@ def test_a_search_compiles_nothing(tmp_path):
         "        before = compiled()\n"
         "        engine.search('B:W21-32:B1-12', seconds=0.05)\n"
         "        engine.search('W:W21-32:B1-10,12,15', Limit(depth=2), history=['B:W21-32:B1-12'])\n"
-        "        engine.search('W:WK18,K15:BK4', sims=50, multipv=3)\n"
+        "        engine.search('W:WK18,K15:BK4', sims=50, lines=3)\n"
         "        engine.policy('B:W21-32:B1-12')\n"
         "        assert compiled() == before, set(compiled()) - set(before)\n"
     )
