@@ -57,8 +57,6 @@ class HubEngine(ProgramEngine):
 
     def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
         begun, root, limit = time.monotonic(), task.root.undrawn(), task.limit
-        if limit == Limit():
-            limit = Limit() if publish is not None else self.limit or self.default_limit
         game: Any = root.game or self.spec.game(root.position)
         if not task.reuse:
             self._moves = None

@@ -130,6 +130,7 @@ class ProgramEngine(Engine):
     def _new_moves(self, game: Any) -> list[Any] | None:
         """Return the moves of a game that the program does not know yet; None: it does not know the game."""
         self._start()
+        self._stopped = math.inf
         first, moves, known = game.positions[0].key, list(game.moves), self._moves
         continues = known is not None and self._first == first and moves[: len(known)] == known
         self._first, self._moves = first, moves
@@ -207,7 +208,6 @@ class ProgramEngine(Engine):
 
     def _stop_with(self, task: Task, *lines: str) -> None:
         """Have a stop send some lines, and bound the time that the program takes then."""
-        self._stopped = math.inf
 
         def stop() -> None:
             self._stopped = time.monotonic()

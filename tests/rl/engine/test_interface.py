@@ -112,8 +112,8 @@ def test_an_engine_that_is_busy_says_so_and_survives_a_storm_of_stops(text):
         for thread in threads:
             thread.start()
         try:
-            for _ in range(20):
-                assert engine.play(Game(), Limit(seconds=30)).move in Game().legal_moves()
+            for limit in (Limit(), Limit(seconds=30)) * 10:
+                assert engine.play(Game(), limit).move in Game().legal_moves()
         finally:
             over.set()
             for thread in threads:
