@@ -10,17 +10,15 @@ import pytest
 
 from ckai.game import Reason
 from ckai.pdn import read_games
-from ckai.rl.engine.hub import HubError, HubPlayer
+from ckai.rl.engine import hub, program
+from ckai.rl.engine.base import Engine, MoveEngine
 from ckai.rl.engine.program import Fault, ProgramError
+from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match as matches
 from ckai.rl.matches.match import MAX_FAULTS, MatchReason, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
-from ckai.rl.players import hub, program
-from ckai.rl.players.material import AlphaBetaPlayer
-from ckai.rl.players.player import MoveSide
-from ckai.rl.players.simple import RandomPlayer
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
 
@@ -44,17 +42,18 @@ def started(monkeypatch):
 @pytest.mark.parametrize(
     ("how", "fault", "words"),
     [
-        ("illegal", Fault.ILLEGAL, "found '1-32'"),
-        ("crash", Fault.CRASH, "has ended with status 0"),
-        pytest.param("slow", Fault.SILENCE, "no answer in time", marks=pytest.mark.slow),
+        ("illegal@3", Fault.ILLEGAL, "found '1-32'"),
+        ("crash@3", Fault.CRASH, "has ended with status 0"),
+        pytest.param("slow@0.1s", Fault.SILENCE, "no answer in time", marks=pytest.mark.slow),
     ],
 )
 def test_a_fault_loses_the_game_and_three_in_a_row_the_match(how, fault, words, monkeypatch, started):
-    monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if how == "slow" else 30.0)
+    monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if "slow" in how else 30.0)
     openings = draw_openings(3, 0)
-    result = play_match(HubPlayer(f"{PROGRAM} {how}"), RandomPlayer(), openings, threads=1)
+    with Engine.load(f"hub:{PROGRAM} {how}") as engine:
+        result = play_match(engine, RandomEngine(), openings, threads=1)
     assert [game.reason for game in result.games] == [fault] * MAX_FAULTS + [MatchReason.FORFEIT] * 3
-    assert (result.losses, result.score, len(started)) == (6, 0.0, MAX_FAULTS)
+    assert (result.losses, result.score, len(started)) == (6, 0.0, 1 + MAX_FAULTS)
     assert all(words in game.outcome.detail for game in result.games[:MAX_FAULTS])
     assert all(not game.game.moves for game in result.games[MAX_FAULTS:])
     text = match_pdn(result, "a", "b", DEFAULT_GAME)
@@ -65,55 +64,32 @@ def test_a_fault_loses_the_game_and_three_in_a_row_the_match(how, fault, words, 
 
 def test_a_program_that_crashes_when_it_loses_loses(monkeypatch, started):
     monkeypatch.setattr(matches, "MAX_FAULTS", 99)
-    result = play_match(AlphaBetaPlayer(3), HubPlayer(f"{PROGRAM} sore"), draw_openings(3, 0), threads=2)
+    with Engine.load(f"hub:{PROGRAM} sore") as sore:
+        result = play_match(Engine.load("alphabeta@3"), sore, draw_openings(3, 0), threads=2)
     assert result.lost_by(Fault.CRASH) == (0, 6)
-    assert (result.wins, len(started)) == (6, 6)
+    assert (result.wins, len(started)) == (6, 1 + 6)
     assert sum(len(game.game.moves) > 1 for game in result.games) >= 3  # an opening may give a man up
 
 
 def test_a_program_that_is_never_ready_is_an_error(monkeypatch):
     monkeypatch.setattr(hub, "START_SECONDS", 0.5)
-    with pytest.raises(HubError, match="'wait'"):
-        play_match(HubPlayer(f"{PROGRAM} mute"), RandomPlayer(), draw_openings(1, 0))
+    with pytest.raises(ProgramError, match="'wait'"):
+        Engine.load(f"hub:{PROGRAM} mute")
 
 
 def test_a_program_ended_with_the_match_has_not_lost(monkeypatch):
     """Ctrl-C in a terminal reaches the programs as well."""
     stop = threading.Event()
 
-    class Ended(MoveSide):
-        def choose(self, game, random, clock=None):
+    class Ended(MoveEngine):
+        def _choose(self, game, limit, chance, move_stop):
             stop.set()
             raise ProgramError("ended", Fault.CRASH)
 
-    class Player(RandomPlayer):
-        def sit(self, boards):
-            return Ended(boards)
+        def _copy(self):
+            return Ended()
 
-    assert play_match(Player(), RandomPlayer(), draw_openings(2, 0), threads=1, stop=stop).games == []
-
-
-def test_all_boards_of_a_player_that_fails(monkeypatch):
-    """Other games begin there, and an action of an old game is not played in a new one."""
-
-    class Side(MoveSide):
-        def choose(self, game, random, clock=None):
-            return game.position.legal_moves()[0]
-
-        def play(self, board, action):
-            super().play(board, action)
-            if board == 1 and len(self.games[board].moves) == 4:
-                raise ProgramError("crashed", Fault.CRASH)
-
-    class Player(RandomPlayer):
-        def sit(self, boards):
-            return Side(boards)
-
-    monkeypatch.setattr(matches, "MAX_FAULTS", 99)
-    result = play_match(Player(), RandomPlayer(), draw_openings(6, 0), threads=1, in_flight=4)
-    assert len(result.games) == 12
-    assert {game.reason for game in result.games} >= {Fault.CRASH}
-    assert all(game.score == 0 for game in result.games if game.reason == Fault.CRASH)
+    assert play_match(Ended(), RandomEngine(), draw_openings(2, 0), threads=1, stop=stop).games == []
 
 
 def test_a_tournament_survives_its_programs(ckai, tmp_path):
@@ -146,5 +122,5 @@ def test_a_game_stopped_by_its_length_is_drawn_everywhere(ckai, tmp_path):
     text = path.read_text()
     assert ckai("match", "random", "random", "--games", 4, "--max-plies", 6, "-o", path)[0] == 0
     assert path.read_text() == text
-    long = play_match(RandomPlayer(), RandomPlayer(), draw_openings(2, 0))
+    long = play_match(RandomEngine(), RandomEngine(), draw_openings(2, 0))
     assert {game.reason for game in long.games} <= set(Reason)

@@ -7,7 +7,6 @@ import queue
 import random
 import sys
 from pathlib import Path
-from unittest.mock import Mock
 
 import pytest
 from hub_program import written
@@ -20,24 +19,26 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import PRETRAINED
 from ckai.models.registry import build
 from ckai.pdn import read_games
+from ckai.rl.engine import hub, tree
+from ckai.rl.engine import program as programs
+from ckai.rl.engine.alphabeta import material_values
+from ckai.rl.engine.base import Engine, MoveEngine
 from ckai.rl.engine.forms import PLAYER_FORMS
-from ckai.rl.engine.hub import HubError, HubPlayer, HubProgram
-from ckai.rl.engine.hub_text import find_move, hub_move, hub_position, read_line
-from ckai.rl.engine.loading import BUILT_IN, game_of, load_player
+from ckai.rl.engine.hub import HubEngine
+from ckai.rl.engine.hub_text import find_move, hub_move, hub_position
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.loading import BUILT_IN, game_of
 from ckai.rl.engine.parsing import ALPHA_BETA, GTP, HUB, LEVEL, EngineText, EngineTextError
+from ckai.rl.engine.program import ProgramError
+from ckai.rl.engine.simple import RandomEngine
+from ckai.rl.engine.tree import TreeEngine, by_visits
+from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
-from ckai.rl.matches.match import IllegalActionError, MatchGame, MatchResult, play_match
+from ckai.rl.matches.match import FORCED, IllegalMoveError, MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.players import hub
-from ckai.rl.players import program as programs
-from ckai.rl.players import search as players
-from ckai.rl.players.material import AlphaBetaPlayer, move_values
-from ckai.rl.players.player import MoveSide
-from ckai.rl.players.search import SearchPlayer
-from ckai.rl.players.simple import RandomPlayer
 from ckai.rl.search.selection import SearchConstants
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
@@ -72,7 +73,7 @@ def test_alpha_beta_finds_what_minimax_finds():
         if game.outcome():
             continue
         for depth in (1, 2, 3):
-            values = move_values(game, depth)
+            values = material_values(game, depth)
             slow = {m: -slow_value(game.position.push(m), depth - 1) for m in values}
             best = max(slow.values())
             assert {m for m, v in values.items() if v == best} == {m for m, v in slow.items() if v == best}
@@ -82,7 +83,7 @@ def test_alpha_beta_finds_what_minimax_finds():
 
 
 def test_a_deeper_search_wins():
-    result = play_match(AlphaBetaPlayer(4), AlphaBetaPlayer(1), draw_openings(10, 0))
+    result = play_match(Engine.load("alphabeta@4"), Engine.load("alphabeta@1"), draw_openings(10, 0))
     assert result.score > 0.7
 
 
@@ -109,23 +110,26 @@ def test_openings_repeat_only_where_a_game_has_no_more():
 
 
 def test_pairs_that_repeat_another_are_counted():
-    player = SearchPlayer(UniformEvaluator(), 8)
+    engine = by_visits(UniformEvaluator(), 8)
     openings = [*draw_openings(2, 0), Position.start(), Position.start(), Position.start()]
-    result = play_match(player, SearchPlayer(UniformEvaluator(), 4), openings, max_plies=30, threads=1)
+    result = play_match(engine, by_visits(UniformEvaluator(), 4), openings, max_plies=30, threads=1)
     assert result.repeated_pairs == 2
     assert MatchResult(result.games[:7]).repeated_pairs == 0
 
 
 def test_no_more_games_are_in_flight_than_wanted():
-    boards = []
+    games = []
 
-    class Counting(RandomPlayer):
-        def sit(self, boards_of_a_thread):
-            boards.append(boards_of_a_thread)
-            return super().sit(boards_of_a_thread)
+    class Counting(RandomEngine):
+        def _copy(self):
+            return Counting()
 
-    play_match(Counting(), RandomPlayer(), draw_openings(6, 0), max_plies=20, threads=3, in_flight=1)
-    assert boards == [1]
+        def play_many(self, boards, limit=None, *, seeds=None):
+            games.append(len(boards))
+            return super().play_many(boards, limit, seeds=seeds)
+
+    play_match(Counting(), RandomEngine(), draw_openings(6, 0), max_plies=20, threads=3, in_flight=1)
+    assert set(games) == {1}
 
 
 # --- matches ------------------------------------------------------------------------------------------
@@ -136,8 +140,8 @@ def test_games_depend_on_the_seed_and_nothing_else(boards):
     def moves(threads, in_flight, seed):
         openings = draw_openings(6, 0)
         result = play_match(
-            RandomPlayer(),
-            SearchPlayer(load_player("rollout").evaluator, 20),
+            RandomEngine(),
+            by_visits(load_evaluator("rollout"), 20),
             openings,
             threads=threads,
             in_flight=in_flight,
@@ -164,56 +168,54 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
 
 @pytest.mark.parametrize(
     ("name", "own"),
-    [("go", SearchConstants(c_init=1.0, c_base=19652.0)), ("connect4", SearchConstants())],
+    [("go", SearchConstants(c_init=1.0, c_base=19652.0)), ("connect4", None)],
 )
 def test_searches_have_the_constants_of_the_game(name, own, monkeypatch):
     spec, asked = get_game(name), []
-    monkeypatch.setattr(players, "make_searcher", lambda *args, **settings: asked.append(settings) or Mock())
-    evaluator, given = UniformEvaluator(spec.num_actions), SearchConstants(c_init=3.0)
-    for player in (
-        SearchPlayer(evaluator, 10, spec=spec),
-        SearchPlayer(evaluator, 10, given, spec=spec),
-        SearchPlayer(RolloutEvaluator(game=spec.rules), 10, spec=spec),
+    monkeypatch.setattr(tree, "make_searcher", lambda *args, **settings: asked.append(settings) or 1 / 0)
+    uniform, given = UniformEvaluator(spec.num_actions), SearchConstants(c_init=3.0)
+    for evaluator, settings in (
+        (uniform, {}),
+        (uniform, {"constants": given}),
+        (RolloutEvaluator(game=spec.rules), {}),
     ):
-        player.searcher(1)
+        with pytest.raises(ZeroDivisionError):
+            by_visits(evaluator, 10, spec=spec, **settings)
     assert [each["constants"] for each in asked] == [own, given, None]
 
 
-def test_a_search_by_time_plays_one_board_at_a_time():
-    player = SearchPlayer(UniformEvaluator(), 100, seconds=0.005)
-    assert player.timed
-    result = play_match(player, RandomPlayer(), draw_openings(2, 0), max_plies=30)
-    assert len(result.games) == 4
+def test_a_search_by_time_plays_one_board_at_a_time_and_spends_none_on_forced_moves():
+    limits = []
 
+    class Timed(RandomEngine):
+        by_time, takes = True, frozenset(("seconds", "depth"))
 
-class Ticking(UniformEvaluator):
-    """Prefers to go right; every call takes a second of its own clock."""
+        def _copy(self):
+            return Timed()
 
-    now = 0.0
+        def _choose(self, game, limit, chance, stop):
+            limits.append((len(game.position.legal_moves()) == 1, limit == FORCED))
+            return super()._choose(game, limit, chance, stop)
 
-    def perf_counter(self):
-        return self.now
+        def play_many(self, games, limit=None, *, seeds=None):
+            assert len(games) == 1
+            return super().play_many(games, limit, seeds=seeds)
 
-    def evaluate(self, boards, out_logits=None, out_values=None):
-        logits, values = super().evaluate(boards, out_logits, out_values)
-        logits[:, 1::4] = 5.0
-        self.now += 1.0
-        return logits, values
+    play_match(Timed(), RandomEngine(), draw_openings(2, 0))
+    assert set(limits) == {(True, True), (False, False)}
+    engine = TreeEngine(UniformEvaluator(), nodes=1000)
+    engine.limit = Limit(seconds=0.005)
+    assert engine.by_time
+    assert len(play_match(engine, RandomEngine(), draw_openings(2, 0), max_plies=30).games) == 4
 
 
 # --- Hub ----------------------------------------------------------------------------------------------
 
 
-def test_lines_of_the_protocol():
-    assert read_line('param name=variant values="normal bt" hidden') == (
-        "param",
-        {"name": "variant", "values": "normal bt", "hidden": ""},
-    )
-    assert read_line("  ") == ("", {})
+def test_positions_of_the_protocol():
     assert hub_position(Position.start()) == "B" + "b" * 12 + "e" * 8 + "w" * 12
-    position = Position.from_fen("W:WK3,8:B22")
-    assert hub_position(position)[0] == "W"
-    assert (hub_position(position)[3], hub_position(position)[8], hub_position(position)[22]) == tuple("Wwb")
+    text = hub_position(Position.from_fen("W:WK3,8:B22"))
+    assert (text[0], text[3], text[8], text[22]) == tuple("WWwb")
 
 
 def test_moves_of_the_protocol():
@@ -230,8 +232,8 @@ def test_moves_of_the_protocol():
 
 @pytest.mark.parametrize("how", ["good", "chatty"])
 def test_a_program_plays(how):
-    player = HubPlayer(f"{PROGRAM} {how}", depth=1)
-    result = play_match(player, RandomPlayer(), draw_openings(2, 0), max_plies=60)
+    with Engine.load(f"hub:{PROGRAM} {how}@1") as engine:
+        result = play_match(engine, RandomEngine(), draw_openings(2, 0), max_plies=60)
     assert len(result.games) == 4
     for game in result.games:
         first = game.game.positions[0].black != game.a_black
@@ -240,12 +242,15 @@ def test_a_program_plays(how):
             assert written(move.path, move.captured) == min(written(m.path, m.captured) for m in legal)
 
 
-class Thinking(HubProgram):
+class Thinking(HubEngine):
     """A program that sends a line after each of these seconds, by a clock of its own, then its move."""
 
-    def __init__(self, waits):
-        self.command, self.now, self.waits = "program", 0.0, list(waits)
-        self._lines = self
+    def __init__(self, waits, **settings):
+        self.now, self.waits, self._lines = 0.0, list(waits), self
+        super().__init__("program", **settings)
+
+    def _start(self):
+        pass
 
     def send(self, line):
         pass
@@ -262,68 +267,65 @@ class Thinking(HubProgram):
 
 
 @pytest.mark.parametrize(
-    ("limit", "waits", "times_out"),
+    ("limit", "settings", "waits", "times_out"),
     [
-        ({"depth": 20}, [500, 500, 500], False),  # long, but never silent
-        ({"depth": 20}, [5, 700, 5], True),
-        ({"depth": 20, "silence_seconds": 800}, [5, 700, 5], False),
-        ({"depth": 20, "silence_seconds": math.inf}, [5, 70_000, 5], False),
-        ({"seconds": 1.0}, [20, 5, 5], False),
-        ({"seconds": 1.0}, [20, 5, 7], True),
+        (Limit(depth=20), {}, [500, 500, 500], False),  # long, but never silent
+        (Limit(depth=20), {}, [5, 700, 5], True),
+        (Limit(depth=20), {"silence": 800}, [5, 700, 5], False),
+        (Limit(depth=20), {"silence": math.inf}, [5, 70_000, 5], False),
+        (Limit(seconds=1), {}, [20, 5, 5], False),
+        (Limit(seconds=1), {}, [20, 5, 7], True),
     ],
 )
-def test_when_a_program_times_out(limit, waits, times_out, monkeypatch):
-    program = Thinking(waits)
-    monkeypatch.setattr(hub, "time", program)
-    monkeypatch.setattr(programs, "time", program)
-    monkeypatch.setattr(hub, "HubProgram", lambda command: program)
-    side = HubPlayer("program", **limit).sit(1)
-    side.start(0, Position.start(), 0)
+def test_when_a_program_times_out(limit, settings, waits, times_out, monkeypatch):
+    engine = Thinking(waits, **settings)
+    monkeypatch.setattr(hub, "time", engine)
+    monkeypatch.setattr(programs, "time", engine)
     if times_out:
-        with pytest.raises(HubError, match="no answer in time"):
-            side.actions([0])
+        with pytest.raises(ProgramError, match="no answer in time"):
+            engine.play(Position.start(), limit)
     else:
-        side.actions([0])
-        assert not program.waits
+        engine.play(Position.start(), limit)
+        assert not engine.waits
 
 
 def test_a_program_that_does_not_exist():
-    with pytest.raises(HubError, match="can be started"):
-        HubPlayer("no-such-program").sit(1)
-    with pytest.raises(HubError, match="the command is empty"):
-        HubPlayer(" ").sit(1)
+    with pytest.raises(ProgramError, match="can be started"):
+        Engine.load("hub:no-such-program")
+    with pytest.raises(ProgramError, match="the command is empty"):
+        HubEngine(" ")
 
 
-# --- specs --------------------------------------------------------------------------------------------
+# --- texts --------------------------------------------------------------------------------------------
 
 
-def test_player_specs():
+def test_texts_of_engines():
     assert EngineText.read("a.ckpt@400") == EngineText("a.ckpt@400", "a.ckpt", number=400)
     assert EngineText.read("a.ckpt@0.5s") == EngineText("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
     assert EngineText.read("a.ckpt@50ms") == EngineText("a.ckpt@50ms", "a.ckpt", seconds=0.05)
     assert EngineText.read("a@b.ckpt@policy") == EngineText("a@b.ckpt@policy", "a@b.ckpt", policy=True)
     assert EngineText.read("hub:prog --x=1") == EngineText("hub:prog --x=1", "hub:prog --x=1")
-    assert load_player("alphabeta@3") == AlphaBetaPlayer(3)
-    assert load_player("hub:prog -x@2").depth == 2
-    assert load_player("uniform@7").sims == 7
+    assert EngineText.read("hub:prog -x@2") == EngineText("hub:prog -x@2", "hub:prog -x", number=2)
+    assert Engine.load("alphabeta@3").limit == Limit(depth=3)
+    assert Engine.load("uniform@7").limit == Limit(visits=7)
 
 
 def test_alpha_beta_with_a_network(tmp_path):
     save_checkpoint(tmp_path / "swift.ckpt", build("swift", {"hidden": 8, "narrow": 4, "narrowest": 4}))
     save_checkpoint(tmp_path / "mlp.ckpt", build("mlp", {"hidden": 4}))
     spec = f"alphabeta:{tmp_path / 'swift.ckpt'}"
-    assert load_player(f"{spec}@20ms", backend="integers").seconds == 0.02
-    assert load_player(f"{spec}@20ms", backend="torch").seconds == 0.02  # the backend of other players
-    deep = load_player(f"{spec}@3", backend="integers")
-    assert (deep.depth, deep.seconds) == (3, None)
+    for backend in ("integers", "torch"):  # the backend of other engines
+        assert Engine.load(f"{spec}@20ms", evaluator=backend).limit == Limit(seconds=0.02)
+    deep = Engine.load(f"{spec}@3", threads=1)
+    assert deep.limit == Limit(depth=3)
     assert game_of([spec]) == "checkers"
     for text, message in (
         (f"alphabeta:{tmp_path / 'mlp.ckpt'}@20ms", "expected an integer network"),
-        (f"{spec}@policy", "seconds or a depth"),
+        (f"{spec}@policy", "expected a network with @policy"),
     ):
         with pytest.raises(EngineTextError, match=message):
-            load_player(text, backend="torch" if "mlp" in text else "integers")
-    result = play_match(deep, RandomPlayer(), draw_openings(2, 0), threads=1)
+            Engine.load(text)
+    result = play_match(deep, RandomEngine(), draw_openings(2, 0), threads=1)
     assert len(result.games) == 4
     assert all(game.outcome is not None or len(game.game.moves) >= 300 for game in result.games)
 
@@ -334,8 +336,8 @@ def test_alpha_beta_with_a_network(tmp_path):
         ("", "empty"),
         ("nothing.ckpt", "no file"),
         ("random@4", "no limit"),
-        ("alphabeta@0.2s", "a depth"),
-        ("rollout@policy", "visits or seconds"),
+        ("alphabeta@0.2s", "expected depth after alphabeta, found @0.2s"),
+        ("rollout@policy", "expected a network with @policy"),
         ("rollout@0", "above 0"),
         ("uniform@0s", "above 0"),
         ("uniform@99999999999999", "at most 1,000,000,000"),
@@ -356,19 +358,18 @@ def test_alpha_beta_with_a_network(tmp_path):
         ("rollout@-5", "not '-5'"),
         ("ladder:", "no file ladder:"),
         ("x" * 5000, "no file x"),
-        ("tests", "no file tests"),
+        ("tests", "expected a run with a network, found no best.ckpt in tests"),
     ],
 )
-def test_texts_that_are_not_player_specs(name, message):
+def test_texts_that_name_no_engine(name, message):
     with pytest.raises(EngineTextError, match=message) as found:
-        load_player(name)
+        Engine.load(name)
     assert "\n" not in str(found.value)
 
 
 def test_a_long_command_is_no_file():
     command = "hub:program " + "--option=value " * 500
     assert game_of([command]) is None
-    assert isinstance(load_player(command), HubPlayer)
 
 
 def test_the_help_has_every_form_of_a_player(ckai):
@@ -435,19 +436,22 @@ def test_the_command(tmp_path, ckai, monkeypatch):
 
 
 def uniform(spec):
-    return SearchPlayer(UniformEvaluator(spec.num_actions), 4, spec=spec)
+    return by_visits(UniformEvaluator(spec.num_actions), 4, spec=spec)
 
 
 @pytest.mark.parametrize("name", ["checkers", "connect4"])
-@pytest.mark.parametrize("other", [RandomPlayer, uniform])
-def test_an_illegal_action_names_the_player_and_the_place(name, other):
-    spec = get_game(name)
+@pytest.mark.parametrize("other", [RandomEngine, uniform])
+def test_an_illegal_move_names_the_engine_and_the_place(name, other):
+    class Illegal(MoveEngine):
+        def _choose(self, game, limit, chance, stop):
+            return 99
 
-    class Illegal(MoveSide):
-        def choose(self, game, random, clock=None):
-            return Mock(actions=(99,))
+        def _copy(self):
+            return Illegal()
 
-    bad = Mock(timed=False, control=None, sit=lambda boards: Illegal(boards, spec))
-    words = r"player B, opening 1, ply \d+: expected one of the actions .*, found 99$"
-    with pytest.raises(IllegalActionError, match=words):
+    spec, bad = get_game(name), Illegal()
+    bad.spec = spec
+    with pytest.raises(
+        IllegalMoveError, match=r"engine B, opening 1, ply \d+: expected one of .*, found 99$"
+    ):
         play_match(other(spec), bad, list(spec.openings()[:1]), threads=1, spec=spec)
