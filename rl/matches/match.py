@@ -17,7 +17,7 @@ from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.forms import TIME_MARGIN
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.program import Fault, ProgramError
+from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
 from ckai.rl.games.clock import Clock, ClockReason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
@@ -27,8 +27,8 @@ from ckai.rl.search.threads import run_all
 
 MAX_FAULTS = 3
 """Games in a row lost by a `Fault` of a program after which it forfeits the rest of a match."""
-FORCED = Limit(depth=1)
-"""Limit of the only legal move of an engine that plays by time."""
+FORCED = Limit(seconds=0.01)
+"""Limit of the only legal move, of an engine of ckai that plays by time."""
 INTERRUPT_SECONDS = 0.5
 """Time for the signal that ended a program, such as Ctrl-C in a terminal, to end the match as well."""
 
@@ -324,8 +324,8 @@ class _Table:
             limit = Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
             clock.start()
         games = [game.game for game, _ in mine.values()]
-        if clock is None and engine.by_time and len(games[0].position.legal_moves()) == 1:
-            limit = FORCED if engine.honours(FORCED) else None
+        if clock is None and engine.by_time and not isinstance(engine, ProgramEngine):
+            limit = FORCED if len(games[0].position.legal_moves()) == 1 else None
         seeds = [seed_stream(game.stream, len(game.game.moves)) for game, _ in mine.values()]
         try:
             found = engine.play_many(games, limit, seeds=seeds)

@@ -188,7 +188,7 @@ def test_a_search_by_time_plays_one_board_at_a_time_and_spends_none_on_forced_mo
     limits = []
 
     class Timed(RandomEngine):
-        by_time, takes = True, frozenset(("seconds", "depth"))
+        by_time, takes = True, frozenset(("seconds",))
 
         def _copy(self):
             return Timed()
