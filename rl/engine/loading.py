@@ -170,8 +170,7 @@ def check_text(text: str, game: GameSpec = DEFAULT_GAME) -> None:
     wanted = EngineText.read(text)
     if wanted.control is not None:
         raise EngineTextError(
-            f"{text}: expected visits, seconds or a depth after {wanted.who}, found a clock: the clock comes "
-            "with each move"
+            f"{text}: expected visits, seconds or a depth after {wanted.who}, found a clock for a whole game"
         )
     _maker(wanted, game)
 

@@ -83,9 +83,8 @@ def test_levels_solve_too(run, tmp_path):
         (["bad.fen"], 1, "ckai: error: bad.fen: expected problems that can be read, found none"),
         (["good.fen", "--engine", "missing.ckpt"], 1, "found no file missing.ckpt"),
         (["good.fen", "--engine", "uniform@5m"], 1, "found a clock"),
-        (["good.fen", "--engine", "random", "--visits", "5"], 2, "has no visits"),
-        (["good.fen", "--engine", "random", "--seconds", "5"], 2, "random moves by a limit of its own"),
-        (["good.fen", "--engine", "level:15", "--seconds", "5"], 2, "level:15 moves by a limit of its own"),
+        (["good.fen", "--engine", "random", "--visits", "5"], 1, "random: expected a limit of none"),
+        (["good.fen", "--engine", "level:15", "--seconds", "5"], 1, "level:15: expected a limit of none"),
         (["good.fen", "--seconds", "0"], 2, "--seconds"),
     ],
 )
