@@ -278,10 +278,8 @@ class Engine(ABC):
         Raises:
             ValueError, EngineError, ProgramError, ResignsError: see `play`.
         """
-        return [
-            self.play(game, limit, seed=seed)
-            for game, seed in zip(games, seeds or [None] * len(games), strict=True)
-        ]
+        given: Sequence[int | None] = seeds or [None] * len(games)
+        return [self.play(game, limit, seed=seed) for game, seed in zip(games, given, strict=True)]
 
     def search(
         self,

@@ -90,7 +90,7 @@ class GtpEngine(ProgramEngine):
         if answer.lower() == "resign":
             self._moves = None
             raise ResignsError(f"{self.command} resigns")
-        chosen = read_move(answer)
+        chosen: Any = read_move(answer)
         if chosen is None or chosen not in position.legal_moves():
             raise ProgramError(
                 f"{self.command}: expected a legal move in {position.text}, found {answer[:40]!r}",

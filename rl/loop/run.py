@@ -182,9 +182,10 @@ class Run(RunSelfPlay):
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
             if gate.games:
-                with self._gate_engines(n, backend) as engines:
+                with self._gate_engines(n, backend) as (new, old):
                     measured = play_gate_match(
-                        *engines,
+                        new,
+                        old,
                         gate,
                         path,
                         names=(

@@ -42,7 +42,7 @@ KINDS = {
     ],
     "connect4": ["uniform@20", "rollout@5ms", "random"],
     "tictactoe": ["uniform@20", "rollout@20", "perfect", "random"],
-    "go": ["rollout@8", "uniform@8", "random"],
+    "go": ["rollout@8", "random"],
 }
 
 
