@@ -341,6 +341,8 @@ class _Table:
         if clock is not None:
             clock.stop()
         for (board, (game, _)), result in zip(mine.items(), found, strict=True):
+            if self._stop.is_set():  # by the game before
+                return
             self._apply(number, board, game, result.move, clock)
 
     def _apply(self, number: int, board: int, game: MatchGame, move: Any, clock: Clock | None) -> None:
