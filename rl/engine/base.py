@@ -5,6 +5,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
@@ -113,12 +114,12 @@ class Engine(ABC):
             ProgramError: another program cannot be started.
             ValueError: there is no such backend, or it is not available on this machine.
         """
-        from ckai.rl.engine.loading import load_engine
-
+        loading = import_module("ckai.rl.engine.loading")  # it imports the engines, which derive from this
         opened = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
-        return load_engine(
+        engine: Engine = loading.load_engine(
             str(text), evaluator=evaluator, tables=opened, seed=seed, game=game, threads=threads
         )
+        return engine
 
     @property
     def by_time(self) -> bool:

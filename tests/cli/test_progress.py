@@ -82,4 +82,4 @@ def test_a_run_in_a_log(always, capsys, tmp_path):
 def test_a_match_in_a_log(always, ckai):
     status, _, error = ckai("match", "random", "random", "--games", 2, "--max-plies", 4)
     assert status == 0
-    assert error.splitlines()[-2:] == ["1 of 2 games, +0 =1 -0", "2 of 2 games, +0 =2 -0"]
+    assert error.splitlines()[-2:] == ["1 of 2 games, +0 =0 -0", "2 of 2 games, +0 =2 -0"]
