@@ -139,7 +139,8 @@ class EngineLoader:
             NoNetworkError: there is no network.
         """
         if player is not None:
-            name = network_name(player.who) if has_tree(player) else player_name(player.text)
+            limit = "" if seconds is None else f"@{seconds:g}s"
+            name = network_name(player.who) if has_tree(player) else player_name(player.text + limit)
             return LazyEngine(partial(self.load, player.text, sims, seconds), name)
         source = newest_name(self.spec.name)
         if source == CKAI and sims is None and seconds is None:

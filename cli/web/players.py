@@ -30,7 +30,7 @@ class PlayerCatalog:
         games: the games on the page.
         evaluator, tables, seed: as the options of `ckai play`.
         vary: whether engines may play moves nearly as good as the best at the start of a game.
-        given: specs of players given on the command line.
+        given: texts of engines given on the command line.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class PlayerCatalog:
 
         Raises:
             ActionError: the page may not choose this player, or a clock is given to one player only.
-            EngineTextError: it is not a player spec.
+            EngineTextError: it is not the text of an engine.
         """
         if text == HUMAN:
             return PERSON
