@@ -2,7 +2,6 @@
 
 import io
 
-
 from ckai.cli.playing.engines import LazyEngine
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
