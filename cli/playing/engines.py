@@ -116,9 +116,8 @@ class EngineLoader:
 
         tables = open_tables(self.tables) if self.spec.supports_tables else None
         with self.status("loading the network ...") if self.status else nullcontext():
-            engine = Engine.load(
-                text, evaluator=self.evaluator, tables=tables, game=self.spec, seed=self.seed
-            )
+            seed = random.getrandbits(63) if self.seed is None else self.seed
+            engine = Engine.load(text, evaluator=self.evaluator, tables=tables, game=self.spec, seed=seed)
         limit, short = Limit(visits=sims, seconds=seconds), Limit(depth=2)
         if not engine.honours(limit):
             engine.close()
