@@ -32,6 +32,8 @@ class Record:
         self._folder = folder
         self._written = b""
         """The game as this record has written it last; empty before the first write."""
+        self._tried = b""
+        """The game of the last write that began: the file holds it, too, if a signal ended that write."""
         if path is not None:
             check_games_file(path)
 
@@ -72,10 +74,12 @@ class Record:
             self.path = _fresh(self._folder)
         path, game = self.path.resolve(), text.encode()  # follows a symbolic link
         held = path.read_bytes() if path.exists() else b""
-        if self._written and self._written in held:
-            before, _, after = held.rpartition(self._written)
+        mine = next((each for each in (self._tried, self._written) if each and each in held), None)
+        if mine is not None:
+            before, _, after = held.rpartition(mine)
         else:
             before, after = held.rstrip() + b"\n\n" if held.strip() else b"", b""
+        self._tried = game
         write_whole(path, before + game + after)
         self._written = game
         return self.path

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import parse, play
+from ckai.cli.playing import record as record_file
 from ckai.cli.playing.engines import LazyEngine, choose_move
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE
@@ -200,6 +201,21 @@ def test_a_lost_move_is_never_played_for_variety():
 
 def test_a_move_searched_little_is_never_played_for_variety():
     assert set(first_moves(FirstMove(), 3, 60)) == {"9-13", "9-14"}  # visits 60, 30, 20, ...
+
+
+def test_a_write_that_a_signal_interrupts_is_not_repeated_as_another_game(tmp_path, monkeypatch):
+    record, write_whole = Record(tmp_path / "a.pdn"), record_file.write_whole
+
+    def interrupted(path, data):
+        write_whole(path, data)
+        raise SystemExit(143)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record_file, "write_whole", interrupted)
+        with pytest.raises(SystemExit):
+            record.write("1. 11-15 *\n")
+    record.write("1. 11-15 *\n")
+    assert (tmp_path / "a.pdn").read_text() == "1. 11-15 *\n"
 
 
 # --- commands ------------------------------------------------------------------------------------------
