@@ -10,7 +10,7 @@ from typing import Any
 from ckai.rl.engine.analysis import Publish
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.program import SPARE_SECONDS, START_SECONDS, Fault, ProgramEngine, ProgramError
+from ckai.rl.engine.program import MAX_LINES, SPARE_SECONDS, START_SECONDS, Fault, ProgramEngine, ProgramError
 from ckai.rl.engine.result import Line, SearchResult
 from ckai.rl.engine.task import Task
 from ckai.rl.games.go import GoMove
@@ -32,7 +32,7 @@ class GtpEngine(ProgramEngine):
         """Send a command and return the answer without its sign.
 
         Raises:
-            ProgramError: the program refuses it, has ended, or does not answer in time.
+            ProgramError: the program refuses it, has ended, or does not end its answer in time or `MAX_LINES`.
         """
         self.send(command)
         until = time.monotonic() + seconds
@@ -41,6 +41,10 @@ class GtpEngine(ProgramEngine):
             line = self.next_line(until, f"= after {command}")
         lines = [line.rstrip()]
         while line.strip():
+            if len(lines) >= MAX_LINES:
+                raise ProgramError(
+                    f"{self.command}: expected an empty line after {command}, found an answer without end"
+                )
             line = self.next_line(until, "an empty line after an answer")
             lines.append(line.rstrip())
         sign, answer = lines[0][:1], "\n".join([lines[0][1:].lstrip(), *lines[1:]]).strip()
