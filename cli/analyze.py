@@ -287,8 +287,18 @@ def _network_name(source: str) -> str:
 
 
 def _report_refused(read: Sequence["PdnGame"]) -> None:
-    """Name the games that cannot be read whole on standard error."""
+    """Name the games that cannot be read whole on standard error.
+
+    Raises:
+        PdnError: a game has a square 0, so that the moves before it may be those of nobody.
+    """
+    from ckai.pdn.reader import SQUARE_0
+
     errors = [game.problem for game in read if game.problem is not None]
+    for error in errors:
+        if SQUARE_0 in error.reason:
+            error.reason += "; renumber the file if it counts them from 0, or mend this game"
+            raise error
     for error in errors[:LISTED]:
         click.echo(f"ckai: warning: {error}", err=True)
     if len(errors) > LISTED:

@@ -222,6 +222,16 @@ def test_errors_are_one_line(here, ckai):
     assert "expected inaccuracy <= mistake <= blunder" in err
 
 
+def test_squares_from_0_are_refused_in_one_line(here, ckai):
+    Path("zero.pdn").write_text(LOSES + "1. 10-14 22-18 6-10 24-19 1-0\n0-4 22-18 1/2-1/2\n" * 12)
+    code, out, err = ckai("analyze", "zero.pdn", *QUICK)
+    assert (code, out) == (1, "")
+    assert re.fullmatch(
+        r"ckai: error: zero\.pdn:\d+: game \d+: .*has a square 0: .*renumber the file.*\n", err
+    )
+    assert not Path("zero-analysis.pdn").exists()
+
+
 def test_files_without_a_game_that_can_be_read_are_refused(here, ckai):
     Path("mine.pdn").write_text("1. 99-1 *\n")
     code, out, err = ckai("analyze", "mine.pdn", *QUICK)
