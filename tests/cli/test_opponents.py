@@ -485,3 +485,23 @@ def test_a_game_that_cannot_be_drawn_is_refused(here, monkeypatch):
     result = invoke(["--game", "connect4", "--side", "both"], "")
     assert result.exit_code == 1
     assert "connect4 does not say how its board is drawn (GameSpec.layout)" in result.output
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    "fault",
+    ["print(f'error message=\"bad {evil} file\"', flush=True)", "sys.exit(f'bad {evil} file')"],
+)
+def test_the_terminal_obeys_no_program(tmp_path, ckai, fault):
+    script = tmp_path / "engine.py"
+    script.write_text(
+        "import sys\n"
+        "evil = '\\x1b[31m\\x9b31m\\x9d0;t\\x07'\n"
+        "for line in sys.stdin:\n"
+        "    if line == 'hub\\n': print('wait', flush=True)\n"
+        f"    if line == 'init\\n': {fault}\n"
+    )
+    status, out, err = ckai("match", f"hub:{sys.executable} -X utf8 {script}", "random", "--games", "2")
+    assert status == 1
+    assert "?31m?0;t? file" in err
+    assert not set(out + err) & {"\x1b", "\x9b", "\x9d", "\x07"}
