@@ -32,7 +32,7 @@ class GtpEngine(ProgramEngine):
         """Send a command and return the answer without its sign.
 
         Raises:
-            ProgramError: the program refuses it, has ended, or does not end its answer in time or `MAX_LINES`.
+            ProgramError: the program refuses it, ends, or does not end its answer within its time and `MAX_LINES`.
         """
         self.send(command)
         until = time.monotonic() + seconds
