@@ -32,7 +32,7 @@ class GtpEngine(ProgramEngine):
         """Send a command and return the answer without its sign.
 
         Raises:
-            ProgramError: the program refuses it, ends, or does not end its answer within its time and `MAX_LINES`.
+            ProgramError: the program refuses it, ends, or answers too late or more than `MAX_LINES`.
         """
         self.send(command)
         until = time.monotonic() + seconds

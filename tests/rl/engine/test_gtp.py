@@ -172,7 +172,7 @@ for line in sys.stdin:
         ("time.sleep(60)", "expected '= after genmove b', found no answer in time"),
         ("print('= Z99\\n', flush=True); continue", "expected a legal move in"),
         ("print('? cannot\\n', flush=True); continue", r"expected = after genmove b, found '\? cannot'"),
-        ("while True: print('= x')", "found no answer in time"),
+        ("while True: print('= x')", "an answer without end"),
     ],
 )
 def test_a_program_that_fails_costs_one_line(then, words, tmp_path, monkeypatch):
