@@ -290,7 +290,7 @@ def _report_refused(read: Sequence["PdnGame"]) -> None:
     """Name the games that cannot be read whole on standard error.
 
     Raises:
-        PdnError: a game has a square 0, so that the moves before it may be those of nobody.
+        PdnError: a game has a square 0, so that nobody may have played the moves before it.
     """
     from ckai.pdn.reader import SQUARE_0
 

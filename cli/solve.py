@@ -29,8 +29,8 @@ A file of FENs has one in each line: a FEN, then a result (1-0 is a win for Blac
 side to move) and the moves of the solution, if any, then a comment after a semicolon.
 
 A problem is solved when the search ends on the first move of the solution, or on one proven to win or draw as
-well; without a solution, when its move keeps the expected result by the tablebases, or its value is that of
-the result. The time shown is the point after which the answer stayed correct. The limit applies to each
+well; without a solution, when its move keeps the expected result by the tablebases, or its value fits the
+result. The time shown is the point after which the answer stayed correct. The limit applies to each
 problem.
 
 The exit status is 0 if all problems that can be checked are solved and no stated result is refuted, 1 if

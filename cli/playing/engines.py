@@ -106,7 +106,7 @@ class EngineLoader:
 
         Args:
             text: see `Engine.load`.
-            sims, seconds: limits of its moves; both None: those of the text.
+            sims, seconds: limits of its moves; both None: as the text says.
 
         Raises:
             EngineTextError: it does not take these limits; see `Engine.load` for others.

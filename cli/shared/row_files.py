@@ -11,7 +11,7 @@ ROWS_HELP = "a Parquet file, or the folder of a self-play run for all its games;
 
 
 FEWEST_ROWS = 500
-"""That a training takes unasked: below, the newest file is one that somebody tried something with."""
+"""Fewest rows of a file that `pretrain` takes unasked: a smaller one is somebody's trial."""
 
 
 def newest_rows(fewest: int = 0) -> Path:

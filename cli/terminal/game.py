@@ -300,7 +300,7 @@ class TerminalGame:
             )
 
     def save(self, *, always: bool = False) -> None:
-        """Write the game to its file, if it has a move or `always`; an error is printed, and play goes on."""
+        """Write the game to its file, if it has a move or `always`; errors are printed, no more."""
         if not (always or self.session.game.moves or self.record.begun):
             return
         self._saving = True

@@ -373,7 +373,7 @@ class Table:
 
     @property
     def saves_itself(self) -> bool:
-        """Whether changes are saved without being asked for: those of a game with a move, and of an analysis
+        """Whether changes are saved without being asked for: in a game with a move, and in an analysis
         with a comment, a sign, a variation or `MANY_MOVES` of its own; and what a file holds already."""
         played = self.mode == PLAY and self.current.parent is not None
         mine = self._worked_on or self._moves_tried >= MANY_MOVES

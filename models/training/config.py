@@ -54,7 +54,7 @@ class OptimizerConfig:
             step: the step, counted from 0.
             steps: steps of the whole training.
         """
-        warm = int(self.warmup * steps)  # whole steps: a training of a few has none
+        warm = int(self.warmup * steps)  # whole steps: few steps have none
         if step < warm:
             return 0.04 + 0.96 * step / warm
         done = min(1.0, (step - warm) / max(1.0, steps - warm))

@@ -1,7 +1,7 @@
 """`Analyst`: analyses a game, from the values of its positions to the cost of its moves.
 
 Each position with a choice is searched on its own; with an integer network alpha-beta looks much deeper. A
-move costs the expected points of the best move less those of the move played. Searches of 200 visits err, so
+move costs the expected points by which the best move beats it. Searches of 200 visits err, so
 three things are done before a move is blamed:
 
 - Values go backwards through the game. Where the moves that followed turned out better for a side than the

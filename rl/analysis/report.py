@@ -17,7 +17,7 @@ Verdict = Literal["win", "loss", "draw"]
 OPENING_PIECES, ENDGAME_PIECES = 20, 10
 """Fewest pieces of the opening, and most of the endgame."""
 UNNAMED = {True: "? (Black)", False: "? (White)"}
-"""The names of players without one: those of a side are one row, as nobody plays both sides of a game."""
+"""The names of players without one: all of a side are one row, as nobody plays both sides of a game."""
 POINTS = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}
 """Of Black, by the result as PDN."""
 _RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}

@@ -26,10 +26,10 @@ MAX_NODES = 400_000
 VISITS_PER_LEAF = 32
 """Root visits that allow one more leaf of a tree in a batch."""
 NODES = 500
-"""Positions of an alpha-beta search for each visit of the tree search that it stands beside: at 200 visits
+"""Positions of an alpha-beta search for each visit of the tree search before it: at 200 visits
 enough for shots of 17 plies."""
 CHECK, MORE = 8, 8
-"""Without alpha-beta: factor on the visits for a check, and on those of a check for a second opinion."""
+"""Without alpha-beta: visits of a check by those of a search, and of a second opinion by those of a check."""
 
 
 class InterruptedSearchError(Exception):

@@ -233,7 +233,7 @@ class Engine(ABC):
             history: earlier positions of a position or FEN, oldest first, for repetitions. They also set the
                 halfmove clock of a FEN without H.
             lines: number of lines in the result, 1 or more; the search does not depend on it.
-            seed: seed of the random choices of this move; None: those of the engine go on.
+            seed: seed of the random choices of this move; None: the engine's own random numbers continue.
             reuse: keep what earlier searches found, as `Limit.visits` says; False: begin anew.
             stop: ends the search from another thread, also before it has begun.
             on_result: called with results during the search.
@@ -271,7 +271,7 @@ class Engine(ABC):
             games: games, each with a legal move. An engine knows a game that it has played before by its
                 identity, and keeps its subtree.
             limit: of each move; None: the engine's own.
-            seeds: of the random choices of each move; None: those of the engine go on.
+            seeds: of the random choices of each move; None: the engine's own random numbers continue.
 
         Returns:
             The results in the order of the games. Those of searches together have one line of one move.

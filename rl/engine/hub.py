@@ -34,7 +34,7 @@ VARIANTS = ("english", "checkers", "american")
 
 
 class HubEngine(ProgramEngine):
-    """Another draughts program; its limits are those of one move."""
+    """Another draughts program; a limit is for one move."""
 
     takes = frozenset(("seconds", "clock", "depth", "nodes"))
     default_limit = Limit(seconds=DEFAULT_SECONDS)

@@ -23,7 +23,7 @@ class Task:
     limit: Limit
     lines: int
     seed: int | None = None
-    """Of the random choices of this move; None: those of the engine go on."""
+    """Of the random choices of this move; None: the engine's own random numbers continue."""
     reuse: bool = True
     """Whether the tree or table of the search before may be used."""
     stop: Stop = field(default_factory=Stop)

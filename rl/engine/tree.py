@@ -279,7 +279,7 @@ class _Boards:
             for t, game in missing:
                 root, action = searcher.root(t), searcher.best(t)
                 move = game.position.move_of([*self._hops[t], action])
-                if move is None:  # a capture goes on
+                if move is None:  # the capture has more hops
                     searcher.play(t, action)
                     self._hops[t].append(action)
                     continue

@@ -56,7 +56,7 @@ def play_gate_match(
         `accepted`, and the `seconds` since it was last begun or continued; with the rule `sprt` also the
         `sprt_ratio` and the number of `sprt_pairs` that decided (see `Sprt.test`). A network that a rule has
         accepted plays as many games again: it was accepted for a score that luck helps to reach, so `elo` is
-        that of this `second` match alone, whose games and score are given too.
+        from this `second` match alone, whose games and score are given too.
     """
     begun = time.monotonic()
     pairs = gate.games // 2

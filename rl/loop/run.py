@@ -206,7 +206,7 @@ class Run(RunSelfPlay):
     def _gate_engines(self, n: int, backend: str) -> Iterator[list[TreeEngine]]:
         """Yield the engines of the gate match of generation `n`: the new network and the old one.
 
-        They have the constants of play, by which best.ckpt is used, not those of self-play.
+        They have the constants of play, as best.ckpt has in use, and none of self-play.
         """
         selfplay = self.config.selfplay
         tables = Tables.open(selfplay.tables) if selfplay.tables else None

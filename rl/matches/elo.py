@@ -99,7 +99,7 @@ class PairStatistics:
 
     @property
     def shrunk_elo(self) -> float:
-        """Elo difference with one more pair, half won and half lost, which bounds that of a short match."""
+        """Elo difference with one more pair, half won and half lost, which bounds it in a short match."""
         return elo_of((self.pairs * self.score + 0.5) / (self.pairs + 1))
 
     @property

@@ -36,7 +36,7 @@ def test_held_out_games_were_never_learned_whatever_file_they_are_in(tmp_path, c
     new, err = evaluated(ckai, network, "--data", write(tmp_path / "new.parquet", others))
     assert (new["split"], new["rows"], new["other_data"]) == ("all", len(others), True)
     assert "was trained on g.parquet, not on" in err
-    # Held-out games of the file are those of the training, and a part of the others.
+    # Held-out: games that the training held out, and a part of the others.
     first = load_checkpoint(network).metrics["rows"]
     assert first < found["rows"] < first + 0.6 * new["rows"]
 
