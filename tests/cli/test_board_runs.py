@@ -20,7 +20,6 @@ from ckai.rl.selfplay.shards import games_so_far
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     played_run(folder, "checkers", "planes")
-    played_run(folder, "tictactoe", "tictactoe", generations=1)
     training = folder / "pretrained.run"
     training.mkdir()
     (training / "config.json").write_text(json.dumps({"model": "cnn2x2", "train": {"epochs": 3}}))
@@ -48,7 +47,7 @@ def client(folder):
 def test_runs_are_listed(client):
     with tab(client) as here:
         runs = {row["run"]: row for row in here.do("runs")["runs"]}
-        assert runs.keys() == {"runs/checkers", "runs/tictactoe", "pretrained.run"}
+        assert runs.keys() == {"runs/checkers", "pretrained.run"}
         assert runs["runs/checkers"] == {
             "run": "runs/checkers",
             "kind": "selfplay",
@@ -105,13 +104,12 @@ def test_a_run_is_followed_while_it_goes_on(client, folder):
         here.do("unfollow")
 
 
-@pytest.mark.parametrize(("game", "generation"), [("checkers", 2), ("tictactoe", 1)])
-def test_the_games_of_a_generation_are_opened(client, game, generation):
+def test_the_games_of_a_generation_are_opened(client):
     with tab(client) as here:
-        here.do("follow", run=f"runs/{game}")
+        here.do("follow", run="runs/checkers")
         row = here.until("run")["games"]["rows"][1]
-        here.do("rungame", run=f"runs/{game}", generation=generation, index=1)
-        assert (here.state["game"], here.state["mode"]) == (game, "analysis")
+        here.do("rungame", run="runs/checkers", generation=2, index=1)
+        assert (here.state["game"], here.state["mode"]) == ("checkers", "analysis")
         assert len(here.moves()) == row["plies"]
         assert here.state["result"] == row["result"]
 
@@ -134,7 +132,7 @@ def test_games_that_are_not_there_are_refused(client):
 
 
 def test_a_damaged_run_says_so(folder, tmp_path, monkeypatch):
-    shutil.copytree(folder / "runs" / "tictactoe", tmp_path / "runs" / "bad")
+    shutil.copytree(folder / "runs" / "checkers", tmp_path / "runs" / "bad")
     monkeypatch.chdir(tmp_path)
     with serving(tmp_path) as client, tab(client) as here:
         here.do("follow", run="runs/bad")

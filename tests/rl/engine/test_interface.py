@@ -46,7 +46,15 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize(("game", "text"), [(game, text) for game, texts in KINDS.items() for text in texts])
+@pytest.mark.parametrize(
+    ("game", "text"),
+    [
+        # The kernels of these games take half a minute to compile.
+        pytest.param(game, text, marks=[pytest.mark.slow] if game in ("go", "connect4") else [])
+        for game, texts in KINDS.items()
+        for text in texts
+    ],
+)
 def test_every_kind_plays_every_game_that_it_knows(game, text):
     spec = get_game(game)
     with Engine.load(text, game=spec, seed=1) as engine, engine.twin() as twin:

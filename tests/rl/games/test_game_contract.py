@@ -275,7 +275,7 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
         assert (np.abs(values) <= 1).all()
 
 
-@slow_for("go", "connect4")
+@slow_for("go", "connect4", "tictactoe")
 def test_self_play_of_every_game(spec):
     settings = RunConfig.defaults_for(spec.name).selfplay
     config = SelfPlayConfig(
