@@ -12,7 +12,7 @@ from tree_game import Leaf, draw, endless
 from tree_search import CONSTANTS, deep, drawings, edges, proof_of, search
 
 from ckai.rl.games.contract import NONE
-from ckai.rl.search.arrays import PATH, PENDING
+from ckai.rl.search.arrays import PENDING
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import GUMBEL, PUCT, SearchConstants
 
@@ -80,32 +80,6 @@ def test_the_leaves_of_a_batch_are_those_of_the_slow_twin(seed: int, leaves: int
         assert sorted(found) == sorted(paths)
         in_flight = searcher.tree_batch.edges[0]["in_flight"]
         assert {int(e): int(in_flight[e]) for e in np.flatnonzero(in_flight)} == flying
-
-
-def test_the_slot_of_a_leaf_names_what_its_expansion_and_backup_read() -> None:
-    game, oracle = endless(np.random.default_rng(0))
-    searcher = Searcher(oracle, nodes=2000, leaves=5, constants=CONSTANTS, game=game)
-    searcher.set_root(0, (0, 0))
-    depths = set()
-    for _ in range(100):
-        slots = searcher.step(np.array([10_000], np.int32))
-        nodes = searcher.tree_batch.nodes[0]
-        for slot in searcher.tree_batch.slots[:slots]:
-            path, path_edges, node = [], [], int(slot["node"])
-            assert [slot["first_edge"], slot["num_edges"]] == [
-                nodes[node]["first_edge"],
-                nodes[node]["num_edges"],
-            ]
-            while nodes[node]["parent"] >= 0:
-                path_edges.append(int(nodes[node]["parent_edge"]))
-                node = int(nodes[node]["parent"])
-                path.append(node)
-            depths.add(len(path))
-            beyond = [0] * PATH
-            assert slot["path"].tolist() == (path + beyond)[:PATH]
-            assert slot["path_edges"].tolist() == (path_edges + beyond)[:PATH]
-    assert min(depths) == 0
-    assert max(depths) > PATH
 
 
 @settings(max_examples=60)

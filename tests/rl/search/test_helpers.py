@@ -16,7 +16,6 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.contract import NONE
-from ckai.rl.search import searcher
 from ckai.rl.search.arrays import PENDING
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.searcher import Searcher
@@ -58,10 +57,6 @@ def found(watched):
         yield found
 
 
-def snapshot(found):
-    return found.tree_batch.nodes.tobytes(), found.tree_batch.edges.tobytes(), found.evaluations
-
-
 def go_on(found, pause=0.0):
     """Search until there is an error; when the other thread has its turn depends on the system."""
     while True:
@@ -69,41 +64,6 @@ def go_on(found, pause=0.0):
         if pause:
             time.sleep(pause)
             found.flush()
-
-
-def test_a_small_tree_is_searched_by_the_caller_alone(watched):
-    with closing(Searcher(watched, nodes=1000, leaves=searcher.MIN_THREADED_LEAVES - 1, batches=2)) as found:
-        found.set_root(0, pack(Position.start()))
-        found.batch_sizer = BatchSizer(20.0)
-        for _ in range(20):
-            found.step(ENDLESS)
-        assert set(watched.positions) == {threading.get_ident()}
-
-
-def test_between_two_steps_the_trees_are_the_callers(found):
-    before = snapshot(found)
-    time.sleep(0.02)
-    assert snapshot(found) == before
-    assert found.in_flight > 0
-
-
-def test_after_a_flush_no_thread_searches(found):
-    found.flush()
-    before = snapshot(found)
-    time.sleep(0.02)
-    assert snapshot(found) == before
-    assert found.in_flight == found.root(0)["in_flight"] == 0
-    assert found.root(0)["visits"] >= found.evaluations
-    found.step(ENDLESS)
-    assert snapshot(found) != before
-
-
-def test_both_threads_add_to_the_tree(found, watched):
-    while min(watched.positions.values()) < 1000:
-        found.step(ENDLESS)
-    found.flush()
-    assert found.evaluations == watched.positions.total()
-    assert found.root(0)["visits"] >= found.evaluations
 
 
 def fail():

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from ckai.game import Position
-from ckai.models.inputs.packing import pack_boards, pack_positions, unpack_position
+from ckai.models.inputs.packing import pack_positions, unpack_position
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
 
@@ -48,9 +48,3 @@ def test_a_packed_position_is_unpacked_again():
         again = unpack_position(row[:32], int(row[32]), int(row[33]), black=position.black)
         assert again.key == position.key
         assert again.halfmove_clock == min(position.halfmove_clock, 127)
-
-
-def test_no_positions_and_one_number_for_all():
-    assert pack_positions([]).shape == (0, 34)
-    boards = np.array([Position.start().board] * 2)
-    assert pack_boards(boards, -1, [3, 200])[:, 32:].tolist() == [[-1, 3], [-1, 127]]
