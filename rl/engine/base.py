@@ -68,6 +68,8 @@ class Engine(ABC):
     default_limit: Limit = Limit(visits=DEFAULT_VISITS)
     control: "TimeControl | None" = None
     takes: frozenset[str] = frozenset()
+    boards = 1
+    """Games at once for which `play_many` sets memory aside; with more it begins their trees anew."""
     evaluator: "Evaluator | None" = None
     """The network, or what stands in its place; None: it has none."""
 
@@ -146,9 +148,14 @@ class Engine(ABC):
         """Drop what a search has left that failed."""
         self._forget()
 
-    def twin(self) -> "Engine":
-        """Return another engine like this one, for another thread; a network is shared."""
+    def twin(self, boards: int = 1) -> "Engine":
+        """Return another engine like this one, for another thread; a network is shared.
+
+        Args:
+            boards: most games that it plays at once by `play_many`.
+        """
         twin = self._copy()
+        twin.boards = boards
         twin.name, twin.spec, twin.limit = self.name, self.spec, self.limit
         twin.control, twin.takes = self.control, self.takes
         return twin

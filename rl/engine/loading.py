@@ -46,7 +46,11 @@ def load_engine(
     wanted = EngineText.read(text)
     engine = _maker(wanted, game)(evaluator, tables, seed, threads)
     engine.name, engine.spec, engine.control = text, game, wanted.control
-    limit = _limit_of(wanted, engine)
+    try:
+        limit = _limit_of(wanted, engine)
+    except EngineTextError:
+        engine.close()  # it may be a program that runs
+        raise
     if limit is not None:
         engine.limit = limit
     return engine

@@ -142,7 +142,8 @@ class TreeEngine(Engine):
         boards = self._boards
         if boards is None or boards.size < len(games) or boards.visits != visits:
             self._drop_boards()
-            searcher = make_searcher(self.evaluator, trees=len(games), nodes=visits + 3, **self._settings)
+            trees = max(len(games), self.boards)
+            searcher = make_searcher(self.evaluator, trees=trees, nodes=visits + 3, **self._settings)
             boards = self._boards = _Boards(searcher, self.spec, visits)
         return boards.play(games, seeds, stop)
 

@@ -248,9 +248,10 @@ def play_match(
             MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
             for pair, a_black in mine
         )
-        table = _Table((a.twin(), b.twin()), waiting, ended, time_margin, faults, finish, stop)
+        at_once = min(boards, len(mine))
+        table = _Table((a.twin(at_once), b.twin(at_once)), waiting, ended, time_margin, faults, finish, stop)
         try:
-            table.play(min(boards, len(mine)))
+            table.play(at_once)
         finally:
             table.close()
 
