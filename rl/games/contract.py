@@ -65,6 +65,7 @@ def game(
     state_words: int = 2,
     mean_legal_actions: int = MEAN_LEGAL_ACTIONS,
     forbids_repetition: bool = False,
+    lookahead: bool = False,
 ) -> Callable[[C], C]:
     """Make a `NamedTuple` the rules of a game.
 
@@ -79,6 +80,9 @@ def game(
         forbids_repetition: the constant `FORBIDS_REPETITION`: whether an action is illegal if the `key` of
             the state that it leads to occurred before in the game, see `may_repeat`. `legal` knows no earlier
             states; the search removes such actions.
+        lookahead: the constant `LOOKAHEAD`: whether the search looks 1 ply ahead for the end of the game from
+            every new node, and for shorter ways to a proven end. Worth its time in games that end suddenly,
+            by a line of stones.
 
     The class may have a property `history`: how many earlier states a repetition can reach, 0 if it has none.
 
@@ -107,6 +111,7 @@ def game(
             "STATE_WORDS": state_words,
             "MEAN_LEGAL_ACTIONS": min(mean_legal_actions, max_legal_actions),
             "FORBIDS_REPETITION": forbids_repetition,
+            "LOOKAHEAD": lookahead,
         }
         if not hasattr(settings, "history"):
             members["history"] = 0
@@ -174,14 +179,6 @@ def may_repeat(game, state, action):
     raise TypeError("only inside jitted code")
 
 
-def lookahead(game):
-    """Return whether the search looks 1 ply ahead for the end of the game from every new node.
-
-    Worth its time in games that end suddenly, by a line of stones.
-    """
-    raise TypeError("only inside jitted code")
-
-
 def quiet(game, state):
     """Return whether a search may stop at a state and trust an evaluation: no capture is pending."""
     raise TypeError("only inside jitted code")
@@ -224,7 +221,7 @@ def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
 
 def not_implemented(rules: Any) -> list[str]:
     """Return the names of the functions without a default that the class of some rules does not implement."""
-    required = (start, legal, play, outcome, lookahead, encode, decode)
+    required = (start, legal, play, outcome, encode, decode)
     return [each.__name__ for each in required if type(rules) not in _implementations.get(each, ())]
 
 

@@ -22,7 +22,7 @@ _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.i
 _FULL = 0o777
 
 
-@game(num_actions=9, position_bytes=11, max_legal_actions=9)
+@game(num_actions=9, position_bytes=11, max_legal_actions=9, lookahead=True)
 class TicTacToe(NamedTuple):
     """No settings."""
 
@@ -58,12 +58,6 @@ def _outcome(game, state, count):
         if state[1] & line == line:
             return True, -1.0
     return state[0] | state[1] == _FULL, 0.0
-
-
-@implements(contract.lookahead, TicTacToe)
-@inner
-def _lookahead(game):
-    return True
 
 
 @implements(contract.encode, TicTacToe)

@@ -81,7 +81,7 @@ TREE = np.dtype(
         ("target_visits", np.int32),  # visit count at which the search of the root ends
         ("table_size", np.int32),  # entries of the table of transpositions, from the first on
         ("table_used", np.int32),  # entries in use
-        ("root_prepared", np.uint8),  # 1 once the root's priors have their noise
+        ("root_prepared", np.uint8),  # 1 once the root's priors have their noise, 2 at the end
     ],
     align=True,
 )

@@ -28,11 +28,11 @@ from ckai.rl.search.mcts import (
     get_tree,
     keep_subtree,
     logits_to_priors,
-    prove_root,
+    prepare,
     reset,
     select_edge,
 )
-from ckai.rl.search.selection import prepare_root
+from ckai.rl.search.proofs import shorten_proof
 
 BLOCK = 32
 """Trees that are gone through in step: enough to hide the latency of memory, few enough for the first
@@ -181,16 +181,6 @@ def expand_and_backup(trees, slots, logits, values):
 
 
 @hot
-def prepare(game, tree, constants, target_visits):
-    """Prepare a tree for a search to `target_visits`; return how many of these are not in flight yet."""
-    tree.info[0].target_visits = target_visits
-    if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
-        prepare_root(tree, constants)
-        prove_root(game, tree)
-    return target_visits - tree.nodes[0].in_flight
-
-
-@hot
 def add_leaf(game, trees, t, slot, node):
     """Add a leaf to the batch, in `slot`; return the next slot."""
     place, here = trees.slots[slot], trees.nodes[t, node]
@@ -230,7 +220,9 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
     """
     tree = get_tree(trees, t)
     added, num_collisions = 0, 0
-    target_visits = prepare(game, tree, constants, target_visits)
+    tree.info[0].target_visits = target_visits
+    prepare(game, tree, constants)
+    target_visits -= tree.nodes[0].in_flight
     max_collisions = max_leaves if max_leaves > 1 else 0
     while added < max_leaves and tree.nodes[0].visits + added < target_visits and tree.nodes[0].proof == NONE:
         ending, node = descend(game, tree, constants, node, e)
@@ -253,6 +245,7 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
             break
     for i in range(num_collisions):
         add_in_flight(tree, np.int64(collisions[i]), -1)
+    shorten_proof(game, tree, np.int64(0))
     return slot
 
 

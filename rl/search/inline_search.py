@@ -35,10 +35,11 @@ from ckai.rl.search.mcts import (
     descend,
     get_tree,
     logits_to_priors,
-    prove_root,
+    prepare,
 )
+from ckai.rl.search.proofs import shorten_proof
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, SearchConstants, prepare_root
+from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, SearchConstants
 
 ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
@@ -125,9 +126,7 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
         tree.info[0].target_visits = target_visits[t]
         until = min(np.int64(target_visits[t]), tree.nodes[0].visits + chunk)
         while tree.nodes[0].visits < until:
-            if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
-                prepare_root(tree, constants)
-                prove_root(game, tree)
+            prepare(game, tree, constants)
             if tree.nodes[0].proof != NONE:
                 break
             ending, node = descend(game, tree, constants, np.int64(-1), np.int64(-1))
@@ -140,6 +139,7 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
                 return -1
             elif ending != BACKED_UP:
                 break
+        shorten_proof(game, tree, np.int64(0))
     return num_evaluations
 
 

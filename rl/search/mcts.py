@@ -14,10 +14,10 @@ import numpy as np
 from ckai.game.jit import hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
-from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
+from ckai.rl.search.arrays import NEW, OPEN, PENDING, TERMINAL, Tree
 from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_terminal_children, set_proof
 from ckai.rl.search.repetitions import append_history, count_repetitions, legal_in_tree
-from ckai.rl.search.selection import puct_edge, select_root_edge
+from ckai.rl.search.selection import prepare_root, puct_edge, select_root_edge
 from ckai.rl.search.transpositions import (
     clear_transpositions,
     prefetch_transposition,
@@ -130,7 +130,7 @@ def add_node(game, tree, state, parent, edge, passed):
         tree.edges[e].plies = 0
         tree.edges[e].in_flight = 0
         tree.edges[e].noise = 0.0
-    if contract.lookahead(game) and parent >= 0 and here.proof == NONE:
+    if parent >= 0 and here.proof == NONE:
         prove_terminal_children(game, tree, node)
     return node
 
@@ -145,6 +145,14 @@ def add_child(game, tree, node, e):
     if child >= 0:
         tree.edges[e].child = child
     return child
+
+
+@hot
+def prepare(game, tree, constants):
+    """Prepare an OPEN root for its search, once."""
+    if tree.nodes[0].status == OPEN and tree.info[0].root_prepared == 0:
+        prepare_root(tree, constants)
+        prove_root(game, tree)
 
 
 @inner

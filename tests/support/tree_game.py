@@ -131,12 +131,6 @@ def _repetitions(game):
     return 0
 
 
-@implements(contract.lookahead, TreeGame)
-@njit
-def _lookahead(game):
-    return False
-
-
 @implements(contract.encode, TreeGame)
 @njit
 def _encode(game, state, out):

@@ -159,12 +159,6 @@ def _repetitions(game):
     return game.repetition_limit
 
 
-@implements(contract.lookahead, Checkers)
-@inner
-def _lookahead(game):
-    return False
-
-
 @implements(contract.quiet, Checkers)
 @inner
 def _quiet(game, state):

@@ -17,7 +17,7 @@ _TOPS = sum(1 << column * 7 + 5 for column in range(7))
 _FULL = sum(0o77 << column * 7 for column in range(7))
 
 
-@game(num_actions=7, position_bytes=44, max_legal_actions=7)
+@game(num_actions=7, position_bytes=44, max_legal_actions=7, lookahead=True)
 class Connect4(NamedTuple):
     """No settings."""
 
@@ -65,12 +65,6 @@ def _outcome(game, state, count):
     if four(state[1]):
         return True, -1.0
     return state[0] | state[1] == _FULL, 0.0
-
-
-@implements(contract.lookahead, Connect4)
-@inner
-def _lookahead(game):
-    return True
 
 
 @implements(contract.encode, Connect4)

@@ -227,12 +227,6 @@ def _may_repeat(game, state, action):
     return low >> np.int64(action) & 1 != 0
 
 
-@implements(contract.lookahead, Go)
-@inner
-def _lookahead(game):
-    return False
-
-
 @implements(contract.encode, Go)
 @inner
 def _encode(game, state, out):

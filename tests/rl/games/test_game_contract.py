@@ -53,7 +53,6 @@ def _constants(game):
     return (
         contract.start(game),
         contract.repetitions(game),
-        contract.lookahead(game),
         contract.max_legal_actions(game),
     )
 
@@ -101,12 +100,11 @@ def without_repetitions(spec, state, actions, keys):
 def test_random_games_keep_the_contract(spec, seed):
     rng = np.random.default_rng(seed)
     rules = spec.rules
-    start, repetitions, lookahead, most = _constants(rules)
+    start, repetitions, most = _constants(rules)
     assert as_state(start) == as_state(spec.state(spec.position()))
     assert len(start) == spec.state_words
     assert most == spec.max_legal_actions <= spec.num_actions <= 256
     assert repetitions >= 0
-    assert isinstance(bool(lookahead), bool)
     state, played, hops, keys = words(start), spec.game(), [], []
     for _ in range(MAX_PLIES):
         actions, over, value, key, window, board, decoded = look(spec, state)
@@ -344,7 +342,7 @@ def test_rules_that_lack_a_function_are_refused():
         rules = Half()
 
     contract.implements(contract.start, Half)(lambda game: (0, 0))
-    with pytest.raises(ValueError, match=r"game half: .* found none of legal, play, outcome, lookahead"):
+    with pytest.raises(ValueError, match=r"game half: .* found none of legal, play, outcome, encode"):
         register_game(HalfSpec())
     assert "half" not in game_names()
 

@@ -182,30 +182,23 @@ def connect4_wins(wanted):
     return found
 
 
-@pytest.mark.slow
-def test_finds_every_win_of_connect4_in_up_to_three_moves():
-    """A win in one ply is played at once; of longer ones the first that is proven, which goes to its end."""
-    for plies, states in connect4_wins(100).items():
-        order = sorted(states)
-        searcher = Searcher(UniformEvaluator(), trees=len(order), nodes=4000, game=Connect4())
-        for t, state in enumerate(order):
-            searcher.set_root(t, state)
-        searcher.run(np.full(len(order), 4000, np.int32))
-        for t, state in enumerate(order):
-            after = tuple(map(np.int64, step(Connect4(), state, searcher.best(t))))
-            root = searcher.root(t)
-            assert (root["proof"], root["plies"] >= plies) == (WIN, True), (plies, state)
-            assert plies > 1 or root["plies"] == 1, state
-            assert lost(Connect4(), after, int(root["plies"]) - 1), (plies, state, root)
-
-
-def test_a_win_in_one_ply_is_played_wherever_the_search_finds_a_longer_one():
-    states = connect4_wins(20)[1]
-    searcher = Searcher(UniformEvaluator(), trees=len(states), nodes=400, game=Connect4())
+def searched(states):
+    """Searchers' roots and the states after the moves to play."""
+    searcher = Searcher(UniformEvaluator(), trees=len(states), nodes=4000, game=Connect4())
     for t, state in enumerate(states):
         searcher.set_root(t, state)
-    searcher.run(np.full(len(states), 400, np.int32))
-    assert {int(searcher.root(t)["plies"]) for t in range(len(states))} == {1}
+    searcher.run(np.full(len(states), 4000, np.int32))
+    roots = [(int(searcher.root(t)["proof"]), int(searcher.root(t)["plies"])) for t in range(len(states))]
+    return roots, [step(Connect4(), state, searcher.best(t)) for t, state in enumerate(states)]
+
+
+def test_every_win_of_connect4_in_up_to_three_moves_is_played_in_the_shortest_way():
+    for plies, states in connect4_wins(100).items():
+        while plies > 0:  # the winner hurries and the loser delays, to the end of the game
+            roots, states = searched(sorted(states))
+            assert set(roots) == {(WIN if plies % 2 else LOSS, plies)}
+            plies -= 1
+        assert {legal(Connect4(), state)[1:] for state in states} == {(True, -1.0)}
 
 
 def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
