@@ -236,38 +236,39 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                 ):
                     return score
     by_policy = count > 1 and depth >= constants.policy_depth
-    evaluated = False
-    wanted = leaf or (quiet and count > 1 and (by_policy or depth <= constants.static_depth))
-    if wanted and static == NO_SCORE:
-        static = evaluate(game, evaluation, memory, state)
-        evaluated = True
-        if not entry:
-            nothing = np.int64(0)
-            store(
-                memory.table, place, key, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN, plies
-            )
-    if leaf:
+    near = quiet and count > 1 and depth <= constants.static_depth
+    known = static != NO_SCORE
+    wanted = not known and (leaf or near or (quiet and by_policy))
+    prunable = near and narrow and at > root and abs(beta) < PROVEN
+    above, below = beta + constants.static_margin * depth, alpha - constants.razor_margin * depth
+    if known and (leaf or (prunable and (static >= above or static <= below))):
         return static
-    if (
-        quiet
-        and narrow
-        and count > 1
-        and at > root
-        and depth <= constants.static_depth
-        and abs(beta) < PROVEN
-    ):
-        above = static - constants.static_margin * depth >= beta
-        below = static + constants.razor_margin * depth <= alpha
-        if above or below:
-            return static
+    # Often the actions after the table's are not needed.
+    ranked = table_action >= 0 and not wanted and take_action(memory, at, count, table_action)
+    if wanted or (by_policy and not ranked):
+        score = evaluate(game, evaluation, memory, state)
+        if wanted:
+            static = score
+            if not entry:
+                nothing = np.int64(0)
+                store(
+                    memory.table,
+                    place,
+                    key,
+                    nothing,
+                    static,
+                    nothing,
+                    nothing,
+                    STATIC_ONLY,
+                    age,
+                    PROVEN,
+                    plies,
+                )
+            if leaf or (prunable and (static >= above or static <= below)):
+                return static
     if at > root and table_action < 0 and depth >= constants.internal_depth:
         depth -= 1
-    ranked = np.int64(0)
-    if table_action >= 0 and not evaluated and take_action(memory, at, count, table_action):
-        ranked = np.int64(1)  # often the others are not needed
-    else:
-        if by_policy and not evaluated:
-            evaluate(game, evaluation, memory, state)
+    if not ranked:
         rank_actions(evaluation, constants, memory, 0, count, at, by_policy)
         if table_action >= 0:
             for i in range(count):
@@ -275,11 +276,11 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                     memory.order[at, i] = TOP_RANK
     best, best_action, low = np.int64(-INFINITE), np.int64(actions[0]), alpha
     for i in range(count):
-        if i == 1 and ranked == 1:
+        if i == 1 and ranked:
             if by_policy:
                 evaluate(game, evaluation, memory, state)
             rank_actions(evaluation, constants, memory, 1, count, at, by_policy)
-        if i > 0 or ranked == 0:
+        if i > 0 or not ranked:
             take_best(memory, at, i, count)
         action, rank = np.int64(actions[i]), memory.order[at, i]
         after, passed = contract.play(game, state, action)
@@ -290,16 +291,13 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         # All but the first are expected to be no better: a null window, first at a lower depth.
         high = beta if i == 0 else low + 1
         while True:
+            lower, upper = (-high, -low) if passed else (low, high)
+            score = alpha_beta(
+                game, evaluation, constants, memory, after, left - reduction, lower, upper, at + 1, root,
+                plies + passed, np.int64(not passed),
+            )  # fmt: skip
             if passed:
-                score = -alpha_beta(
-                    game, evaluation, constants, memory, after, left - reduction, -high, -low, at + 1, root,
-                    plies + 1, np.int64(0),
-                )  # fmt: skip
-            else:
-                score = alpha_beta(
-                    game, evaluation, constants, memory, after, left, low, high, at + 1, root, plies,
-                    np.int64(1),
-                )  # fmt: skip
+                score = -score
             if memory.stop[0]:
                 return np.int64(0)
             if score <= low or (reduction == 0 and (high == beta or score >= beta)):
