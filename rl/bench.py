@@ -117,7 +117,7 @@ def bench_playouts(rounds: int) -> Iterator[Measure]:
         done = [0] * threads
 
         def work(i: int) -> None:
-            done[i] = playouts(Checkers(), start, PLAYOUTS, i)[3]
+            done[i] = playouts(Checkers(), start, PLAYOUTS, i, np.empty(0, np.uint8))[3]
 
         run_all([partial(work, i) for i in range(threads)], threading.Event())
         return sum(done)

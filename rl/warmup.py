@@ -34,8 +34,8 @@ from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import as_state
-from ckai.rl.games.playouts import playouts, traced_playout
-from ckai.rl.games.registry import game_names, get_game
+from ckai.rl.games.playouts import playouts
+from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
@@ -82,11 +82,12 @@ def steps() -> Iterator[Callable[[], object]]:
     yield _compile_tables
     yield _compile_material
     yield _compile_engine
+    yield _compile_playouts
+    yield compile_walks
     for spec in map(get_game, game_names()):
         yield lambda spec=spec: compile_positions(spec)  # type: ignore[misc]
         yield lambda spec=spec: compile_search(spec)  # type: ignore[misc]
         yield lambda spec=spec: compile_selfplay(spec, small_network(spec))  # type: ignore[misc]
-        yield lambda spec=spec: compile_walks(spec)  # type: ignore[misc]
 
 
 def _compile_tables() -> None:
@@ -111,6 +112,14 @@ def _compile_engine() -> None:
         engine.search("B:W32,31,30,29:B1,2,3,4", Limit(depth=2, visits=20), lines=2)
 
 
+def _compile_playouts() -> None:
+    """Compile random games of checkers."""
+    spec = DEFAULT_GAME
+    state = tuple(np.int64(word) for word in spec.state(spec.position()))
+    playouts(spec.rules, state, 1, 0, np.empty(0, np.uint8))
+    RolloutEvaluator().evaluate(np.zeros((1, spec.position_bytes), np.int8))
+
+
 def compile_positions(spec: GameSpec) -> None:
     """Compile what positions of a game and its solver call: a random game is played, read and solved."""
     game, rng = spec.game(), random.Random(0)
@@ -125,7 +134,7 @@ def compile_positions(spec: GameSpec) -> None:
 
 
 def compile_search(spec: GameSpec) -> None:
-    """Compile the searches and playouts of a game."""
+    """Compile the searches of a game."""
     rules = spec.rules
     uniform = UniformEvaluator(spec.num_actions)
     integers = small_network(spec)
@@ -139,8 +148,6 @@ def compile_search(spec: GameSpec) -> None:
         searcher.run(np.array([8], np.int32))
         searcher.play(0, searcher.best(0))
         searcher.close()
-    playouts(rules, state, 1, 0)
-    traced_playout(rules, state, 0, np.zeros(8, np.uint8))
     position = np.zeros((2, rules.POSITION_BYTES), np.int8)
     if integers is not None:
         integers.evaluate(position)

@@ -57,7 +57,7 @@ def ckai_works() -> Works:
 
     return {
         PERFT: lambda: perft(Position.start(), DEPTHS["ckai"]),
-        MOVES: lambda: playouts(Checkers(), start, 20_000, 1)[3],
+        MOVES: lambda: playouts(Checkers(), start, 20_000, 1, np.empty(0, np.uint8))[3],
         MCTS: search,
         PDN: read,
     }

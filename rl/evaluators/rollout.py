@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ckai.game.jit import compile_for, kernel
+from ckai.game.jit import kernel
 from ckai.models.inference.evaluator import Boards, Floats, output_arrays
 from ckai.rl.games import contract
 from ckai.rl.games.playouts import playout
@@ -59,8 +59,6 @@ class RolloutEvaluator:
         self.playouts = playouts
         self.seed = np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
         self.game = DEFAULT_GAME.rules if game is None else game
-        boards, values = np.zeros((0, self.game.POSITION_BYTES), np.int8), np.zeros(0, np.float32)
-        compile_for(evaluate_boards, self.game, boards, self.seed, playouts, values)
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None

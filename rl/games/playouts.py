@@ -52,18 +52,21 @@ def _any_game(game, state, stream, trace):
             moves += 1
 
 
-# --- counted and traced --------------------------------------------------------------------------------
-
-
 @kernel
-def playouts(game, state, count, seed):
+def playouts(game, state, count, seed, trace):
     """Play `count` random games from a state.
+
+    Args:
+        game: the rules.
+        state: the first state.
+        count: number of games.
+        seed: of the random stream.
+        trace: uint8 array, filled with the actions of the last game, as many as fit; may be empty.
 
     Returns:
         (won, drawn, lost, moves, hops): results for the side to move in `state`, and the total moves and
         hops.
     """
-    trace = np.empty(0, np.uint8)
     stream = np.uint64(seed)
     won, drawn, lost, moves, hops = 0, 0, 0, 0, 0
     for _ in range(count):
@@ -74,14 +77,3 @@ def playouts(game, state, count, seed):
         moves += m
         hops += h
     return won, drawn, lost, moves, hops
-
-
-@kernel
-def traced_playout(game, state, seed, trace):
-    """Play one random game and write its actions to `trace`.
-
-    Returns:
-        (result for the side to move in `state`, number of hops).
-    """
-    value, _, _, hops = playout(game, state, np.uint64(seed), trace)
-    return value, hops

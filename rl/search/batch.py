@@ -300,44 +300,28 @@ def set_root_state(game: Any, trees: TreeBatch, t: int, state: State, history: N
     trees.history[t, :n] = history[len(history) - n :]
     trees.info[t]["history_length"] = n
     trees.nodes[t, 0]["state"], trees.nodes[t, 0]["sign"] = state, 1
-    add_root(game, trees, t)
-
-
-def play_root_action(game: Any, trees: TreeBatch, t: int, action: int) -> bool:
-    """Play an action at the root of tree `t` and keep the subtree below it.
-
-    Returns:
-        Whether the action is legal at the root; if not, the tree is unchanged.
-    """
-    kept = keep_root_action(game, trees, t, action)
-    if kept == 0:
-        add_root(game, trees, t)
-    return bool(kept >= 0)
-
-
-# The rules are the larger part of what is compiled: of the kernels that change a root only one adds a node.
+    move_root(game, trees, t, -1)
 
 
 @kernel
-def add_root(game, trees, t):
-    """Empty tree `t` and add the root whose state and `sign` stand in node 0."""
+def move_root(game, trees, t, action):
+    """Play an action at the root of tree `t` and keep the subtree below it, see `keep_subtree`.
+
+    Action -1 plays none: the tree becomes empty but for a root, whose state and `sign` stand in node 0.
+
+    Returns:
+        Whether the action is legal; if not, the tree is unchanged.
+    """
     tree = get_tree(trees, t)
+    if action >= 0:
+        e = np.int64(tree.nodes[0].first_edge)
+        end = e + tree.nodes[0].num_edges
+        while e < end and tree.edges[e].action != action:
+            e += 1
+        if e == end or keep_subtree(game, tree, e, trees.scratch):
+            return e < end
     reset(game, tree, contract.load_state(game, tree.nodes[0].state), tree.nodes[0].sign < 0)
-
-
-@kernel
-def keep_root_action(game, trees, t, action):
-    """Play an action at the root of tree `t`, see `keep_subtree`.
-
-    Returns:
-        1: the subtree was kept; 0: there was none, and the root is not added yet; -1: the action is not
-        legal, and the tree is unchanged.
-    """
-    tree = get_tree(trees, t)
-    for e in range(tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges):
-        if tree.edges[e].action == action:
-            return np.int64(keep_subtree(game, tree, e, trees.scratch))
-    return np.int64(-1)
+    return True
 
 
 @kernel

@@ -19,11 +19,9 @@ from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_largest, allocate_trees
 from ckai.rl.search.batch import (
-    add_root,
     best_action,
     expand_and_backup,
-    keep_root_action,
-    play_root_action,
+    move_root,
     select_all_leaves,
     set_root_state,
 )
@@ -131,8 +129,7 @@ class Searcher:
     def _compile(self) -> None:
         """Compile what a search calls: it must not count against a time limit."""
         batch, trees, visits = self._batches[0], self.tree_batch, np.zeros(1, np.int32)
-        compile_for(add_root, self.game, trees, 0)
-        compile_for(keep_root_action, self.game, trees, 0, 0)
+        compile_for(move_root, self.game, trees, 0, 0)
         compile_for(best_action, trees, 0)
         self._compile_step(batch, visits)
 
@@ -300,7 +297,7 @@ class Searcher:
             ValueError: the action is not legal there; the tree is unchanged.
         """
         self.flush()
-        if not play_root_action(self.game, self.tree_batch, t, action):
+        if action < 0 or not move_root(self.game, self.tree_batch, t, action):
             raise ValueError(f"action {action} is not legal at the root of tree {t}")
 
     def root_lead(self, t: int) -> RootLead:

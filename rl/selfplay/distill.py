@@ -37,10 +37,10 @@ from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.distill_config import DistillConfig
-from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, make_records
+from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, begin_record, make_records
 from ckai.rl.selfplay.rows import copy_game, headers_of_rows, to_table
 from ckai.rl.selfplay.shards import read_table, write_table
-from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, decode_boards, start_walk, step_walks
+from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, arrive, decode_boards, step_walks
 
 IN_FLIGHT = 1024
 """Walks at the same time, over all threads."""
@@ -128,7 +128,9 @@ class _Group:
             source = self.starts
         state = tuple(np.int64(word) for word in source[int(rng.integers(len(source)))])
         stream = np.uint64(rng.integers(1 << 63))
-        return bool(start_walk(self.game, self.walks, self.records, t, number, state, stream))
+        begin_record(self.records, t, number)
+        self.walks.streams[t]["rng"] = stream
+        return bool(arrive(self.game, self.walks, self.records, t, state))
 
     def play(self, numbers: range, stop: threading.Event) -> list[Any]:
         """Play walks; return them, or those that ended if `stop` is set."""

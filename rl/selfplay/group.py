@@ -19,6 +19,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees, tree_batch_bytes
+from ckai.rl.search.batch import set_root_state
 from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
 from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, PUCT, SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -30,8 +31,8 @@ from ckai.rl.selfplay.recording import (
     NOT_FINITE,
     PlayRules,
     advance,
+    begin_record,
     make_records,
-    start_game,
 )
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game
 
@@ -155,9 +156,12 @@ class Group:
             self.records.games[t]["status"] = IDLE
             return
         state = self.spec.state(self.starts(number))
-        stream = np.uint64(seed_stream(self.seed, number))
-        first = tuple(np.int64(word) for word in state)
-        start_game(self.game, self.tree_batch, self.records, self.rules, t, number, first, stream)
+        self.tree_batch.info[t]["rng"] = seed_stream(self.seed, number)
+        set_root_state(self.game, self.tree_batch, t, state, np.zeros((0, len(state)), np.int64))
+        begin_record(self.records, t, number)
+        resigns, searches = np.random.default_rng((self.seed, number, 1)).random(2)
+        self.records.games[t]["resign_disabled"] = resigns < self.rules.resign_disabled_prob
+        self.records.games[t]["full"] = searches < self.rules.full_search_prob
         opponent = self.pool.opponent(number) if self.pool else None
         if opponent is not None:
             self.records.games[t]["opponent"] = 1 if opponent.moves_first else 2

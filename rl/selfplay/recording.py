@@ -137,23 +137,11 @@ def make_records(game: Any, trees: int, max_plies: int) -> Records:
     )
 
 
-@inner
-def begin_record(here, number):
-    """Make a GAME record that of game `number`, of which nothing was played yet."""
-    here.game = number
-    here.status = PLAYING
-    here.side = 0
-    here.result = UNDECIDED
-    here.ply = 0
-    here.hop = 0
-    here.rows = 0
-    here.counts = 0
-    here.full = 1
-    here.adjudicated = 0
-    here.resigned = 0
-    here.resigner = 0
-    here.resign_disabled = 0
-    here.opponent = 0
+def begin_record(records: Records, t: int, number: int) -> None:
+    """Make record `t` that of game `number`, of which nothing was played yet."""
+    records.games[t] = np.zeros((), GAME)
+    here = records.games[t]
+    here["game"], here["status"], here["result"], here["full"] = number, PLAYING, UNDECIDED, 1
 
 
 @inner
@@ -165,26 +153,6 @@ def count_action(here, passed):
         here.hop = 0
     else:
         here.hop += 1
-
-
-@kernel
-def start_game(game, trees, records, rules, t, number, state, seed):
-    """Start game `number` in tree `t`.
-
-    Args:
-        game, trees, records, rules, t: see the module.
-        number: number of the game.
-        state: its first state, tuple of int64 words; the first player is to move.
-        seed: uint64, first state of its random stream.
-    """
-    trees.info[t].rng = seed
-    trees.info[t].history_length = 0
-    reset(game, get_tree(trees, t), state, np.bool_(False))
-    here = records.games[t]
-    begin_record(here, number)
-    if rules.resign > 0.0:
-        here.resign_disabled = uniform(trees.info[t : t + 1]) < rules.resign_disabled_prob
-    draw_playout_cap(trees, records, t, rules)
 
 
 @inner

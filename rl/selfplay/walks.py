@@ -16,7 +16,7 @@ from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.games.rng import uniform
-from ckai.rl.selfplay.recording import FINISHED, PLAYING, begin_record, count_action
+from ckai.rl.selfplay.recording import FINISHED, PLAYING, count_action
 
 SHARES = 1_000_000
 """Sum of the visit counts that stand for a policy in a row."""
@@ -54,18 +54,6 @@ def decode_boards(game, boards, states):
 
 
 @kernel
-def start_walk(game, walks, records, t, number, state, stream):
-    """Start walk `number` in place `t`.
-
-    Returns:
-        Whether there is anything to label: the game is not over in `state`.
-    """
-    begin_record(records.games[t], number)
-    walks.streams[t].rng = stream
-    return arrive(game, walks, records, t, state)
-
-
-@inner
 def arrive(game, walks, records, t, state):
     """Move walk `t` to a state; it is FINISHED if the game is over or the tablebases have the state.
 

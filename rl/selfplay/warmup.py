@@ -10,6 +10,7 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
 from ckai.rl.selfplay.distill import distill
@@ -29,8 +30,9 @@ def small_network(spec: GameSpec) -> IntegerEvaluator | None:
     return IntegerEvaluator(build("swift", {**sizes, **encoding}))
 
 
-def compile_walks(spec: GameSpec) -> None:
-    """Compile the walks of a distillation."""
+def compile_walks() -> None:
+    """Compile the walks of a distillation in checkers."""
+    spec = DEFAULT_GAME
     config = DistillConfig(positions=1, plies=2, opening_share=0.5, heldout=0)
     with tempfile.TemporaryDirectory() as name:
         rows = Path(name) / "rows.parquet"

@@ -21,7 +21,7 @@ from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack, unpack
 from ckai.rl.games.connect4 import Connect4, four
 from ckai.rl.games.contract import DRAW, LOSS, WIN
-from ckai.rl.games.playouts import playouts, traced_playout
+from ckai.rl.games.playouts import playouts
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
@@ -214,6 +214,7 @@ def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
 # --- playouts ------------------------------------------------------------------------------------------
 
 START = tuple(np.int64(word) for word in pack(Position.start()))
+NO_TRACE = np.empty(0, np.uint8)
 
 
 def random_state(rng):
@@ -229,34 +230,35 @@ def random_state(rng):
 
 def test_a_playout_replays_by_the_rules_to_its_end():
     rng = np.random.default_rng(1)
-    trace = np.empty(2000, np.int64)
+    trace = np.empty(2000, np.uint8)
     ends = set()
     for seed in range(300):
         first = position = random_state(rng)
         state = tuple(np.int64(word) for word in pack(position))
-        value, hops = traced_playout(Checkers(halfmove_limit=30), state, seed, trace)
+        won, _, lost, _, hops = playouts(Checkers(halfmove_limit=30), state, 1, seed, trace)
+        value = won - lost
         for action in trace[:hops]:
             assert position.halfmove_clock < 30 or not position.legal_actions()
             position = position.push_action(int(action))  # raises if it is not legal
         if position.legal_actions():
             assert position.halfmove_clock >= 30
-            assert value == 0.0
+            assert value == 0
         else:
-            assert value == (-1.0 if position.black == first.black else 1.0)
+            assert value == (-1 if position.black == first.black else 1)
         ends.add(value)
         assert unpack(pack(position)) == position
-    assert ends == {-1.0, 0.0, 1.0}
+    assert ends == {-1, 0, 1}
 
 
 def test_every_first_hop_of_a_playout_is_as_likely():
-    trace = np.empty(1, np.int64)
+    trace = np.empty(1, np.uint8)
     for fen in ("B:W32,28,K10,K20:BK15,K18,1,5", "W:W21,22,K30:B1,2,K7", "B:W6,7,14,15:BK2"):
         position = Position.from_fen(fen)
         state = tuple(np.int64(word) for word in pack(position))
         actions, n = position.legal_actions(), 4000
         counts = dict.fromkeys(actions, 0)
         for seed in range(n):
-            traced_playout(Checkers(), state, seed * 7919, trace)
+            playouts(Checkers(), state, 1, seed * 7919, trace)
             counts[int(trace[0])] += 1
         expected = n / len(actions)
         chi = sum((c - expected) ** 2 / expected for c in counts.values())
@@ -266,7 +268,7 @@ def test_every_first_hop_of_a_playout_is_as_likely():
 def test_tic_tac_toe_playouts_have_the_known_statistics():
     # Uniform random play: the first side wins 737/1260, draws 8/63, loses 121/420.
     n = 200_000
-    won, drawn, lost, moves, hops = playouts(TicTacToe(), (np.int64(0), np.int64(0)), n, 4)
+    won, drawn, lost, moves, hops = playouts(TicTacToe(), (np.int64(0), np.int64(0)), n, 4, NO_TRACE)
     assert won + drawn + lost == n
     assert moves == hops
     assert won / n == pytest.approx(737 / 1260, abs=0.006)
@@ -283,15 +285,15 @@ def test_playouts_of_checkers_agree_with_slow_random_games():
             hops += 1
         values.append(0.0 if actions else -1.0 if position.black else 1.0)
         lengths.append(hops)
-    won, _, lost, moves, hops = playouts(Checkers(), state, 100_000, 3)
+    won, _, lost, moves, hops = playouts(Checkers(), state, 100_000, 3, NO_TRACE)
     assert abs((won - lost) / 1e5 - np.mean(values)) < 4 / np.sqrt(400)
     assert abs(hops / 1e5 - np.mean(lengths)) < 4 * np.std(lengths) / np.sqrt(400)
     assert moves < hops
 
 
 def test_playouts_follow_from_the_seed():
-    again = [playouts(Checkers(), START, 1000, 9) for _ in range(2)]
-    assert again[0] == again[1] != playouts(Checkers(), START, 1000, 10)
+    again = [playouts(Checkers(), START, 1000, 9, NO_TRACE) for _ in range(2)]
+    assert again[0] == again[1] != playouts(Checkers(), START, 1000, 10, NO_TRACE)
 
 
 # --- UCT with playouts -----------------------------------------------------------------------------------
