@@ -55,7 +55,6 @@ def test_a_search_compiles_nothing(tmp_path):
         "        engine.search('B:W21-32:B1-12', seconds=0.05)\n"
         "        engine.search('W:W21-32:B1-10,12,15', Limit(depth=2), history=['B:W21-32:B1-12'])\n"
         "        engine.search('W:WK18,K15:BK4', sims=50, lines=3)\n"
-        "        engine.policy('B:W21-32:B1-12')\n"
         "        assert compiled() == before, set(compiled()) - set(before)\n"
     )
     done, names = run(tmp_path, tmp_path / "cache", "-c", code)
@@ -93,8 +92,7 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/b", *SMALL, "--root-rule", "gumbel"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL,
          "--setting", "selfplay.full_search_prob=0.5"),
-        ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/d", *SMALL, "--tables-mode", "label"),
-        ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/e", *SMALL, "--cache-positions", "0"),
+        ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/d", *SMALL, "--resign", "0.9"),
         ("selfplay", *NEW, "--game", "connect4", "--run", "runs/f", *SMALL),
         ("selfplay", *NEW, "--game", "tictactoe", "--run", "runs/g", *SMALL),
         ("play", "--engine", "pretrained.ckpt", "--side", "none", "--seconds", "0.02", "--max-plies", "6"),
