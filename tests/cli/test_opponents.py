@@ -59,9 +59,9 @@ def test_every_player_of_matches_plays_checkers(here, spec):
     ("name", "spec", "move"),
     [
         pytest.param("tictactoe", "perfect", "5", marks=pytest.mark.slow),
-        pytest.param("tictactoe", "rollout", "1", marks=pytest.mark.slow),
-        ("connect4", "rollout@30", "4"),
-        ("connect4", "random", "7"),
+        ("tictactoe", "rollout@30", "1"),
+        ("tictactoe", "random", "7"),
+        pytest.param("connect4", "rollout@30", "4", marks=pytest.mark.slow),
         ("connect4", "uniform@0.2s+0.01s", "1"),
     ],
 )
@@ -77,6 +77,7 @@ def test_the_other_games_are_played_shown_and_gone_on_with(here, name, spec, mov
     assert len(get_game(name).read_game(Path("a.pdn"), 1).game.moves) == 2
 
 
+@pytest.mark.slow
 def test_a_move_is_explained_where_the_reply_is_forced(here):
     moves = "412516647152134567546715414657772226"
     words = ["--game", "connect4", "--side", "both", "--engine", "rollout@400"]
@@ -132,11 +133,11 @@ def test_names_of_players_have_no_folders(text, name):
 
 
 def test_a_player_follows_what_is_taken_back():
-    spec = get_game("connect4")
+    spec = get_game("tictactoe")
     engine = Engine.load("rollout@50", game=spec)
     game = spec.game()
     game.push(engine.play(game).move)
-    game.push("4")
+    game.push(game.position.legal_moves()[0])
     game.push(engine.play(game).move)
     for _ in range(3):
         game.pop()

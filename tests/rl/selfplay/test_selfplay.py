@@ -321,10 +321,10 @@ def loses_at_once(spec, game, move):
 
 @pytest.mark.parametrize("rule", ["puct", "gumbel"])
 def test_a_target_has_no_move_that_its_search_proved_lost(rule):
-    """Connect-4 proves a move that loses at once when it is first visited."""
-    spec, games = get_game("connect4"), []
+    """In tic-tac-toe a move that loses at once is proven to when it is first visited."""
+    spec, games = get_game("tictactoe"), []
     config = SelfPlayConfig(sims=40, in_flight=8, groups=1, root_rule=rule)
-    play_games(UniformEvaluator(), config, range(8), seed=3, on_game=games.append, spec=spec)
+    play_games(UniformEvaluator(spec.num_actions), config, range(30), seed=3, on_game=games.append, spec=spec)
     dangers = 0
     for finished in games:
         game = spec.game(spec.position())
