@@ -144,9 +144,8 @@ def parse_files(
         write = rows.write
         if dedupe:  # rows wait, in a file without a name, until it is known which games are dropped
             waiting = stack.enter_context(TemporaryFile(dir=output.parent))
-            spool = pa.ipc.new_stream(
-                waiting, EXPERT_SCHEMA, options=pa.ipc.IpcWriteOptions(compression="zstd")
-            )
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            spool = pa.ipc.new_stream(waiting, EXPERT_SCHEMA, options=options)
             write = spool.write_table
         converter = _Converter(tally, write, strict=strict, lenient=lenient)
         refused, broken = _convert(converter, sources, sizes, progress, from_zero)

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,34 @@ def test_four_pieces(folder):
     assert header["longest"]["mm-mm"] == 109
     assert table_path(4, folder).stat().st_size < 7_000_000
     check(Tables.open(4, folder=folder), 20_000)
+
+
+def forces(position, black, worth, tables, plies):
+    """Whether a side can force a draw (`worth` 0) or a win (1) of it within so many plies and the tables."""
+    if tables.knows(position):
+        value = {LOSS: -1, DRAW: 0, WIN: 1}[tables.probe(position).value]
+        return (value if position.black == black else -value) >= worth
+    if not position.legal_moves() or plies == 0:
+        return position.black != black and plies > 0
+    after = (forces(position.push(m), black, worth, tables, plies - 1) for m in position.legal_moves())
+    return any(after) if position.black == black else all(after)
+
+
+@pytest.mark.slow
+def test_results_of_a_book_are_refuted(folder):
+    if not table_path(4, folder).exists():
+        build_tables(4, table_path(4, folder))
+    tables = Tables.open(4, folder=folder)
+    page = (Path(__file__).parents[2] / "docs" / "refuted.md").read_text()
+    stated = re.findall(r"^    ([WB]:\S+) +(win|draw) ", page, flags=re.MULTILINE)
+    assert len(stated) == 4
+    for fen, result in stated:
+        position = Position.from_fen(fen)
+        for each in (position, position.rotated()):
+            if result == "win":
+                assert forces(each, not each.black, 0, tables, 4)
+            else:
+                assert forces(each, each.black, 1, tables, 7)
 
 
 @pytest.mark.slow
