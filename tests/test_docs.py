@@ -186,3 +186,20 @@ def test_the_code_of_a_page_runs(page, trained, tmp_path):
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_tutorial_of_targets_begins_in_an_empty_folder(tmp_path):
+    page = (ROOT / "docs" / "tutorials" / "target.md").read_text()
+    (tmp_path / "page.py").write_text("\n".join(python_blocks(page)))
+    _, match, make = commands(page)  # those in a line come first
+    main = [sys.executable, "-c", "from ckai.cli.main import main; main()"]
+    for command in (
+        [*main, *make[1:], "--games", "12", "--sims", "8"],  # the last of an option counts
+        [sys.executable, "page.py"],
+        [*main, *match[1:], "--games", "2"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280)
+        assert done.returncode == 0, (command, done.stderr)
+    assert "2 games" in done.stdout

@@ -351,7 +351,13 @@ def test_a_rematch_with_colours_exchanged(client):
         assert here.state["start"]["fen"] == "B:W20,32:BK1,12"
 
 
-def test_games_of_one_table_have_files_of_their_own(client):
+def test_games_of_one_table_have_files_of_their_own_once_they_have_a_move(client):
+    with tab(client) as here:
+        for fields in ({}, {"control": "5m+3s"}):
+            here.do("new", black="human", white="human", **fields)
+        here.do("resign")
+        here.do("rematch", swap=True)
+    assert not Path("games").exists()
     with tab(client) as here:
         for move in ("11-15", "9-14"):
             here.do("new", black="human", white="human")

@@ -4,15 +4,18 @@ import csv
 import io
 import json
 import os
+import re
 from dataclasses import replace
 from unittest.mock import Mock
 
+import click
 import numpy as np
 import pytest
 import torch
 from make_rows import random_games, with_search, write
 from rich.console import Console
 
+from ckai.cli import selfplay
 from ckai.cli.shared.run_estimate import estimate
 from ckai.cli.shared.run_tables import CURVE, elo_line, generation_text, generations_table
 from ckai.datasets.data_module import RowsDataModule
@@ -21,6 +24,7 @@ from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import StateError, planes_of, policy_loss, value_loss
+from ckai.models.training.trainer import TrainingError
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop import gate as gate_module
@@ -89,6 +93,16 @@ def test_every_training_setting_changes_the_weights(tmp_path, by_default, settin
 @pytest.fixture(scope="module")
 def by_default(tmp_path_factory):
     return learned(tmp_path_factory.mktemp("learned") / "default")
+
+
+def test_the_advice_after_a_loss_that_is_no_number_can_be_followed(tmp_path):
+    with pytest.raises(TrainingError, match="begin another with a lower --lr") as error:
+        learned(tmp_path / "high", lr=1e38)
+    assert sorted(path.name for path in (tmp_path / "high").iterdir()) == ["old.ckpt", "rows.parquet"]
+    with click.Context(selfplay.command) as context:
+        named = {name for each in selfplay.command.get_params(context) for name in each.opts}
+    assert named >= set(re.findall(r"--\S+", str(error.value)))
+    assert all(weights.isfinite().all() for weights in learned(tmp_path / "low", lr=1e-4).values())
 
 
 def test_a_window_none_of_whose_games_is_held_out_is_learned(tmp_path):
