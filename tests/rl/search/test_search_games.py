@@ -1,6 +1,7 @@
 """Other games and players of the same search: tic-tac-toe, Connect-4, random playouts, UCT with playouts."""
 
 import pickle
+import random
 import subprocess
 import sys
 from types import ModuleType
@@ -20,8 +21,10 @@ from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack, unpack
 from ckai.rl.games.connect4 import Connect4, four
+from ckai.rl.games.connect4.solver import Connect4Solver
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.playouts import playouts
+from ckai.rl.games.registry import get_game
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
@@ -135,70 +138,28 @@ def test_connect4_lines_and_the_gap_between_columns():
     assert four(sum(1 << c * 7 + 3 - c for c in range(4)))
 
 
-@njit
-def winning(game, state, plies):
-    """Whether the side to move can win within so many plies, by trying everything."""
-    actions = np.empty(64, np.uint8)
-    count = contract.legal(game, state, actions)
-    if contract.outcome(game, state, count)[0]:
-        return False
-    for action in actions[:count]:
-        after, _ = contract.play(game, state, action)
-        if lost(game, after, plies - 1):
-            return True
-    return False
-
-
-@njit
-def lost(game, state, plies):
-    """Whether the side to move has lost within so many plies, whatever it does."""
-    actions = np.empty(64, np.uint8)
-    count = contract.legal(game, state, actions)
-    over, value = contract.outcome(game, state, count)
-    if over or plies <= 0:
-        return over and value < 0
-    for action in actions[:count]:
-        after, _ = contract.play(game, state, action)
-        if not winning(game, after, plies - 1):
-            return False
-    return True
-
-
-def connect4_wins(wanted):
-    """{plies: states won in just so many}, from random games."""
-    game, rng = Connect4(), np.random.default_rng(4)
-    found = {1: set(), 3: set(), 5: set()}
-    while min(map(len, found.values())) < wanted:
-        state = (0, 0)
-        while True:
-            actions, over, _ = legal(game, state)
-            if over:
-                break
-            here = tuple(map(np.int64, state))
-            plies = next((n for n in found if winning(game, here, n)), None)
-            if plies is not None and len(found[plies]) < wanted:
-                found[plies].add(state)
-            state = step(game, state, int(rng.choice(actions)))
-    return found
-
-
-def searched(states):
-    """Searchers' roots and the states after the moves to play."""
-    searcher = Searcher(UniformEvaluator(), trees=len(states), nodes=4000, game=Connect4())
-    for t, state in enumerate(states):
-        searcher.set_root(t, state)
-    searcher.run(np.full(len(states), 4000, np.int32))
-    roots = [(int(searcher.root(t)["proof"]), int(searcher.root(t)["plies"])) for t in range(len(states))]
-    return roots, [step(Connect4(), state, searcher.best(t)) for t, state in enumerate(states)]
-
-
-def test_every_win_of_connect4_in_up_to_three_moves_is_played_in_the_shortest_way():
-    for plies, states in connect4_wins(100).items():
-        while plies > 0:  # the winner hurries and the loser delays, to the end of the game
-            roots, states = searched(sorted(states))
-            assert set(roots) == {(WIN if plies % 2 else LOSS, plies)}
-            plies -= 1
-        assert {legal(Connect4(), state)[1:] for state in states} == {(True, -1.0)}
+def test_every_end_of_connect4_within_three_moves_is_played_in_the_shortest_way():
+    """By the exact solver: the winner hurries, and the loser delays."""
+    spec, solver, rng = get_game("connect4"), Connect4Solver(8), random.Random(4)
+    found = {plies: {} for plies in range(1, 7)}  # an odd number: the side to move wins, else it loses
+    while min(map(len, found.values())) < 100:
+        position = spec.position()
+        while position.outcome() is None:
+            if sum(map(int.bit_count, position.state)) >= 20:
+                truth = solver.solve(position)
+                if truth.value and truth.plies in found:
+                    found[truth.plies][position.state] = position
+            position = position.push(rng.choice(position.legal_moves()))
+    for plies, positions in found.items():
+        searcher = Searcher(UniformEvaluator(), trees=100, nodes=4000, game=Connect4())
+        for t, state in zip(range(100), sorted(positions)[:100], strict=True):
+            searcher.set_root(t, state)
+        searcher.run(np.full(100, 4000, np.int32))
+        for t, state in enumerate(sorted(positions)[:100]):
+            root = searcher.root(t)
+            assert (root["proof"], root["plies"]) == (WIN if plies % 2 else LOSS, plies), state
+            after = spec.position(step(Connect4(), state, searcher.best(t)))
+            assert solver.solve(after).plies == plies - 1
 
 
 def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
