@@ -119,18 +119,6 @@ def _key(game, state):
     return state
 
 
-@implements(contract.repetition_window, TreeGame)
-@njit
-def _repetition_window(game, state):
-    return np.int64(0)
-
-
-@implements(contract.repetitions, TreeGame)
-@njit
-def _repetitions(game):
-    return 0
-
-
 @implements(contract.encode, TreeGame)
 @njit
 def _encode(game, state, out):

@@ -138,6 +138,7 @@ def test_connect4_lines_and_the_gap_between_columns():
     assert four(sum(1 << c * 7 + 3 - c for c in range(4)))
 
 
+@pytest.mark.slow
 def test_every_end_of_connect4_within_three_moves_is_played_in_the_shortest_way():
     """By the exact solver: the winner hurries, and the loser delays."""
     spec, solver, rng = get_game("connect4"), Connect4Solver(8), random.Random(4)
