@@ -113,12 +113,6 @@ def _outcome(game, state, count):
     return count == 0, game.values[state[0]]
 
 
-@implements(contract.key, TreeGame)
-@njit
-def _key(game, state):
-    return state
-
-
 @implements(contract.encode, TreeGame)
 @njit
 def _encode(game, state, out):
