@@ -9,7 +9,7 @@ from ckai.cli.shared.row_files import ROWS_HELP, row_files
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
-from ckai.rl.selfplay.distill_config import DistillConfig
+from ckai.rl.distill.config import DistillConfig
 
 DEFAULT_EVALUATOR = "auto"
 
@@ -59,9 +59,9 @@ def command(
     from ckai.datasets.reader import RowFile
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inputs.registry import encoding_type
+    from ckai.rl.distill.distill import DistillProgress, distill
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
-    from ckai.rl.selfplay.distill import DistillProgress, distill
 
     config = change_settings(DistillConfig(), given_settings(ctx))
     report_compilation()

@@ -230,7 +230,7 @@ class Arena:
         """Return what identifies a match: a hash of all that decides its games, networks by their files."""
         from ckai.rl.engine.loading import checkpoints_of
         from ckai.rl.engine.parsing import EngineText
-        from ckai.rl.workers.delivery import hash_of
+        from ckai.rl.selfplay.shards import hash_of
 
         paths = [path for name in (a, b) for path in checkpoints_of(EngineText.read(name))]
         networks = [hash_of(path.read_bytes()) for path in paths]

@@ -21,7 +21,9 @@ _SORTS = {
 
 
 @click.command("runs")
-@click.argument("folder", default=".", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument(
+    "folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
 @click.option(
     "--sort",
     default="name",
@@ -29,9 +31,25 @@ _SORTS = {
     type=click.Choice(list(_SORTS)),
     help="Column to sort by, best first.",
 )
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Plot the self-play runs as PNG; of runs that differ in the seed alone, means and 95 % intervals.",
+)
+@click.option(
+    "--games",
+    "pdn",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write all games of the self-play runs as PDN.",
+)
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @json_option
-def command(folder: Path, sort: str, as_json: bool) -> None:
-    """Compare the training and self-play runs under FOLDER: settings and results.
+def command(
+    folders: tuple[Path, ...], sort: str, plot: Path | None, pdn: Path | None, force: bool, as_json: bool
+) -> None:
+    """Compare the training and self-play runs in and under each FOLDER: settings and results.
 
     Training runs are shown at their best epoch on held-out games: top-1 accuracy, the same among legal moves
     and where there is a choice, top-5 accuracy among legal moves, and the squared error of the value. Below
@@ -40,9 +58,11 @@ def command(folder: Path, sort: str, as_json: bool) -> None:
     generation.
     """
     from ckai.models.training.runs import find_runs
-    from ckai.rl.loop.runs import find_selfplay
+    from ckai.rl.run.runs import find_selfplay
 
-    runs, selfplay = find_runs(folder), find_selfplay(folder)
+    folders = folders or (Path(),)
+    runs = [run for folder in folders for run in find_runs(folder)]
+    selfplay = [run for folder in folders for run in find_selfplay(folder)]
     key = _SORTS[sort]
     if key is not None:
         sign = -1 if sort == "top1" else 1
@@ -52,6 +72,7 @@ def command(folder: Path, sort: str, as_json: bool) -> None:
             return math.inf if math.isnan(value) else value
 
         runs.sort(key=rank)
+    _write(selfplay, plot, pdn, force)
     if as_json:
         print_json(
             {
@@ -74,23 +95,44 @@ def command(folder: Path, sort: str, as_json: bool) -> None:
         return
     if not runs and not selfplay:
         click.echo(
-            f"no training or self-play runs under {folder}; start one with `ckai pretrain` or `ckai selfplay`"
+            f"no training or self-play runs under {', '.join(map(str, folders))}; start one with "
+            "`ckai pretrain` or `ckai selfplay`"
         )
         return
     if runs:
-        _print_table(folder, runs)
+        _print_table(runs)
     if selfplay:
-        _print_selfplay(folder, selfplay)
+        _print_selfplay(selfplay)
 
 
-def _print_table(folder: Path, runs: list[Any]) -> None:
+def _write(selfplay: list[Any], plot: Path | None, pdn: Path | None, force: bool) -> None:
+    """Write the plot and the games of self-play runs, if they are asked for."""
+    from ckai.datasets.files import refuse_to_replace, whole_file
+    from ckai.rl.run.run import Run
+    from ckai.rl.run.runs import plot_runs
+
+    for path in filter(None, (plot, pdn)):
+        refuse_to_replace(path, force)
+        if not selfplay:
+            raise click.UsageError(f"expected self-play runs to write {path} from, found none")
+    runs = [Run.open(each.path) for each in selfplay] if plot or pdn else []
+    if plot is not None:
+        plot_runs(plot, runs)
+    if pdn is not None:
+        with whole_file(pdn) as file:
+            for run in runs:
+                for text in run.pdn():
+                    file.write(text.encode())
+
+
+def _print_table(runs: list[Any]) -> None:
     shares = ("heldout_top1", "heldout_top1_legal", "heldout_top1_unforced", "heldout_top5_legal")
     rows = []
     for run in runs:
         best = run.best
         rows.append(
             [
-                str(run.path.relative_to(folder).with_suffix("")),
+                str(run.path.with_suffix("")),
                 run.model,
                 run.status,
                 str(run.epochs),
@@ -116,13 +158,13 @@ def _print_table(folder: Path, runs: list[Any]) -> None:
     _print_rows(titles, rows, [run.changed for run in runs], left=3)
 
 
-def _print_selfplay(folder: Path, runs: list[Any]) -> None:
+def _print_selfplay(runs: list[Any]) -> None:
     rows = []
     for run in runs:
         played, learned = run.last.get("selfplay", {}), run.last.get("learn", {})
         rows.append(
             [
-                str(run.path.relative_to(folder)),
+                str(run.path),
                 run.status,
                 str(run.generations) if run.status == "finished" else f"{run.generations}/{run.target}",
                 str(run.accepted),

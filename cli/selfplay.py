@@ -14,8 +14,7 @@ from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
-from ckai.rl.loop.config import MAX_GENERATIONS, RunConfig
-from ckai.rl.workers.config import WorkersConfig, WorkSettings
+from ckai.rl.run.config import RunConfig, WorkersConfig, WorkSettings
 
 IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
 """Settings of the games played at the same time, and of the threads that play."""
@@ -55,9 +54,16 @@ DEFAULT_EVALUATOR = "auto"
 )
 @click.option(
     "--generations",
-    type=click.IntRange(0, MAX_GENERATIONS),
+    type=click.IntRange(0),
     metavar="N",
     help=f"Generations in all, with finished ones.  [default: those of the run, else {GENERATIONS}]",
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Settings of a new run: YAML, JSON, or the config.json of another run; options go before it.",
 )
 @settings_options(RunConfig, WorkSettings)
 @click.option(
@@ -86,6 +92,7 @@ def command(
     pairs: tuple[str, ...],
     folder: Path | None,
     generations: int | None,
+    config_file: Path | None,
     ray: str | None,
     dry_run: bool,
     joined: Path | None,
@@ -100,6 +107,8 @@ def command(
     interruption; it keeps its settings.
     """
     given = given_settings(ctx)
+    if config_file is not None:
+        given = _settings_in(config_file) | given
     if joined is not None:
         _refuse_others(
             ctx, {"joined", "evaluator", "as_json"} | ({"setting"} if given.keys() == {THREADS} else set())
@@ -111,18 +120,17 @@ def command(
 
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.rl.loop.folder import RunError, fresh_folder, unfinished_run
-    from ckai.rl.loop.run import Run
-    from ckai.rl.workers.cluster import connect
-    from ckai.rl.workers.folder import JoinedWorkers
-    from ckai.rl.workers.on_ray import RayWorkers
+    from ckai.rl.run.events import RunError
+    from ckai.rl.run.on_ray import RayWorkers, connect
+    from ckai.rl.run.run import Run
+    from ckai.rl.run.runs import fresh_folder, unfinished_run
 
     if ray is not None:
         connect(ray, work)
     first = _first_words(init, game, model, pairs)
     if folder is not None and Run.exists(folder):
         run = Run.open(folder)
-        begun = load_checkpoint(run.path(0, "network.ckpt")).info.get("init")
+        begun = load_checkpoint(run.network_path(0)).info.get("init")
         if first not in ("", begun) or change_settings(run.config, given) != run.config:
             raise RunError(f"{folder} is a run with its own settings; give --run OTHER to start a new one")
         if dry_run:
@@ -152,7 +160,7 @@ def command(
     try:
         ensure_tables(run.config.selfplay.tables)
         report_compilation()
-        workers = JoinedWorkers(run.folder) if ray is None else RayWorkers(evaluator, work)
+        workers = None if ray is None else RayWorkers(evaluator, work)
         continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
         words = ["ckai", "selfplay", "--run", str(run.folder)]
@@ -162,6 +170,30 @@ def command(
         words += [word for name, value in of_workers.items() for word in ("--setting", f"{name}={value}")]
         click.echo(f"continue with: {shlex.join(words)}", err=True)
         raise
+
+
+def _settings_in(path: Path) -> dict[str, Any]:
+    """Return the settings in a file of YAML or JSON, by path.
+
+    Raises:
+        ValueError: it cannot be read, or has another form.
+    """
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise ValueError(f"{path}: expected settings as YAML or JSON ({reason})") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"{path}: expected settings by name, found {type(data).__name__}")
+    data.pop("format", None)  # of the config.json of a run
+    RunConfig.from_dict(data)  # names what is wrong
+    found = {}
+    for name, value in data.items():
+        section = value if isinstance(value, dict) else {"": value}
+        found |= {f"{name}.{part}".rstrip("."): each for part, each in section.items()}
+    return found
 
 
 def _refuse_others(ctx: click.Context, taken: set[str]) -> None:
@@ -201,7 +233,7 @@ def _first_network(
     from ckai.models.registry import build
     from ckai.models.registry import parse_settings as parse_network_settings
     from ckai.rl.games.registry import get_game
-    from ckai.rl.loop.folder import RunError
+    from ckai.rl.run.events import RunError
 
     if init == NO_INIT:
         torch.manual_seed(seed % 2**63)
@@ -234,21 +266,18 @@ def _new_config(
         RunError: the network is for another game.
         ValueError: conflicting settings.
     """
-    import torch
-
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.backends import AUTO, usual_backend
-    from ckai.rl.loop.folder import RunError
+    from ckai.rl.run.events import RunError
 
     network = load_checkpoint(source).network() if isinstance(source, Path) else source
     if game not in (None, network.encode.GAME):
         where = source if isinstance(source, Path) else "the new network"
         raise RunError(f"{where}: expected a network for {game}, found one for {network.encode.GAME}")
-    defaults = RunConfig.defaults_for(network.encode.GAME)
-    config = replace(defaults, overlap=on_gpu is not None or torch.cuda.is_available())
-    config = change_settings(config, given)
     if on_gpu is None:
         on_gpu = (usual_backend(network) if evaluator == AUTO else evaluator).startswith("cuda")
+    defaults = RunConfig.defaults_for(network.encode.GAME)
+    config = change_settings(replace(defaults, overlap=on_gpu), given)
     return config.for_gpu() if on_gpu and IN_FLIGHT not in given else config
 
 
@@ -257,7 +286,7 @@ def _describe(
 ) -> None:
     """Print what a generation will take, see `print_dry_run`."""
     from ckai.cli.shared.run_estimate import print_dry_run
-    from ckai.rl.workers.on_ray import RayWorkers
+    from ckai.rl.run.on_ray import RayWorkers
 
     if ray is None:
         places, threads = [("this machine", 1)], config.selfplay.group_count
@@ -277,10 +306,15 @@ def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
         threads: threads that play; 0: one per core.
         as_json: print the result as JSON.
     """
-    from ckai.rl.loop.joining import join
-    from ckai.rl.loop.run import Run
+    from ckai.models.checkpoint import load_network
+    from ckai.models.inference.backends import AUTO, usual_backend
+    from ckai.rl.run.joining import join
+    from ckai.rl.run.run import Run
 
-    ensure_tables(Run.open(folder).config.selfplay.tables)
+    run = Run.open(folder)
+    network = load_network(run.network_path(0), run.config.game)
+    on_gpu = (usual_backend(network) if evaluator == AUTO else evaluator).startswith("cuda")
+    ensure_tables(run.config.selfplay.tables)
     report_compilation()
     console = stderr_console()
     with console.status(f"{folder}: waiting for games to play") as status:
@@ -290,7 +324,8 @@ def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
                 games = count_text(worker.progress.games, "game")
                 status.update(f"{folder}: {games} with {worker.evaluator}")
 
-        worker = join(folder, backend=evaluator, threads=threads or available_cores(), on_progress=show)
+        threads = threads or available_cores()
+        worker = join(folder, backend=evaluator, threads=threads, on_gpu=on_gpu, on_progress=show)
     games = worker.progress.games
     if as_json:
         print_json({"run": str(folder), "games": games, "evaluator": worker.evaluator})

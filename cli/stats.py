@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar
-from ckai.cli.shared.row_files import newest_rows
+from ckai.cli.shared.row_files import newest_rows, row_files, row_files_text
 
 if TYPE_CHECKING:
     from ckai.datasets.statistics import Headers, Statistics
@@ -24,20 +24,23 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(datasets: tuple[Path, ...], folder: Path | None, as_json: bool) -> None:
-    """Show statistics of DATASET, a Parquet file of rows; several are combined.
+    """Show statistics of DATASET, a Parquet file of rows or the folder of a run; several are combined.
 
     The default is the newest data set in data/.
     """
     from ckai.datasets.plots import save_plots
     from ckai.datasets.statistics import describe
 
-    paths = list(datasets) or [newest_rows()]
+    given = list(datasets) or [newest_rows()]
+    paths = [path for files in row_files(given) for path in files]
     begun = time.perf_counter()
     with progress_bar("reading", "rows") as progress:
         statistics = describe(paths, progress=progress)
     if not as_json:
-        click.echo(as_text(statistics))  # before the plots, whose folder may not be writable
-    plots = save_plots(statistics, folder or paths[0].with_name(f"{paths[0].stem}.plots"))
+        click.echo(
+            as_text(statistics, row_files_text(given))
+        )  # before the plots, whose folder may not be writable
+    plots = save_plots(statistics, folder or given[0].with_name(f"{given[0].stem}.plots"))
     seconds = time.perf_counter() - begun
     if as_json:
         result: dict[str, Any] = {
@@ -51,10 +54,10 @@ def command(datasets: tuple[Path, ...], folder: Path | None, as_json: bool) -> N
         click.echo(f"{path}")
 
 
-def as_text(statistics: "Statistics") -> str:
-    """Format the statistics as text, at most 80 columns wide."""
+def as_text(statistics: "Statistics", names: str) -> str:
+    """Format the statistics of data sets with these names as text, at most 80 columns wide."""
     lengths, repeats = statistics.lengths, statistics.repeats
-    lines = [", ".join(statistics.files)]
+    lines = [names]
 
     def line(label: str, text: str) -> None:
         lines.append(f"  {label:<22}{text}")

@@ -20,6 +20,7 @@ If the data include self-play, it also has:
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.reader import RowFiles
+from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, game_keys, held_out, position_keys
@@ -180,7 +181,7 @@ class RowsDataModule(pl.LightningDataModule):
         rows = self._rows["train"]
         parts = [
             start + draw(stop - start, weight, rng)
-            for (start, stop), weight in zip(self._spans, self.weights, strict=True)
+            for (start, stop), weight in zip(self._spans, self._span_weights, strict=True)
         ]
         pool = np.concatenate(parts)
         order = pool[rng.permutation(len(pool))]
@@ -194,13 +195,13 @@ class RowsDataModule(pl.LightningDataModule):
             yield from _cut(batch, self.batch_size)
 
     def _load(self) -> None:
-        """Read the files: the rows of each side, and which training rows are those of each file."""
+        """Read the files: the rows of each side, and which training rows have which weight."""
         sides: dict[Split, list[Rows]] = {"train": [], "heldout": []}
         self._spans: list[tuple[int, int]] = []
         games: dict[bool, list[NDArray[np.uint64]]] = {False: [], True: []}
         start = 0
-        for file in self.files.files:
-            rows = concatenate([file.read(group) for group in range(len(file.group_rows))])
+        self._span_weights: list[float] = []
+        for weight, rows in self._read():
             keys, lengths = game_keys(rows)
             out = held_out(keys, self.split_seed, self.heldout)
             for side, found in games.items():
@@ -209,14 +210,34 @@ class RowsDataModule(pl.LightningDataModule):
             sides["train"].append(rows.take(~out))
             sides["heldout"].append(rows.take(out))
             self._spans.append((start, start + len(sides["train"][-1])))
+            self._span_weights.append(weight)
             start = self._spans[-1][1]
         self.train_games, self.heldout_games = (np.unique(np.concatenate(found)) for found in games.values())
         self._rows = {side: concatenate(parts) for side, parts in sides.items()}
         self.train_rows, self.heldout_rows = len(self._rows["train"]), len(self._rows["heldout"])
         self.epoch_rows = sum(
             epoch_size(stop - start, weight)
-            for (start, stop), weight in zip(self._spans, self.weights, strict=True)
+            for (start, stop), weight in zip(self._spans, self._span_weights, strict=True)
         )
+
+    def _read(self) -> Iterator[tuple[float, Rows]]:
+        """Yield the weight and the rows of each file, or of shards that follow one another with one weight.
+
+        Those are ordered by worker and game: which games are in which shard depends on the time it took.
+        """
+
+        def kind(of: tuple[float, RowFile]) -> tuple[float, int]:
+            return of[0], 0 if of[1].shard is not None else id(of[1])
+
+        for (weight, _), group in groupby(zip(self.weights, self.files.files, strict=True), kind):
+            files = [file for _, file in group]
+            parts = [concatenate([file.read(g) for g in range(len(file.group_rows))]) for file in files]
+            rows = concatenate(parts)
+            if len(files) > 1:
+                names = [str(file.shard["worker"]) if file.shard else "" for file in files]
+                worker = np.repeat(np.unique(names, return_inverse=True)[1], [len(part) for part in parts])
+                rows = rows.take(np.lexsort((np.arange(len(rows)), rows.game, worker)))
+            yield weight, rows
 
     def _tensors(self, rows: Rows) -> Batch:
         return to_batch(rows, searched=self.files.selfplay)

@@ -19,6 +19,7 @@ from ckai.datasets.schema import (
     DatasetError,
     check_schema,
     is_headers_path,
+    shard_of,
 )
 
 
@@ -30,6 +31,8 @@ class RowFile:
         rows: number of rows, at least 1.
         group_rows: number of rows of each row group.
         selfplay: whether it has `q` and `visits`.
+        shard: what a shard of self-play says of its games, see `ckai.datasets.schema.shard_of`, else None.
+        repeated: numbers of games to leave out of `read`.
 
     Raises:
         DatasetError: on construction, if it is missing, cut short, empty, or not of this row format.
@@ -53,6 +56,11 @@ class RowFile:
         if not self.rows:
             raise DatasetError(f"{self.path}: expected rows, found none")
         self._last_keys: dict[int, Key] = {}
+        self.repeated = set[int]()
+        try:
+            self.shard = shard_of(self._file.schema_arrow.metadata)
+        except ValueError as error:
+            raise DatasetError(f"{self.path}: damaged data ({first_line(error)})") from error
 
     def fingerprint(self) -> str:
         """A hash of the file's bytes, 16 hexadecimal digits: unchanged if the file is moved."""
@@ -87,7 +95,7 @@ class RowFile:
         )
         first = sum(self.group_rows[:group])
         self._last_keys[group] = check_rows(self.path, rows, black, hop, first, before, self._game)
-        return rows
+        return rows.take(~np.isin(rows.game, list(self.repeated))) if self.repeated else rows
 
     def columns(self, group: int, *names: str) -> tuple[NDArray[Any], ...]:
         """Some columns of one row group: `board` `[N, squares]`, others `[N]`; reads nothing else."""
@@ -110,7 +118,10 @@ class RowFile:
 
 
 class RowFiles:
-    """Several row files read as one data set; games of different files may have the same number."""
+    """Several row files read as one data set; games of different files may have the same number.
+
+    A game of self-play that two shards have is read once.
+    """
 
     def __init__(self, paths: Sequence[str | Path], game: str = DEFAULT_GAME_NAME) -> None:
         """Open and check all files; their rows must be of `game`.
@@ -121,6 +132,12 @@ class RowFiles:
         if not paths:
             raise DatasetError("expected at least one data set, found none")
         self.files = [RowFile(path, game) for path in paths]
+        seen = set[tuple[str, int]]()
+        for file in self.files:
+            if file.shard is not None:
+                games = {(file.shard["worker"], header["game"]) for header in file.shard["games"]}
+                file.repeated = {number for _, number in games & seen}
+                seen |= games
         self.rows = sum(file.rows for file in self.files)
         self.selfplay = any(file.selfplay for file in self.files)
         self.groups = [(file, group) for file in self.files for group in range(len(file.group_rows))]

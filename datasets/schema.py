@@ -7,6 +7,9 @@ Columns have short names, in files as in memory (`Rows`, batches). Elsewhere the
     z, q        the game's result and the search's root value, for the side to move
 """
 
+import json
+import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -43,7 +46,7 @@ _SELFPLAY_COLUMNS: Final = [
         pa.list_(pa.struct([pa.field("label", pa.uint8(), False), pa.field("count", pa.uint32(), False)])),
         False,
     ),
-    ("generation", pa.int32(), False),  # of the network that played
+    ("generation", pa.int32(), False),  # that trained the network which played; 0: the first one
 ]
 
 
@@ -102,9 +105,29 @@ HEADERS_SCHEMA: Final = pa.schema(
     metadata={VERSION_KEY: str(SCHEMA_VERSION).encode(), b"ckai.kind": b"headers"},
 )
 
-SELFPLAY_HEADERS_SCHEMA: Final = HEADERS_SCHEMA.append(
-    pa.field("network", pa.string())  # hash of the network that played
-)
+SHARD_KEY: Final = b"ckai.shard"
+"""Metadata key of what a shard of self-play says of its games, see `ckai.rl.selfplay.shards`."""
+
+
+def pack_json(data: Any) -> bytes:
+    """Plain data as JSON for the metadata of a file, with a checksum before it."""
+    text = json.dumps(data).encode()
+    return b"%08x " % zlib.crc32(text) + text
+
+
+def shard_of(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any] | None:
+    """What a shard of self-play says of its games, among them `worker` and `games`; None for other files.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    if metadata is None or SHARD_KEY not in metadata:
+        return None
+    checksum, _, text = metadata[SHARD_KEY].partition(b" ")
+    if int(checksum, 16) != zlib.crc32(text):
+        raise ValueError("the games do not have their checksum")
+    data: dict[str, Any] = json.loads(text)
+    return data
 
 
 def headers_path(rows: Path) -> Path:

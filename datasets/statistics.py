@@ -177,7 +177,7 @@ def describe(
         crownings=sums["crowned_sum"],
         repeats=_repeats(facts["key"]),
         phases=_phases(facts),
-        headers=_headers([Path(path) for path in paths]),
+        headers=_headers(files.files),
         from_squares=np.bincount(facts["from"].to_numpy(), minlength=SQUARES).tolist(),
         to_squares=np.bincount(facts["to"].to_numpy(), minlength=SQUARES).tolist(),
         games_of_length_by_result={
@@ -268,10 +268,15 @@ def _phases(facts: pa.Table) -> list[Phase]:
     ]
 
 
-def _headers(paths: list[Path]) -> Headers | None:
-    """Contents of the headers files beside the rows; None if there are none."""
+def _headers(files: Sequence[RowFile]) -> Headers | None:
+    """Contents of the headers, in files beside the rows or in shards of self-play; None if there are none."""
     tables = []
-    for path in filter(Path.exists, map(headers_path, paths)):
+    for file in files:
+        if file.shard is not None:
+            games, nothing = file.shard["games"], pa.nulls(len(file.shard["games"]), pa.string())
+            players = {name: [header[name] for header in games] for name in ("black", "white")}
+            tables.append(pa.table({**players, "event": nothing, "opening": nothing}))
+    for path in filter(Path.exists, (headers_path(file.path) for file in files)):
         try:
             tables.append(pq.ParquetFile(path).read(columns=["black", "white", "event", "opening"]))
             tables[-1].select(["black", "white", "event", "opening"])

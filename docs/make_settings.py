@@ -7,9 +7,8 @@ from ckai.datasets.files import write_whole
 from ckai.datasets.settings import Setting, all_settings
 from ckai.models.training.config import PretrainConfig
 from ckai.rl.analysis.config import AnalysisConfig
-from ckai.rl.loop.config import RunConfig
-from ckai.rl.selfplay.distill_config import DistillConfig
-from ckai.rl.workers.config import WorkSettings
+from ckai.rl.distill.config import DistillConfig
+from ckai.rl.run.config import RunConfig, WorkSettings
 
 PAGE = Path(__file__).parent / "settings.md"
 INTRODUCTION = """\

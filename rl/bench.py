@@ -18,7 +18,7 @@ import numpy as np
 
 from ckai.datasets.machine import available_cores
 from ckai.game import Game, Position, perft
-from ckai.models.inference.backends import evaluations_per_second, make_evaluator, sample_positions
+from ckai.models.inference.backends import best_rate, make_evaluator
 from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
@@ -34,10 +34,10 @@ from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.threads import run_all, running
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import SelfPlayCounts
+from ckai.rl.selfplay.play import play_games
 from ckai.rl.selfplay.warmup import compile_selfplay
-from ckai.rl.selfplay.workers import play_games
 
-BATCHES = (1, 16, 64, 256, 1024)
+BATCHES = (1, 16, 64, 128, 256, 1024, 4096)
 """Batch sizes to measure networks with."""
 LIMITS = (0.02, 0.05, 0.2, 1.0, 5.0)
 """Limits of time to measure searches with, in seconds."""
@@ -170,9 +170,18 @@ def bench_training(rounds: int, network: Network) -> Iterator[Measure]:
 
 def ceiling(evaluator: Evaluator, batch: int, threads: int, seconds: float, encoding: Encoding) -> float:
     """Return the evaluations/s of an evaluator alone, called from several threads in batches."""
-    sample = sample_positions(min(batch, 256), encoding)
-    rows = np.resize(sample, (batch, sample.shape[1]))
-    return evaluations_per_second(evaluator, rows, threads, seconds)
+    return best_rate(evaluator, encoding, [batch], [threads], seconds)
+
+
+def best_ceiling(
+    evaluator: Evaluator, threads: int, seconds: float, encoding: Encoding
+) -> tuple[float, int, int]:
+    """Return the most evaluations/s of an evaluator alone, with its batch and the number of its callers."""
+    return max(
+        (ceiling(evaluator, batch, callers, seconds, encoding), batch, callers)
+        for batch in BATCHES[2:]
+        for callers in sorted({1, 2, threads, 2 * threads})
+    )
 
 
 def bench_network(
@@ -224,12 +233,14 @@ def selfplay_rates(
 def bench_selfplay(
     evaluator: Evaluator, encoding: Encoding, *, sims: int, in_flight: int, rounds: int, seconds: float
 ) -> Iterator[Measure]:
-    """Measure self-play of the game of a network's encoding, and the network alone, alternately."""
+    """Measure self-play of the game of a network's encoding, and the network alone, alternately.
+
+    The network has the batches and callers with which it is fastest.
+    """
     spec = get_game(encoding.GAME)
     config = _settings(spec, sims, in_flight)
-    threads = config.group_count
-    batch = -(-in_flight // threads)
     selfplay_rates(evaluator, config, 0.5, spec)
+    _, batch, threads = best_ceiling(evaluator, config.group_count, seconds / 8, encoding)
     tops, plays = [], []
     for _ in range(rounds):
         tops.append(ceiling(evaluator, batch, threads, seconds, encoding))
@@ -239,7 +250,7 @@ def bench_selfplay(
     def relative(rates: Sequence[float]) -> list[float]:
         return [rate / top for rate, top in zip(rates, tops, strict=True)]
 
-    yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", tops)
+    yield measured(f"{evaluator.name}, {threads} batches of {batch}", "evaluations/s", tops)
     what = f"self-play: {in_flight} games, {sims} visits"
     yield measured(what, "evaluations/s", evaluations, "limit: the network alone")
     yield measured("self-play relative to the network alone", "ratio", relative(evaluations), "ideal: 1")

@@ -28,6 +28,8 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inputs.tactics import append_changes
 from ckai.pdn import read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch
+from ckai.rl.distill.config import DistillConfig
+from ckai.rl.distill.distill import distill
 from ckai.rl.engine.alphabeta import material_values
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.tree import TreeEngine
@@ -39,7 +41,7 @@ from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.selfplay.warmup import compile_selfplay, compile_walks, small_network
+from ckai.rl.selfplay.warmup import compile_selfplay, small_network
 
 
 @dataclass(frozen=True)
@@ -152,3 +154,15 @@ def compile_search(spec: GameSpec) -> None:
     if integers is not None:
         integers.evaluate(position)
         AlphaBetaSearch(integers, game=rules, entries=64).search(as_state(state), [as_state(state)], depth=2)
+
+
+def compile_walks() -> None:
+    """Compile the walks of a distillation in checkers."""
+    spec = DEFAULT_GAME
+    config = DistillConfig(positions=1, plies=2, opening_share=0.5, heldout=0)
+    with tempfile.TemporaryDirectory() as name:
+        rows = Path(name) / "rows.parquet"
+        distill(UniformEvaluator(spec.num_actions), rows, config, spec=spec)
+        distill(
+            UniformEvaluator(spec.num_actions), rows.with_name("more.parquet"), config, data=[rows], spec=spec
+        )

@@ -13,7 +13,7 @@ import pytest
 
 from ckai.cli.main import COMMANDS, cli
 from ckai.rl.games.registry import get_game
-from ckai.rl.loop.config import RunConfig
+from ckai.rl.run.config import RunConfig
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

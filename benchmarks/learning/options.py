@@ -30,11 +30,11 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.connect4.mistakes import POLICY, mistakes_of_network, solved_classes, visits_name
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.loop.config import RunConfig
-from ckai.rl.loop.run import Run
 from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
+from ckai.rl.run.config import RunConfig
+from ckai.rl.run.run import Run
 
 Options = dict[str, Any]
 COMPARED: dict[str, dict[str, Options]] = {

@@ -7,8 +7,8 @@ Takes less than eight minutes; rows for which no time is left are not measured. 
 `--small`, every row is measured with small sizes, which shows only that the script works.
 
 Each network is trained for an epoch, then compared with the CPU, timed alone and in self-play. At the end the
-default network plays and learns some generations, in turn and overlapped. Self-play has as many games as a
-GPU wants; its ratio is to the network alone, called by as many threads with batches of the same size.
+default network plays and learns some generations, in turn and without a break in playing. Self-play has as
+many games in flight as a GPU wants; its ratio is to the best rate of the network alone.
 """
 
 import platform
@@ -29,10 +29,7 @@ from ckai.cli.shared.run_estimate import evaluations_of
 from ckai.datasets.convert import parse_files
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
-from ckai.models.inference.backends import (
-    evaluate_positions,
-    sample_positions,
-)
+from ckai.models.inference.backends import best_rate, evaluate_positions, sample_positions
 from ckai.models.inference.cuda_backend import CUDA, CudaEvaluator, find_gpu
 from ckai.models.inference.evaluator import Evaluator, TorchEvaluator
 from ckai.models.layers.network import Network
@@ -41,9 +38,9 @@ from ckai.models.training.presets import PRESETS
 from ckai.models.training.pretrain import network_and_data
 from ckai.models.training.trainer import train
 from ckai.rl.bench import ceiling, selfplay_rates
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.run import Run
-from ckai.rl.selfplay.config import GPU_IN_FLIGHT, SelfPlayConfig
+from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.run.run import Run
+from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample.pdn"
 DEFAULT = "default"
@@ -70,7 +67,7 @@ class Sizes:
     gate_games: int
 
 
-FULL = Sizes(400_000, (64, 256, 1024, 4096), 4096, GPU_IN_FLIGHT, 100, 0.5, 10.0, 10_000, 3, 100)
+FULL = Sizes(400_000, (64, 256, 1024, 4096), 4096, GPU_BATCH * available_cores(), 100, 0.5, 10.0, 10_000, 3, 100)
 SMALL = Sizes(300, (16, 64), 32, 16, 8, 0.02, 0.02, 6, 2, 0)
 
 
@@ -128,7 +125,7 @@ class Bench:
         for name, network in self.networks.items():
             self.report.measure("self-play", name, lambda n=network: self.play(n))
         for overlap in (False, True):
-            what = "overlapped" if overlap else "in turn"
+            what = "without a break" if overlap else "in turn"
             self.report.measure("generation", what, lambda o=overlap: self.generations(o))
 
     def epoch(self, name: str) -> tuple[str, str]:
@@ -167,9 +164,8 @@ class Bench:
     def play(self, network: Network) -> tuple[str, str]:
         """Measure self-play, relative to the network alone."""
         mine = self.evaluator(network, self.precision)
-        batch = -(-self.sizes.in_flight // self.threads)
         selfplay_rates(mine, self.selfplay, self.sizes.seconds)
-        top = self.ceiling(mine, network, batch)
+        top = best_rate(mine, network.encode, self.sizes.batches, (2, self.threads), self.sizes.seconds)
         rate = selfplay_rates(mine, self.selfplay, 6 * self.sizes.seconds)["evaluations"]
         mine.close()
         return f"{rate / top:.2f} of the network alone", f"{rate:,.0f} of {top:,.0f} evaluations/s"

@@ -45,9 +45,11 @@ def row_files(paths: Sequence[Path]) -> list[list[Path]]:
 
 def row_files_text(paths: Sequence[Path]) -> str:
     """Return the paths as text, with the number of the generations of a run."""
+    from ckai.rl.run.run import Run
+
     texts = (
-        f"{path} ({count_text(len(files), 'generation')})" if path.is_dir() else str(path)
-        for path, files in zip(paths, row_files(paths), strict=True)
+        f"{path} ({count_text(Run.open(path).generations, 'generation')})" if path.is_dir() else str(path)
+        for path in paths
     )
     return ", ".join(texts)
 
@@ -61,15 +63,13 @@ def _existing(path: Path) -> list[Path]:
 
 def _rows_of_run(folder: Path) -> list[Path]:
     from ckai.datasets.schema import DatasetError
-    from ckai.rl.loop.folder import RunFolder
+    from ckai.rl.run.run import Run
 
-    if not RunFolder.exists(folder):
+    if not Run.exists(folder):
         raise DatasetError(
             f"{folder}: expected a Parquet file or the folder of a self-play run, found another folder"
         )
-    run = RunFolder.open(folder)
-    files = [run.path(n, "rows.parquet") for n in range(1, run.generations + 1)]
-    files = [path for path in files if path.exists()]
+    files = Run.open(folder).shards()
     if not files:
         raise DatasetError(
             f"{folder}: expected a finished generation, found none; `ckai selfplay --run {folder}` goes on"

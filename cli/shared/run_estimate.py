@@ -7,7 +7,7 @@ import click
 from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
-    from ckai.rl.loop.config import RunConfig
+    from ckai.rl.run.config import RunConfig
 
 EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""

@@ -14,9 +14,9 @@ from ckai.cli.shared.run_estimate import estimate
 from ckai.cli.shared.run_tables import elo_line, generation_text, generations_table, workers_table
 
 if TYPE_CHECKING:
-    from ckai.rl.loop.events import RunEvent
-    from ckai.rl.loop.run import Run
-    from ckai.rl.workers.folder import Workers
+    from ckai.rl.run.events import RunEvent
+    from ckai.rl.run.on_ray import RayWorkers
+    from ckai.rl.run.run import Run
 
 STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
 
@@ -139,17 +139,19 @@ class RunScreen:
         return f"{len(self.history)} of {self.generations} generations, about {time_text(seconds)} left"
 
 
-def continue_run(run: "Run", generations: int, evaluator: str, workers: "Workers", as_json: bool) -> None:
+def continue_run(
+    run: "Run", generations: int, evaluator: str, ray: "RayWorkers | None", as_json: bool
+) -> None:
     """Continue a run with its screen on standard error, and print the result on standard output.
 
     Args:
         run: the run.
         generations: total number of generations to reach.
         evaluator: evaluator backend.
-        workers: other processes that play.
+        ray: workers on Ray; None: none.
         as_json: print the result as JSON.
     """
-    from ckai.rl.loop.report import best_generation
+    from ckai.rl.run.report import best_generation
 
     begun = time.monotonic()
     config = run.config
@@ -166,7 +168,7 @@ def continue_run(run: "Run", generations: int, evaluator: str, workers: "Workers
                 f"{count_text(config.games, 'game')} per generation, {config.selfplay.sims} visits per move, "
                 f"{config.selfplay.in_flight} games at once"
             )
-        run.go(generations, screen.on_event, backend=evaluator, workers=workers)
+        run.go(generations, screen.on_event, backend=evaluator, ray=ray)
     history = run.history()
     result = {
         "run": str(run.folder),

@@ -21,10 +21,10 @@ def generations_table(history: list[dict[str, Any]], width: int = 80) -> Table:
     """Make a table of the last generations, one per line.
 
     Args:
-        history: measurements by generation, as in `done.json`.
+        history: measurements by generation, see `Run.history`.
         width: columns of the terminal; below `WIDE` the `DETAILS` are left out.
     """
-    from ckai.rl.loop.report import elo_curve
+    from ckai.rl.run.report import elo_curve
 
     rows = []
     for measured, elo in zip(history, elo_curve(history), strict=True):
@@ -60,23 +60,22 @@ def workers_table(workers: dict[str, Any]) -> Group:
     """Make a table of the processes that play for the run; empty without any.
 
     Args:
-        workers: `workers` of an event of self-play, see `ckai.rl.loop.playing`.
+        workers: `workers` of an event of self-play, see `ckai.rl.run.run`.
     """
     if not workers:
         return Group()
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     for title in ("worker", "games", "games/min", "eval/s"):
         table.add_column(title, justify="left" if title == "worker" else "right", no_wrap=True)
-    for name, worker in sorted(workers["by_name"].items())[:SHOWN]:
+    for name, worker in sorted(workers.items())[:SHOWN]:
         rates = (f"{worker['games_per_minute']:.1f}", f"{worker['evaluations_per_second']:,.0f}")
         table.add_row(name, str(worker["games"]), *rates)
-    line = f"{count_text(len(workers['by_name']), 'worker')}, {workers['moved'] / 2**20:.1f} MiB moved"
-    return Group(table, line)
+    return Group(table, count_text(len(workers), "worker"))
 
 
 def elo_line(history: list[dict[str, Any]]) -> str:
     """Draw the Elo curve of the last generations in one line; empty without matches."""
-    from ckai.rl.loop.report import elo_curve
+    from ckai.rl.run.report import elo_curve
 
     curve = [0.0, *elo_curve(history)][-CURVE:]
     if not any(curve):
@@ -87,7 +86,7 @@ def elo_line(history: list[dict[str, Any]]) -> str:
 
 
 def generation_text(measured: dict[str, Any]) -> str:
-    """Format the measurements of a finished generation, as in `done.json`, in one line."""
+    """Format the measurements of a finished generation, see `Run.history`, in one line."""
     played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
     text = (
         f"generation {measured['generation']}: {count_text(played['games'], 'game')} in "
@@ -105,10 +104,7 @@ def generation_text(measured: dict[str, Any]) -> str:
 def _workers_text(counts: dict[str, Any]) -> str:
     """Format what workers did for a generation."""
     text = f"{count_text(counts['count'], 'worker')} played {count_text(counts['games'], 'game')}"
-    if counts["refused"]:
-        text += f", {counts['refused']} deliveries refused"
-    waited = counts.get("learner_waited")
-    return text + ("" if waited is None else f", learning waited {waited:.0f} s")
+    return text + (f", {count_text(counts['refused'], 'shard')} left out" if counts["refused"] else "")
 
 
 def _endings(played: dict[str, Any]) -> str:

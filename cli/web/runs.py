@@ -3,12 +3,12 @@
 import asyncio
 import json
 import math
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ckai.cli.web.library import Library, opened
 from ckai.cli.web.pdn_tree import annotates
@@ -16,8 +16,10 @@ from ckai.cli.web.table import ActionError
 from ckai.cli.web.tree import Tree
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import files_in
-from ckai.pdn.game import RESULTS
 from ckai.rl.games.spec import GameSpec
+
+if TYPE_CHECKING:
+    from ckai.rl.selfplay.rows import GameHeader
 
 POLL_SECONDS = 2.0
 MAX_ROWS = 200
@@ -75,9 +77,9 @@ def _training_folders(folder: Path) -> list[Path]:
 def list_runs(folder: Path) -> list[dict[str, Any]]:
     """Return the self-play runs under `runs/` of a folder, and its training runs, the newest first."""
     from ckai.models.training.runs import read_run
-    from ckai.rl.loop.folder import RunError
-    from ckai.rl.loop.run import Run
-    from ckai.rl.loop.runs import progress_of
+    from ckai.rl.run.events import RunError
+    from ckai.rl.run.run import Run
+    from ckai.rl.run.runs import progress_of
 
     rows: list[tuple[int, dict[str, Any]]] = []
 
@@ -87,7 +89,7 @@ def list_runs(folder: Path) -> list[dict[str, Any]]:
         rows.append((changed, {"run": name, "kind": kind, "game": game, "status": status, "text": text}))
 
     for config in files_in(folder / "runs", "**/config.json"):
-        if (config.parent / "gen_0000").is_dir():
+        if (config.parent / "networks").is_dir():
             with suppress(RunError, OSError):  # from another version, or just removed
                 run = Run.open(config.parent)
                 add(run.folder, SELFPLAY, run.config.game, run.status, progress_of(run).text)
@@ -134,8 +136,8 @@ async def follow(folder: Path, name: str, push: Callable[[dict[str, Any]], None]
 
 def _signature(path: Path) -> Any:
     from ckai.datasets.files import is_locked
-    from ckai.rl.loop.folder import LOCK
-    from ckai.rl.loop.runs import newest_files
+    from ckai.rl.run.run import LOCK
+    from ckai.rl.run.runs import newest_files
 
     return is_locked(path / LOCK), newest_files(path)
 
@@ -184,10 +186,10 @@ def _training(path: Path) -> dict[str, Any]:
 
 
 def _selfplay(path: Path) -> dict[str, Any]:
-    from ckai.rl.loop.dashboard import flatten
-    from ckai.rl.loop.report import elo_curve
-    from ckai.rl.loop.run import Run
-    from ckai.rl.loop.runs import generation_games, progress_of
+    from ckai.rl.run.dashboard import flatten
+    from ckai.rl.run.report import elo_curve
+    from ckai.rl.run.run import Run
+    from ckai.rl.run.runs import progress_of
 
     run = Run.open(path)
     history = run.history()
@@ -198,10 +200,10 @@ def _selfplay(path: Path) -> dict[str, Any]:
     progress = progress_of(run)
     games = None
     if progress.generation:
-        texts = generation_games(run, progress.generation)
+        listed = islice(run.games(progress.generation), MAX_ROWS)
         games = {
             "generation": progress.generation,
-            "rows": [_listed(n, text) for n, text in enumerate(texts[:MAX_ROWS])],
+            "rows": [_listed(n, game.header) for n, game in enumerate(listed)],
         }
     return {
         "game": run.config.game,
@@ -254,25 +256,10 @@ def _curve(
     return {"name": title, "xlabel": along, "ylabel": label, "x": x, "series": found}
 
 
-_TAG = re.compile(r'^\[(\w+) "(.*)"\]$', flags=re.MULTILINE)
-
-
-def _listed(index: int, text: str) -> dict[str, Any]:
-    """Return a row of the list of games; the plies are counted as words of moves."""
-    tags = dict(_TAG.findall(text))
-    words = re.sub(r"\{[^}]*\}", " ", _TAG.sub("", text)).split()
-    moves = [word for word in words if word[-1:] != "." and not _is_result(word)]
-    return {
-        "index": index,
-        "black": tags.get("Black", ""),
-        "white": tags.get("White", ""),
-        "result": tags.get("Result", "*"),
-        "plies": len(moves),
-    }
-
-
-def _is_result(word: str) -> bool:
-    return word in RESULTS
+def _listed(index: int, header: "GameHeader") -> dict[str, Any]:
+    """Return a row of the list of games."""
+    names = ("black", "white", "result", "plies")
+    return {"index": index, **{name: getattr(header, name) for name in names}}
 
 
 def run_game(
@@ -284,23 +271,22 @@ def run_game(
         ActionError: there is no such run, generation or game.
         ValueError, OSError: it cannot be read.
     """
-    from ckai.rl.loop.run import Run
-    from ckai.rl.loop.runs import generation_games
+    from ckai.rl.run.run import Run
 
     path, kind = find_run(folder, name)
     if kind != SELFPLAY:
         raise ActionError(f"{name}: expected a run of self-play, found a training")
     run = Run.open(path)
-    texts = generation_games(run, generation)
-    if not 0 <= index < len(texts):
-        raise ActionError(f"{name}: expected game 1 to {len(texts)}, found {index + 1}")
-    spec = games[run.config.game]
+    listed = list(run.games(generation)) if generation > 0 else []
+    if not 0 <= index < len(listed):
+        raise ActionError(f"{name}: expected game 1 to {len(listed)}, found {index + 1}")
+    spec, text = games[run.config.game], run.pdn_of(listed[index])
     if annotates(spec):
-        tree, headers, result, _ = opened(Library(texts[index], name).game(0))
+        tree, headers, result, _ = opened(Library(text, name).game(0))
         return tree, headers, result
     with tempfile.TemporaryDirectory() as place:
         file = Path(place, "game.txt")
-        file.write_text(texts[index], encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         loaded = spec.read_game(file, 1)
     tree = Tree(spec, loaded.game.positions[0])
     node = tree.root

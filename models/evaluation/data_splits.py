@@ -4,6 +4,7 @@
 `games`: the lowest `MOST_GAMES` keys of those learned (`ckai.datasets.split.game_keys`), as int64.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -52,11 +53,14 @@ def origin(info: Mapping[str, Any], data: RowsDataModule) -> dict[str, Any]:
         data: what is trained on.
     """
     entries = list(info.get("data") or ())
+    rows: Counter[str] = Counter()
     for file in data.files.files:
-        # Every generation of a run has a file of the same name.
-        name = f"{file.path.parent.name}/{file.path.name}" if file.selfplay else file.path.name
-        entry = {"name": name, "rows": file.rows}
-        entries = [*(other for other in entries if other != entry), entry]
+        # The shards of a run are one data set, from which each generation takes some more.
+        run = file.path.parent.parent.name if file.shard is not None else None
+        rows[file.path.name if run is None else run] += file.rows
+    for name, count in rows.items():
+        entry = {"name": name, "rows": count}
+        entries = [*(other for other in entries if other["name"] != name), entry]
     split = {"seed": data.split_seed, "heldout": data.heldout}
     before = info.get("split", split)
     if before.get("seed", 0) == split["seed"]:  # what was learned once is never held out again

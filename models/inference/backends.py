@@ -7,6 +7,7 @@ The order of `auto` is that of the speeds measured with the networks of all pres
 import importlib.util
 import logging
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -110,6 +111,32 @@ def evaluations_per_second(
         ready = list(run(outputs, range(threads)))
         begun = time.perf_counter()
         return sum(run(work, ready)) / (time.perf_counter() - begun)
+
+
+def best_rate(
+    evaluator: Evaluator,
+    encoding: Encoding,
+    batches: Sequence[int],
+    callers: Sequence[int],
+    seconds: float = SECONDS,
+) -> float:
+    """Return the most evaluations/s of an evaluator alone, over sizes of batches and numbers of callers.
+
+    Args:
+        evaluator: the evaluator.
+        encoding: encoding of its network.
+        batches: positions in a batch.
+        callers: threads that call at once, each with a batch that is made once.
+        seconds: duration of each measurement, after a shorter one that warms up.
+    """
+    best = 0.0
+    for batch in batches:
+        sample = sample_positions(min(batch, 256), encoding)
+        rows = np.resize(sample, (batch, sample.shape[1]))
+        for threads in callers:
+            evaluations_per_second(evaluator, rows, threads, seconds / 4)
+            best = max(best, evaluations_per_second(evaluator, rows, threads, seconds))
+    return best
 
 
 def sample_positions(number: int, encoding: Encoding, seed: int = 0) -> Boards:

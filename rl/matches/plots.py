@@ -17,8 +17,8 @@ def short(name: str) -> str:
     """Shorten a player's name to the run and generation, without leading folders; of a command, each word."""
     if " " in name and name.startswith((HUB, GTP)):
         return " ".join(map(short, name.split(" ")))
-    parts = name.split("/")
-    return "/".join(parts[-2:]).replace("/network.ckpt", "").replace("/best.ckpt", "")
+    parts = name.replace("/networks/", "/").split("/")
+    return "/".join(parts[-2:]).replace("/best.ckpt", "")
 
 
 def plot_tournament(path: Path, names: Sequence[str], rated: Sequence[Rating], table: Floats) -> None:

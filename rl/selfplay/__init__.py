@@ -1,4 +1,4 @@
-"""Self-play: workers that play many games at once, what they record, and how it reaches the disk.
+"""Self-play: groups of games that one thread plays at once, what they record, and how it reaches the disk.
 
-May import `games`, `evaluators`, `search`, `alphabeta` and the ratings of `matches`.
+May import `games`, `evaluators`, `search` and the ratings of `matches`.
 """

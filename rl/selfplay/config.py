@@ -9,8 +9,8 @@ from typing import Literal
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import setting, settings
 
-GPU_IN_FLIGHT = 4096
-"""Most games in flight by default if networks run on a GPU: 256 positions a batch from each of 16 threads."""
+GPU_BATCH = 1024
+"""Games in flight for each thread by default if networks run on a GPU: the most positions in a batch."""
 
 
 def ramped(first: float | None, last: float, generations: int, generation: int) -> float:

@@ -4,8 +4,8 @@ Also what the settings of self-play are in the search: constants, rules of play,
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from ckai.game.jit import compile_for
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
-from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -23,18 +22,19 @@ from ckai.rl.search.batch import set_root_state
 from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
 from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, PUCT, SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.pool import Pool
+from ckai.rl.selfplay.pool import Pool, player_name
 from ckai.rl.selfplay.recording import (
     FINISHED,
     IDLE,
     NO_EDGE,
     NOT_FINITE,
+    PLAYING,
     PlayRules,
     advance,
     begin_record,
     make_records,
 )
-from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game
+from ckai.rl.selfplay.rows import FinishedGame, copy_game
 
 
 def search_constants(config: SelfPlayConfig) -> SearchConstants:
@@ -92,12 +92,28 @@ class SelfPlayCounts:
     """Simulations of all searches, those that ended in a proven position included."""
 
 
+class Player(NamedTuple):
+    """The networks that play."""
+
+    evaluator: Evaluator
+    """The newest network."""
+    network: int = 0
+    """Its number in the run."""
+    pool: Pool | None = None
+    """Past networks as opponents; None: none."""
+
+    def close(self) -> None:
+        """Close the evaluators."""
+        for evaluator in (self.evaluator, *(self.pool.evaluators.values() if self.pool else ())):
+            evaluator.close()
+
+
 class Group:
     """Games played at the same time by one thread, one per tree, with one batch of leaves."""
 
     def __init__(
         self,
-        evaluator: Evaluator,
+        player: Player,
         config: SelfPlayConfig,
         spec: GameSpec,
         trees: int,
@@ -106,30 +122,20 @@ class Group:
         *,
         seed: int,
         tables: Tables | None = None,
-        pool: Pool | None = None,
-        name: str = PLAYER_NAME,
     ) -> None:
         """Allocate the trees and start the first games.
 
         Args:
-            evaluator: evaluates the leaves.
+            player: the networks that play.
             config: the settings.
             spec: the game.
             trees: T, most games at the same time.
-            take: returns the number of the next game to play, None if there will be none.
+            take: returns the number of the next game to play, None if there is none.
             starts: first position of a game by its number.
             seed: of the run.
             tables: tablebases; None: none.
-            pool: past networks as opponents; None: none.
-            name: name of the network in PDN.
         """
-        self.evaluator, self.spec, self.name = evaluator, spec, name
-        self.pool = pool if pool is not None and pool.generations else None
-        self.take, self.seed, self.starts = take, seed, starts
-        self.inline: InlineNetwork | None = None
-        """The integer network that the kernels evaluate."""
-        if isinstance(evaluator, IntegerEvaluator) and self.pool is None:
-            self.inline = inline_network(evaluator, spec.rules)
+        self.spec, self.take, self.seed, self.starts = spec, take, seed, starts
         self.game = search_rules(config, spec, tables)
         self.constants, self.rules = search_constants(config), play_rules(config)
         # Under GUMBEL the noise is what draws the action: without it all games would be one.
@@ -138,7 +144,9 @@ class Group:
         self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, 1, transpositions=True)
         self.records = make_records(self.game, trees, config.max_plies)
         self.opponents = np.zeros(trees, np.int64)
-        """[T] index in the pool of the opponent in each tree."""
+        """[T] network that is the opponent in each tree whose game has one."""
+        self.played: list[list[tuple[int, int]]] = [[] for _ in range(trees)]
+        """[T] first row that each network has played in the game, and its number."""
         self.logits = np.zeros((trees, self.game.NUM_ACTIONS), np.float32)
         self.values = np.zeros(trees, np.float32)
         self._advance: Any = None
@@ -146,14 +154,45 @@ class Group:
         """Leaves in the batch."""
         self.simulations: int = 0
         """Simulations that `progress` has counted."""
-        for t in range(trees):
-            self.start(t)
+        self._set(player)
+        self.idle = True
+        """Whether a tree may be without a game."""
+        self.begin_games()
+
+    def _set(self, player: Player) -> None:
+        self.player, self.evaluator = player, player.evaluator
+        self.pool = player.pool if player.pool is not None and player.pool.evaluators else None
+        self.inline: InlineNetwork | None = None
+        """The integer network that the kernels evaluate."""
+        if isinstance(self.evaluator, IntegerEvaluator) and self.pool is None:
+            self.inline = inline_network(self.evaluator, self.spec.rules)
+
+    def change(self, player: Player) -> None:
+        """Play on with other networks: the games in progress too, each from its next move.
+
+        A game whose opponent is none of them is played on by the newest network alone.
+        """
+        self._set(player)
+        games = self.records.games
+        there = list(self.pool.evaluators) if self.pool else []
+        games["opponent"][~np.isin(self.opponents, there)] = 0
+        for t in np.flatnonzero(games["status"] == PLAYING).tolist():
+            self.played[t].append((int(games[t]["rows"]), player.network))
+
+    def begin_games(self) -> None:
+        """Begin a game in every tree that is without one, as long as there are numbers."""
+        if self.idle:
+            self.idle = False
+            for t in np.flatnonzero(self.records.games["status"] == IDLE).tolist():
+                self.start(t)
+                if self.idle:
+                    return
 
     def start(self, t: int) -> None:
         """Start the next game in tree `t`, if there is one."""
         number = self.take()
         if number is None:
-            self.records.games[t]["status"] = IDLE
+            self.records.games[t]["status"], self.idle = IDLE, True
             return
         state = self.spec.state(self.starts(number))
         self.tree_batch.info[t]["rng"] = seed_stream(self.seed, number)
@@ -162,21 +201,18 @@ class Group:
         resigns, searches = np.random.default_rng((self.seed, number, 1)).random(2)
         self.records.games[t]["resign_disabled"] = resigns < self.rules.resign_disabled_prob
         self.records.games[t]["full"] = searches < self.rules.full_search_prob
+        self.played[t] = [(0, self.player.network)]
         opponent = self.pool.opponent(number) if self.pool else None
         if opponent is not None:
             self.records.games[t]["opponent"] = 1 if opponent.moves_first else 2
-            self.opponents[t] = opponent.index
+            self.opponents[t] = opponent.network
 
-    def with_player_names(self, game: FinishedGame) -> FinishedGame:
-        """Return the game with the names of the networks that played it."""
-        game = replace(game, black=self.name, white=self.name)
-        opponent = self.pool.opponent(game.number) if self.pool else None
-        if self.pool is None or opponent is None or not len(game.rows):
-            return game
-        first = game.rows[0]["state"]
-        black = self.spec.position(as_state(first)).black == opponent.moves_first
-        name = self.pool.name(opponent)
-        return replace(game, black=name) if black else replace(game, white=name)
+    def finished(self, t: int) -> FinishedGame:
+        """Return the game of tree `t` with the networks that played it."""
+        opponent = int(self.records.games[t]["opponent"])
+        newest, past = player_name(self.player.network), player_name(int(self.opponents[t]))
+        names = (past if opponent == 1 else newest, past if opponent == 2 else newest)
+        return copy_game(self.records, t, self.spec, names, self.played[t])
 
     def evaluate(self) -> None:
         """Evaluate the batch; each tree is searched with the network of the side to move at its root."""
@@ -190,10 +226,10 @@ class Group:
             return
         trees = self.tree_batch.slots["tree"][:n]
         games = self.records.games[trees]
-        players = np.where(games["opponent"] == games["side"] + 1, self.opponents[trees], -1)
-        for player in np.unique(players).tolist():
-            evaluator = self.evaluator if player < 0 else self.pool.evaluators[player]
-            rows = np.flatnonzero(players == player)
+        networks = np.where(games["opponent"] == games["side"] + 1, self.opponents[trees], -1)
+        for network in np.unique(networks).tolist():
+            evaluator = self.evaluator if network < 0 else self.pool.evaluators[network]
+            rows = np.flatnonzero(networks == network)
             some_logits, some_values = logits[rows], values[rows]
             evaluate_into(evaluator, boards[rows], some_logits, some_values)
             logits[rows], values[rows] = some_logits, some_values
@@ -233,7 +269,7 @@ class Group:
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
-                on_game(self.with_player_names(copy_game(self.records, t, self.spec)))
+                on_game(self.finished(t))
                 self.start(t)
         if slots:
             self.evaluate()

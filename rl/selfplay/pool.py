@@ -21,8 +21,8 @@ from ckai.rl.selfplay.config import PoolConfig
 class Opponent:
     """The past network in one game."""
 
-    index: int
-    """Index in the pool."""
+    network: int
+    """Its number: the generation that trained it, 0 for the first one."""
     moves_first: bool
     """Whether it plays the first player."""
 
@@ -30,51 +30,25 @@ class Opponent:
 class Pool:
     """The past networks that a generation plays against."""
 
-    def __init__(
-        self, config: PoolConfig, seed: int, generations: Sequence[int], evaluators: Sequence[Evaluator] = ()
-    ) -> None:
+    def __init__(self, config: PoolConfig, seed: int, evaluators: Mapping[int, Evaluator]) -> None:
         """Create a pool.
 
         Args:
             config: the share of games with an opponent.
-            seed: of the generation.
-            generations: generations of the past networks, oldest first.
-            evaluators: their evaluators, in the same order; may be empty if no games are to be played.
+            seed: of the run.
+            evaluators: of the past networks, by their numbers, oldest first.
         """
-        self.config, self.seed = config, seed
-        self.generations, self.evaluators = tuple(generations), tuple(evaluators)
+        self.config, self.seed, self.evaluators = config, seed, dict(evaluators)
 
     def opponent(self, number: int) -> Opponent | None:
         """Return the opponent in game `number`, or None if the newest network plays both sides."""
-        if not self.generations or not self.config.share:
+        if not self.evaluators or not self.config.share:
             return None
         rng = np.random.default_rng(seed_stream(self.seed, number))
         if rng.random() >= self.config.share:
             return None
-        return Opponent(int(rng.integers(len(self.generations))), bool(rng.integers(2)))
-
-    def name(self, opponent: Opponent) -> str:
-        """Return the player name of an opponent in PDN."""
-        return player_name(self.generations[opponent.index])
-
-    def tally(self, first_scores: Mapping[int, float]) -> dict[str, dict[str, int]]:
-        """Count the results of the newest network against each past network.
-
-        Args:
-            first_scores: by number of the game, 1, 0 or -1 for the first player, or NaN if unknown (counted
-                as a draw).
-
-        Returns:
-            By generation, the counts `won`, `drawn` and `lost` of the newest network.
-        """
-        counts = {str(g): {"won": 0, "drawn": 0, "lost": 0} for g in self.generations}
-        for number, score in first_scores.items():
-            opponent = self.opponent(number)
-            if opponent is not None:
-                newest_score = -score if opponent.moves_first else score
-                result = "won" if newest_score > 0 else "lost" if newest_score < 0 else "drawn"
-                counts[str(self.generations[opponent.index])][result] += 1
-        return counts
+        networks = list(self.evaluators)
+        return Opponent(networks[int(rng.integers(len(networks)))], bool(rng.integers(2)))
 
 
 def player_name(generation: int) -> str:
@@ -93,9 +67,7 @@ def trained_in(history: Sequence[dict[str, Any]], generation: int) -> int:
     return max(accepted, default=0)
 
 
-def draw_opponents(
-    config: PoolConfig, history: Sequence[dict[str, Any]], seed: int, lag: int = 1
-) -> list[int]:
+def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: int) -> list[int]:
     """Draw the past networks that the next generation plays against.
 
     Prioritized fictitious self-play (Vinyals et al. 2019): a network with an expected score p against the
@@ -107,7 +79,6 @@ def draw_opponents(
         config: the share of games, and the number of networks to draw.
         history: measurements of the finished generations, oldest first.
         seed: of the generation.
-        lag: a generation n is played by the network of generation n - lag.
 
     Returns:
         Their generations, ascending; empty if there is no past network or the share is 0.
@@ -116,7 +87,7 @@ def draw_opponents(
     past = networks[:-1]
     if not config.share or not past:
         return []
-    results = _results(networks, history, lag)
+    results = _results(networks, history)
     elo = fit(len(networks), results)
     newest = max((i for pair, scores in results.items() if scores for i in pair), default=len(past))
     p = 1 / (1 + 10 ** ((elo[:-1] - elo[newest]) / 400))
@@ -126,19 +97,19 @@ def draw_opponents(
     return sorted(past[i] for i in rng.choice(len(past), count, replace=False, p=weight / weight.sum()))
 
 
-def _results(networks: Sequence[int], history: Sequence[dict[str, Any]], lag: int) -> PairScores:
+def _results(networks: Sequence[int], history: Sequence[dict[str, Any]]) -> PairScores:
     """Return the scores of each pair of networks, one for every two games, as `fit` takes them."""
     scores: dict[tuple[int, int], list[float]] = {}
     for measured in history:
-        generation = measured["generation"]
-        player = networks.index(trained_in(history, max(0, generation - lag)))
-        for other, counts in measured["selfplay"].get("pool", {}).items():
+        played = measured["selfplay"]
+        for other, counts in played.get("pool", {}).items():
+            player = networks.index(played["network"])
             games = sum(counts.values())
             score = (counts["won"] + counts["drawn"] / 2) / max(1, games)
             scores.setdefault((networks.index(int(other)), player), []).extend([1 - score] * (games // 2))
         if measured["accepted"]:
             match = measured["match"].get("second", measured["match"])
             match_scores = [1 - match["score"]] * (match["games"] // 2) if match["games"] else []
-            new = networks.index(generation)
+            new = networks.index(measured["generation"])
             scores.setdefault((new - 1, new), []).extend(match_scores)
     return scores

@@ -1,6 +1,6 @@
 """Finished self-play games, and their conversion to rows of a data set."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_HEADERS_SCHEMA, SELFPLAY_SCHEMA
+from ckai.datasets.schema import SELFPLAY_SCHEMA
+from ckai.datasets.tables import ADJUDICATED
 from ckai.datasets.writer import row_arrays
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
@@ -23,12 +24,28 @@ PLAYER_NAME = "ckai"
 """Name in PDN of a network that belongs to no run."""
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How a game of self-play ended."""
+RESIGNED = "resignation"
+"""Termination tag of a game that ended by resignation."""
+WOULD_RESIGN = "would have resigned"
+"""Termination tag, after the side's name, of a game in which it would have resigned if that were enabled."""
 
+
+@dataclass(frozen=True)
+class GameHeader:
+    """What is known of a game of self-play besides its rows, as a shard has it in JSON."""
+
+    game: int
+    """Its number among the games of its worker."""
+    black: str
+    """Name of the player of Black."""
+    white: str
+    """Name of the player of White."""
     result: str
     """PDN result: `1-0` (Black won), `0-1`, `1/2-1/2` or `*`."""
+    plies: int
+    """Number of plies."""
+    state: tuple[int, ...]
+    """The first state, see `GameSpec.state`: rows do not say who is Black."""
     adjudicated: bool = False
     """Whether it ended in a tablebase position."""
     resigned: bool = False
@@ -36,72 +53,85 @@ class Ending:
     resigner: str | None = None
     """The side that would have resigned first, `Black` or `White`, if resignation was disabled."""
 
+    def pdn(self, spec: GameSpec, actions: Sequence[int], hops: Sequence[int]) -> str:
+        """Return the game as PDN text.
+
+        Args:
+            spec: the game that was played.
+            actions, hops: of its rows, columns `label` and `hop`.
+        """
+        headers = {"Event": "self-play", "Round": str(self.game), "Black": self.black, "White": self.white}
+        ends = [ADJUDICATED] * self.adjudicated + [RESIGNED] * self.resigned
+        ends += [f"{self.resigner} {WOULD_RESIGN}"] if self.resigner else []
+        if ends:
+            headers["Termination"] = "; ".join(ends)
+        return spec.to_pdn(self.replay(spec, actions, hops), headers, self.result)
+
+    def replay(self, spec: GameSpec, actions: Sequence[int], hops: Sequence[int]) -> Any:
+        """Return the game with its positions and moves, see `GameSpec.game`."""
+        game = spec.game(spec.position(as_state(self.state)))
+        move_actions: list[int] = []
+        for action, following in zip(actions, [*hops[1:], 0], strict=True):
+            move_actions.append(int(action))
+            if following == 0:
+                move = game.position.move_of(move_actions)
+                if move is None:
+                    raise ValueError(
+                        f"{spec.name}, game {self.game}, ply {len(game.moves)}: expected a legal move, found "
+                        f"the actions {', '.join(map(str, move_actions))}; see move_of of its positions"
+                    )
+                game.push(move)
+                move_actions = []
+        return game
+
 
 @dataclass(frozen=True)
 class FinishedGame:
     """A game of self-play: one row per hop, in the order of play."""
 
-    number: int
-    """Number of the game in its generation."""
+    header: GameHeader
     rows: NDArray[Any]
     """[n] `recording.row_dtype`."""
     counts: NDArray[Any]
     """[v] `recording.COUNT`; those of a row are `counts[first_count : first_count + num_counts]`."""
     result: int
     """1 Black won, 0 draw, -1 White won, or `UNDECIDED`."""
-    adjudicated: bool = False
-    """See `Ending`."""
-    resigned: bool = False
-    """See `Ending`."""
-    resigner: str | None = None
-    """See `Ending`."""
+    black_first: bool
+    """Whether Black has the first move."""
+    networks: NDArray[np.int32]
+    """[n] number of the newest network when each row was played."""
     spec: GameSpec = DEFAULT_GAME
     """The game that was played."""
-    black: str = PLAYER_NAME
-    """Name of the player of Black."""
-    white: str = PLAYER_NAME
-    """Name of the player of White."""
 
     @property
-    def plies(self) -> int:
-        """Number of plies played."""
-        return int(self.rows["ply"][-1]) + 1 if len(self.rows) else 0
-
-    @property
-    def result_text(self) -> str:
-        """PDN result, see `Ending.result`."""
-        return RESULTS[self.result]
-
-    @property
-    def ending(self) -> Ending:
-        """How the game ended."""
-        return Ending(self.result_text, self.adjudicated, self.resigned, self.resigner)
+    def number(self) -> int:
+        """Number of the game."""
+        return self.header.game
 
     def replay(self) -> Any:
-        """Return the game with its positions and moves, see `GameSpec.game`."""
-        game = self.spec.game(self.spec.position(as_state(self.rows[0]["state"]) if len(self.rows) else None))
-        actions: list[int] = []
-        for i, row in enumerate(self.rows):
-            actions.append(int(row["action"]))
-            if i + 1 == len(self.rows) or self.rows[i + 1]["hop"] == 0:
-                move = game.position.move_of(actions)
-                if move is None:
-                    raise ValueError(
-                        f"{self.spec.name}, game {self.number}, ply {row['ply']}: expected a legal move, "
-                        f"found the actions {', '.join(map(str, actions))}; see move_of of its positions"
-                    )
-                game.push(move)
-                actions = []
-        return game
+        """See `GameHeader.replay`."""
+        return self.header.replay(self.spec, self.rows["action"].tolist(), self.rows["hop"].tolist())
+
+    def pdn(self) -> str:
+        """See `GameHeader.pdn`."""
+        return self.header.pdn(self.spec, self.rows["action"].tolist(), self.rows["hop"].tolist())
 
 
-def copy_game(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> FinishedGame:
-    """Copy the game of tree `t` out of the records, finished or not.
+def copy_game(
+    records: Records,
+    t: int,
+    spec: GameSpec = DEFAULT_GAME,
+    names: tuple[str, str] = (PLAYER_NAME, PLAYER_NAME),
+    played: Sequence[tuple[int, int]] = ((0, 0),),
+) -> FinishedGame:
+    """Copy the game of tree `t`, which has a row or more, out of the records, finished or not.
 
     Args:
         records: the records.
         t: index of the tree.
         spec: the game that was played.
+        names: of the first and of the second player.
+        played: the first row that each network played, and its number.
 
     Returns:
         The game; its result is from Black's side, also where White moved first.
@@ -109,24 +139,30 @@ def copy_game(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> Finish
     game = records.games[t]
     n, v = int(game["rows"]), int(game["counts"])
     rows, result = records.rows[t, :n].copy(), int(game["result"])
+    state = as_state(rows[0]["state"])
     # Records have the first player's result, and a game may start with White to move.
-    black_first = not n or spec.position(as_state(rows[0]["state"])).black
+    black_first = bool(spec.position(state).black)
     if result != UNDECIDED and not black_first:
         result = -result
-    counts = records.counts[t, :v].copy()
     resigner = None
     if game["resigner"]:
         resigner = "Black" if (int(game["resigner"]) == 1) == black_first else "White"
-    return FinishedGame(
+    black, white = names if black_first else names[::-1]
+    networks = np.zeros(n, np.int32)
+    for first, network in played:
+        networks[first:] = network
+    header = GameHeader(
         int(game["game"]),
-        rows,
-        counts,
-        result,
+        black,
+        white,
+        RESULTS[result],
+        int(rows[-1]["ply"]) + 1,
+        tuple(int(word) for word in state),
         bool(game["adjudicated"]),
         bool(game["resigned"]),
         resigner,
-        spec=spec,
     )
+    return FinishedGame(header, rows, records.counts[t, :v].copy(), result, black_first, networks, spec)
 
 
 @quick_kernel
@@ -142,12 +178,11 @@ def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
             legal[i, actions[n] >> 3] |= np.uint8(1) << (actions[n] & 7)
 
 
-def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
+def to_table(games: Sequence[FinishedGame]) -> pa.Table:
     """Convert games to rows of the self-play schema, sorted by (game, ply, hop).
 
     Args:
         games: one or more games of the same `GameSpec`.
-        generation: number of the generation that played them.
 
     Returns:
         The rows; the column z is null where a game has no result.
@@ -164,7 +199,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         np.empty((n, spec.legal_mask_bytes), np.uint8),
     )
     _fill(spec.rules, states, encoded, legal)
-    first = np.repeat([spec.position(as_state(game.rows[0]["state"])).black for game in games], lengths)
+    first = np.repeat([game.black_first for game in games], lengths)
     black = (rows["side"] == 0) == first
     result = np.repeat(np.array([game.result for game in games], np.int8), lengths)
     unknown = result == UNDECIDED
@@ -189,7 +224,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     columns |= {
         "q": pa.array(np.ascontiguousarray(rows["q"])),
         "visits": pa.ListArray.from_arrays(pa.array(offsets), visits),
-        "generation": pa.array(np.full(n, generation, np.int32)),
+        "generation": pa.array(np.concatenate([game.networks for game in games])),
     }
     return pa.Table.from_arrays(
         [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
@@ -198,40 +233,3 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
 
 def _visit_type() -> pa.StructType:
     return SELFPLAY_SCHEMA.field("visits").type.value_type
-
-
-def headers_of_rows(
-    table: pa.Table,
-    source: str,
-    tags: Mapping[int, Mapping[str, str]],
-    networks: Mapping[int, str | None] | None = None,
-) -> pa.Table:
-    """Return the table of headers, one row per game, of self-play rows.
-
-    Args:
-        table: rows sorted by (game, ply, hop).
-        source: event and source of the games.
-        tags: tags of the PDN of each game, by its number.
-        networks: hash of the network that played each game, by its number, None where it is not known;
-            without them the table has no column for it.
-    """
-    game = table["game"].to_numpy()
-    last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
-    n = len(last)
-    of_games = [tags[number] for number in game[last].tolist()]
-    columns: dict[str, Any] = {
-        "game": game[last],
-        "event": [source] * n,
-        "date": [None] * n,
-        "black": [each["Black"] for each in of_games],
-        "white": [each["White"] for each in of_games],
-        "result": [each["Result"] for each in of_games],
-        "opening": [None] * n,
-        "plies": table["ply"].to_numpy()[last].astype(np.int32) + 1,
-        "line": np.zeros(n, np.int64),
-        "source": [source] * n,
-    }
-    if networks is None:
-        return pa.table(columns, schema=HEADERS_SCHEMA)
-    columns["network"] = [networks[number] for number in game[last].tolist()]
-    return pa.table(columns, schema=SELFPLAY_HEADERS_SCHEMA)

@@ -1,24 +1,19 @@
 """Compiles what self-play calls, before the clock of its speeds runs."""
 
-import tempfile
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
-from ckai.rl.selfplay.distill import distill
-from ckai.rl.selfplay.distill_config import DistillConfig
-from ckai.rl.selfplay.pdn import finished_pdn
+from ckai.rl.selfplay.group import Player
+from ckai.rl.selfplay.play import play_games
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.rows import FinishedGame, to_table
-from ckai.rl.selfplay.workers import play_games
 
 
 def small_network(spec: GameSpec) -> IntegerEvaluator | None:
@@ -28,18 +23,6 @@ def small_network(spec: GameSpec) -> IntegerEvaluator | None:
     sizes = {"hidden": 8, "narrow": 8, "narrowest": 8}
     encoding = {} if spec.encoding is None else {"encoding": spec.encoding}
     return IntegerEvaluator(build("swift", {**sizes, **encoding}))
-
-
-def compile_walks() -> None:
-    """Compile the walks of a distillation in checkers."""
-    spec = DEFAULT_GAME
-    config = DistillConfig(positions=1, plies=2, opening_share=0.5, heldout=0)
-    with tempfile.TemporaryDirectory() as name:
-        rows = Path(name) / "rows.parquet"
-        distill(UniformEvaluator(spec.num_actions), rows, config, spec=spec)
-        distill(
-            UniformEvaluator(spec.num_actions), rows.with_name("more.parquet"), config, data=[rows], spec=spec
-        )
 
 
 def compile_selfplay(spec: GameSpec, evaluator: Evaluator | None) -> None:
@@ -56,9 +39,8 @@ def _compile_selfplay(spec: GameSpec, integers: bool) -> None:
     config, games = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20), list[FinishedGame]()
     if not spec.supports_tables:
         config = replace(config, tables=0)
-    pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])
+    pool = Pool(PoolConfig(share=0.5), 0, {0: evaluator})
     for past in (pool, None):  # without a pool the kernels evaluate a network of integers
-        play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=past)
-    to_table(games, 0)
-    for game in games:
-        finished_pdn(game, 0)
+        player = Player(evaluator, 0, past)
+        play_games(lambda player=player: player, config, range(2), seed=0, on_game=games.append, spec=spec)
+    to_table(games)

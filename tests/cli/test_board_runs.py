@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from io import BytesIO
 
 import pytest
 from board_runs import played_run
@@ -9,11 +10,9 @@ from board_tab import serving, tab
 
 from ckai.cli.web.runs import _listed
 from ckai.datasets.files import locked
-from ckai.rl.games.registry import get_game
-from ckai.rl.loop.folder import LOCK
-from ckai.rl.loop.run import Run
-from ckai.rl.loop.runs import generation_games, progress_of, split_games
-from ckai.rl.selfplay.shards import games_so_far
+from ckai.pdn import read_games
+from ckai.rl.run.run import LOCK, Run
+from ckai.rl.run.runs import progress_of
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +136,7 @@ def test_a_damaged_run_says_so(folder, tmp_path, monkeypatch):
     with serving(tmp_path) as client, tab(client) as here:
         here.do("follow", run="runs/bad")
         assert here.until("run")["problem"] is None
-        (tmp_path / "runs" / "bad" / "gen_0001" / "done.json").write_text("{")
+        Run.open(tmp_path / "runs" / "bad").measured_path(1).write_text("{")
         assert "cannot be read" in here.until("run")["problem"]
 
 
@@ -148,31 +147,23 @@ def test_what_a_run_is_doing(folder, tmp_path):
     assert progress_of(run) == ("2 of 3 generations", 2)
     with locked(run.folder / LOCK):
         assert progress_of(run).text == "generation 3 of 3: 0 of 4 games played"
-        (run.path(3) / "shards").mkdir(parents=True)
-        (run.path(3) / "shards" / "000000000000.parquet").write_text("half written")
-        assert progress_of(run) == ("generation 3 of 3: 0 of 4 games played", 3)
-        assert games_so_far(run.path(3) / "shards") == {}
-        run.path(3, "selfplay.json").write_text("{}")
+        (run.folder / "games" / "0002-run-000009.parquet").write_text("damaged")
+        assert progress_of(run) == ("generation 3 of 3: 0 of 4 games played", 2)
+        assert list(run.games(3)) == []
+        run.keep("0002-run-000010.parquet", run.shards(2)[0].read_bytes())
+        assert progress_of(run) == ("generation 3 of 3: 4 of 4 games played", 3)
+        run.learned_path(3).write_text('{"files": {}, "measured": {}}')
         assert progress_of(run).text == "generation 3 of 3: training"
-        run.path(3, "candidate.ckpt").write_text("")
+        run.network_path(3).write_text("")
         assert progress_of(run).text == "generation 3 of 3: gate match, 0 of 2 games saved"
 
 
-def test_texts_of_games_are_split_where_their_tags_begin(folder):
+def test_a_game_of_a_run_is_listed_with_what_its_text_says(folder):
     run = Run.open(folder / "runs" / "checkers")
-    texts = generation_games(run, 1)
-    assert len(texts) == 4
-    assert all(text.startswith("[Event") and text.count("[Event ") == 1 for text in texts)
-    assert split_games("") == []
-
-
-@pytest.mark.parametrize(
-    ("name", "moves"), [("checkers", "11-15 22-18 15x22"), ("go", "D1 E1 F1"), ("tictactoe", "1 2 3")]
-)
-def test_the_plies_of_a_game_are_counted(name, moves):
-    spec = get_game(name)
-    game = spec.game()
-    for move in moves.split():
-        game.push(move)
-    row = _listed(0, spec.to_pdn(game, {"Black": "A"}, "*"))
-    assert (row["plies"], row["black"]) == (3, "A")
+    listed = list(run.games(1))
+    assert len(listed) == 4
+    for game in listed:
+        text = run.pdn_of(game)
+        (read,) = read_games(BytesIO(text.encode()))
+        row = _listed(0, game.header)
+        assert (row["plies"], row["black"]) == (len(read.moves), read.header("Black"))

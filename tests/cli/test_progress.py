@@ -11,9 +11,9 @@ from ckai.cli.shared.run_screen import RunScreen
 from ckai.cli.shared.training import TrainingBar
 from ckai.models.registry import build
 from ckai.models.training.trainer import TrainingProgress
-from ckai.rl.loop.config import RunConfig
-from ckai.rl.loop.events import RunEvent
-from ckai.rl.loop.run import Run
+from ckai.rl.run.config import RunConfig
+from ckai.rl.run.events import RunEvent
+from ckai.rl.run.run import Run
 
 
 def test_numbers_that_json_does_not_have_are_null(capsys):

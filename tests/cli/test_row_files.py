@@ -6,9 +6,10 @@ from pathlib import Path
 import make_rows
 import pytest
 
+from ckai.datasets.files import write_whole
 from ckai.models.registry import build
-from ckai.rl.loop.config import RunConfig
-from ckai.rl.loop.folder import RunFolder
+from ckai.rl.run.config import RunConfig
+from ckai.rl.run.run import Run
 
 SMALL = {"channels": 2, "hidden": 4}
 TRAIN = (
@@ -26,12 +27,15 @@ TRAIN = (
 def run(tmp_path, monkeypatch):
     """A run with two finished generations, of 20 and 10 games, and a third that is not finished."""
     monkeypatch.chdir(tmp_path)
-    run = RunFolder.create(Path("runs/a"), build("cnn2x2", SMALL), RunConfig())
+    run = Run.create(Path("runs/a"), build("cnn2x2", SMALL), RunConfig())
+    (run.folder / "games").mkdir()
     for n, games in ((1, 20), (2, 10), (3, 5)):
-        run.path(n).mkdir()
-        make_rows.write(run.path(n, "rows.parquet"), make_rows.random_games(games, seed=n))
+        name = f"000{n - 1}-run-00000{n}.parquet"
+        rows = make_rows.with_search(make_rows.random_games(games, seed=n))
+        make_rows.write(run.folder / "games" / name, rows)
+        write_whole(run.learned_path(n), json.dumps({"files": {name: games}, "measured": {}}))
         if n < 3:
-            run.path(n, "done.json").write_text("{}")
+            write_whole(run.measured_path(n), "{}")
     return run
 
 
@@ -44,7 +48,7 @@ def trained(ckai, *options):
 
 
 def test_a_run_stands_for_its_finished_generations(ckai, run):
-    both = [str(run.path(n, "rows.parquet")) for n in (1, 2)]
+    both = [str(path) for path in run.shards()]
     paths, rows = trained(ckai, "--data", "runs/a")
     assert paths == ["runs/a"]
     assert rows == trained(ckai, "--data", both[0], "--data", both[1])[1]
@@ -64,7 +68,7 @@ def test_the_weight_of_a_run_is_that_of_each_generation(ckai, run):
 
 @pytest.mark.slow
 def test_evaluate_and_distill_take_a_run(ckai, run):
-    network = run.path(0, "network.ckpt")
+    network = run.network_path(0)
     status, out, _ = ckai("evaluate", network, "--data", "runs/a", "--json")
     assert status == 0
     assert json.loads(out)["data"] == ["runs/a"]
@@ -81,7 +85,7 @@ def test_other_folders_are_refused_with_what_was_expected(ckai, run):
     assert status == 1
     assert "runs: expected a Parquet file or the folder of a self-play run, found another folder" in err
     for n in (1, 2):
-        run.path(n, "done.json").unlink()
+        run.measured_path(n).unlink()
     status, _, err = ckai(*TRAIN, "--data", "runs/a")
     assert status == 1
     assert "runs/a: expected a finished generation, found none; `ckai selfplay --run runs/a` goes on" in err

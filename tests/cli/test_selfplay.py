@@ -3,17 +3,18 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from fake_cuda import FakeCuda
 
+from ckai.datasets.files import write_whole
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference import cuda_backend
 from ckai.models.registry import build
-from ckai.rl.loop.folder import RunFolder
-from ckai.rl.loop.run import Run
+from ckai.rl.run.run import Run
 
 SMALL = ("--set", "channels=2", "--set", "hidden=4")
 NEW = ("selfplay", "--init", "none", *SMALL)
@@ -29,7 +30,7 @@ def started(monkeypatch):
     """Runs that commands would continue, as (folder, generations, backend); they stop with Ctrl-C."""
     calls = []
 
-    def go(run, generations, on_event, *, backend, workers):
+    def go(run, generations, on_event, *, backend, ray):
         calls.append((str(run.folder), generations, backend))
         raise KeyboardInterrupt
 
@@ -47,10 +48,9 @@ MEASURED = {
 def finish(folder, generations):
     """Mark generations of a run as finished."""
     for n in range(1, generations + 1):
-        done = RunFolder.open(Path(folder)).path(n, "done.json")
-        done.parent.mkdir(exist_ok=True)
-        done.write_text(json.dumps({"generation": n, "accepted": True, **MEASURED}))
-        done.with_name("network.ckpt").write_bytes((Path(folder) / "gen_0000/network.ckpt").read_bytes())
+        run = Run.open(Path(folder))
+        write_whole(run.measured_path(n), json.dumps({"generation": n, "accepted": True, **MEASURED}))
+        write_whole(run.network_path(n), run.network_path(0).read_bytes())
 
 
 def test_a_run_is_continued_by_naming_it(ckai, started):
@@ -150,8 +150,8 @@ def test_a_dry_run_says_what_a_generation_takes_and_leaves_nothing(ckai):
 
 
 def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
-    monkeypatch.setattr("ckai.rl.workers.cluster.connect", lambda address, config: None)
-    monkeypatch.setattr("ckai.rl.workers.on_ray.import_ray", lambda: None)
+    monkeypatch.setattr("ckai.rl.run.on_ray.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.run.on_ray.import_ray", lambda: None)
 
     def go(run, generations, on_event, **rest):
         raise KeyboardInterrupt
@@ -160,34 +160,83 @@ def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
     words = ("--evaluator", "torch", "--ray", "10.0.0.5:6379", "--setting", "workers.gpus_per_worker=0.5")
     hint = re.search(r"continue with: (.*)", ckai(*NEW, *words)[2])[1]
     assert hint == shlex.join(map(str, ("ckai", "selfplay", "--run", "runs/run-001", *words)))
-    assert Run.open(Path("runs/run-001")).config.overlap
+
+
+def started_with(ckai, *words):
+    """Settings of a new run of 9,000 games a generation."""
+    status, _, err = ckai(*NEW, "--games", 9000, *words)
+    assert "continue with" in err, (status, err)
+    return Run.open(max(Path("runs").iterdir())).config
 
 
 def in_flight(ckai, *words):
-    """Games at the same time in a new run of 9,000 games a generation."""
-    status, _, err = ckai(*NEW, "--games", 9000, *words)
-    assert "continue with" in err, (status, err)
-    return Run.open(max(Path("runs").iterdir())).config.selfplay.in_flight
+    return started_with(ckai, *words).selfplay.in_flight
 
 
-def test_networks_on_a_gpu_have_thousands_of_games_in_flight(ckai, started, monkeypatch):
+@pytest.fixture
+def machine(monkeypatch):
+    """Sixteen cores and 128 GiB."""
+    monkeypatch.setattr("ckai.rl.run.config.available_cores", lambda: 16)
+    monkeypatch.setattr("ckai.rl.run.config.available_memory", lambda: 128 * 2**30)
+
+
+@pytest.mark.usefixtures("machine", "started")
+def test_networks_on_a_gpu_have_a_thousand_games_in_flight_for_each_core(ckai, monkeypatch):
     assert in_flight(ckai) == 256
-    assert in_flight(ckai, "--evaluator", "cuda:1") == 4096
+    assert in_flight(ckai, "--evaluator", "cuda:1") == 16_384
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert in_flight(ckai) == 4096
-    assert in_flight(ckai, "--games", 1000) == 1000
+    assert in_flight(ckai) == 16_384
+    assert in_flight(ckai, "--games", 1000) == 4000
     assert in_flight(ckai, "--games", 8) == 256
     assert in_flight(ckai, "--setting", "selfplay.in_flight=100") == 100
     assert in_flight(ckai, "--evaluator", "torch") == 256
-    assert started[1][2] == "cuda:1"
+    monkeypatch.setattr("ckai.rl.run.config.available_memory", lambda: 16 * 2**30)
+    few = in_flight(ckai, "--sims", 3200)
+    assert 1000 < few < 16_384
+    monkeypatch.setattr("ckai.rl.run.config.available_memory", lambda: 8 * 2**30)
+    assert in_flight(ckai, "--sims", 3200) == pytest.approx(few / 2, abs=1)
 
 
-def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, started, monkeypatch):
-    monkeypatch.setattr("ckai.rl.workers.cluster.connect", lambda address, config: None)
-    monkeypatch.setattr("ckai.rl.workers.on_ray.import_ray", lambda: None)
-    assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--setting", "workers.gpus_per_worker=0.5") == 4096
+@pytest.mark.usefixtures("started")
+def test_playing_waits_for_learning_on_a_cpu_alone(ckai, monkeypatch):
+    assert not started_with(ckai).overlap
+    assert started_with(ckai, "--evaluator", "cuda").overlap
+    assert not started_with(ckai, "--evaluator", "cuda", "--setting", "overlap=false").overlap
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert started_with(ckai).overlap
+    assert not started_with(ckai, "--evaluator", "torch").overlap
+
+
+@pytest.mark.usefixtures("machine", "started")
+def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, monkeypatch):
+    monkeypatch.setattr("ckai.rl.run.on_ray.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.run.on_ray.import_ray", lambda: None)
+    assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--setting", "workers.gpus_per_worker=0.5") == 16_384
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert in_flight(ckai, "--ray", "10.0.0.5:6379") == 256
+
+
+@pytest.mark.usefixtures("started")
+def test_settings_from_a_file(ckai):
+    """Those of a run are such a file; options go before it."""
+    Path("run.yaml").write_text("seed: 7\nselfplay:\n  sims: 30\nlearn: {lr: 0.01}\n")
+    config = started_with(ckai, "--config", "run.yaml", "--lr", 0.02)
+    assert (config.seed, config.selfplay.sims, config.learn.lr) == (7, 30, 0.02)
+    again = started_with(ckai, "--config", "runs/run-001/config.json", "--seed", 8)
+    assert again == replace(config, seed=8)
+    for text, message in (
+        ("seed: [", "run.yaml: expected settings as YAML or JSON"),
+        ("- 3", "run.yaml: expected settings by name, found list"),
+        ("speed: 3", "unknown setting speed"),
+        ("selfplay: {sims: many}", "selfplay.sims"),
+    ):
+        Path("run.yaml").write_text(text)
+        status, _, err = ckai(*NEW, "--config", "run.yaml")
+        assert (status, len(err.splitlines())) == (1, 1)
+        assert message in err
+    status, _, err = ckai(*NEW, "--config", "none.yaml")
+    assert "none.yaml: expected settings as YAML or JSON (No such file or directory)" in err
+    assert status == 1
 
 
 def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
@@ -203,7 +252,7 @@ def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
     monkeypatch.setattr("ckai.models.inference.backends.evaluations_per_second", measure)
     words = ("--dry-run", "--games", 900, "--evaluator", "cuda", "--setting", "selfplay.groups=3", "--json")
     found = json.loads(ckai(*NEW, *words)[1])
-    assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 300, 3)]
+    assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 683, 3)]
     assert found["evaluations_per_second_of_a_core"] == 1000
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import all_settings
 from ckai.models.training.config import PretrainConfig
-from ckai.rl.loop.config import RunConfig
+from ckai.rl.run.config import RunConfig
 
 ROOT = Path(__file__).parents[2]
 CLASSES = (RunConfig, PretrainConfig)

@@ -21,7 +21,7 @@ from ckai.models.registry import build, names
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.trainer import _Gpu, _trainer, train
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.workers import play_games
+from ckai.rl.selfplay.play import play_games
 
 CPU = torch.device("cpu")
 NETWORKS = {

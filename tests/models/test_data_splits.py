@@ -10,8 +10,8 @@ from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
-from ckai.rl.loop.config import LearnConfig
-from ckai.rl.loop.learning import learn
+from ckai.rl.run.config import LearnConfig
+from ckai.rl.run.learning import learn
 
 TINY = {"model": "mlp", "settings": {"hidden": 4}, "train": TrainConfig(epochs=1)}
 
@@ -86,7 +86,7 @@ def test_a_network_of_self_play_knows_its_games(tmp_path, ckai):
         on_event=lambda event: None,
     )
     info = load_checkpoint(tmp_path / "next.ckpt").info
-    assert [entry["name"] for entry in info["data"]] == ["first.parquet", f"{tmp_path.name}/rows.parquet"]
+    assert [entry["name"] for entry in info["data"]] == ["first.parquet", "rows.parquet"]
     assert info["split"] == {"seed": 9, "heldout": 0.05}
     for path in (first, rows):
         found, _ = evaluated(ckai, tmp_path / "next.ckpt", "--data", path, "--split", "train")

@@ -19,8 +19,8 @@ from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.trainer import train
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.run import Run
+from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")

@@ -2,8 +2,8 @@
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.run import Run
+from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig
 
 

@@ -17,12 +17,12 @@ from ckai.rl.games import contract
 from ckai.rl.games.contract import MAX_STATE_WORDS, as_state, game
 from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.registry import game_names, get_game, register_game
-from ckai.rl.loop.config import RunConfig
+from ckai.rl.run.config import RunConfig
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import memory
+from ckai.rl.selfplay.play import play_games
 from ckai.rl.selfplay.rows import to_table
-from ckai.rl.selfplay.workers import play_games
 
 GAMES = [get_game(name) for name in game_names()]
 
@@ -281,7 +281,7 @@ def test_self_play_of_every_game(spec):
     )
     games = []
     play_games(UniformEvaluator(spec.num_actions), config, range(4), seed=1, on_game=games.append, spec=spec)
-    table = to_table(games, 1)
+    table = to_table(games)
     assert table.schema.equals(spec.schema)
     assert {game.number for game in games} == set(range(4))
     assert memory(config, spec) > 0

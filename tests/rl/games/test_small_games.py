@@ -25,12 +25,12 @@ from ckai.rl.games.connect4.book import Book
 from ckai.rl.games.connect4.classes import read_classes
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.solving import ExhaustiveSolver
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.folder import RunError
-from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
+from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.run.events import RunError
+from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
 STONES = ["tictactoe", "connect4"]
@@ -164,13 +164,14 @@ def test_a_run_learns_and_continues(tmp_path, game):
     run = Run.open(folder)
     assert run.config.game == game
     run.go(2, lambda _: None)
-    rows = pq.read_table(run.path(2, "rows.parquet"))
+    rows = pq.read_table(run.shards(2)[0])
     assert rows.schema.field("board").type.list_size == network(game).encode.board_size
-    data = RowsDataModule([run.path(2, "rows.parquet")], heldout=0.0, game=game)
+    data = RowsDataModule(run.shards(2), heldout=0.0, game=game)
     batch = next(data.epoch(0))
     assert batch["policy"].sum(1).sub(1).abs().max() < 1e-5
     assert not batch["policy"][:, get_game(game).rules.NUM_ACTIONS :].any()
-    assert run.path(2, "games.pdn").read_text().count("[Event ") == 6
+    assert all(run.pdn_of(played).count("[Event ") == 1 for played in run.games(2))
+    assert len(list(run.games(2))) == 6
     assert run.history()[1]["match"]["games"] == 4
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
 
@@ -186,7 +187,7 @@ def test_a_run_of_go_plays_games_to_their_end_and_continues(tmp_path):
     for generation in (1, 2):
         run = Run.open(tmp_path / "run")
         run.go(generation, lambda _: None)
-        path = run.path(generation, "rows.parquet")
+        (path,) = run.shards(generation)
         table, data = pq.read_table(path), RowsDataModule([path], heldout=0.0, game="go")
         assert table["z"].null_count == 0
         assert table.group_by("game").aggregate([("ply", "max")])["ply_max"].to_numpy().max() < 162
@@ -206,7 +207,7 @@ def test_files_of_another_game_are_refused(tmp_path):
     run = Run.create(tmp_path / "run", network("tictactoe"), small("tictactoe"))
     run.go(1, lambda _: None)
     with pytest.raises(DatasetError, match="expected rows of checkers, found rows of tictactoe"):
-        RowFile(run.path(1, "rows.parquet"))
+        RowFile(run.shards()[0])
     with pytest.raises(CheckpointError, match="expected a network for checkers, found one for tictactoe"):
         load_network(run.network)
     with pytest.raises(RunError, match="expected a network for connect4, found one for tictactoe"):

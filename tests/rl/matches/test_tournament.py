@@ -130,7 +130,7 @@ def test_a_ladder_finds_the_level(level):
     ("name", "shown"),
     [
         ("random", "random"),
-        ("runs/a/gen_0003/network.ckpt@100", "gen_0003@100"),
+        ("runs/a/networks/0003.ckpt@100", "a/0003.ckpt@100"),
         ("/home/me/runs/a/best.ckpt@1s", "a@1s"),
         (
             "hub:env A=/x/y/z python /x/y/engine.py /x/y/best.ckpt@1s",

@@ -15,7 +15,7 @@ from ckai.rl.search.inline_search import InlineSearcher, make_searcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import GUMBEL, SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.workers import play_games
+from ckai.rl.selfplay.play import play_games
 
 
 def evaluator(encoding="pieces"):

@@ -15,7 +15,7 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.group import Group, SelfPlayCounts
+from ckai.rl.selfplay.group import Group, Player, SelfPlayCounts
 
 MESSAGE = "expected an edge to follow at every node of the tree, found a node without one"
 
@@ -62,7 +62,7 @@ def test_self_play_ends_with_an_error():
     config = SelfPlayConfig(sims=20, in_flight=3, groups=1, tables=0)
     numbers = iter(range(3))
     take, start = partial(next, numbers, None), Position.start()
-    group = Group(UniformEvaluator(), config, spec, 3, take, lambda n: start, seed=0)
+    group = Group(Player(UniformEvaluator()), config, spec, 3, take, lambda n: start, seed=0)
     counts = SelfPlayCounts()
     for _ in range(8):
         assert group.step(lambda game: None, counts)

@@ -10,10 +10,10 @@ from ckai.datasets.reader import read_rows
 from ckai.datasets.symmetries import Symmetries
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
-from ckai.rl.loop.config import RunConfig
+from ckai.rl.run.config import RunConfig
 from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.play import play_games
 from ckai.rl.selfplay.rows import to_table
-from ckai.rl.selfplay.workers import play_games
 
 GAME = get_game("tictactoe")
 TABLE = Symmetries(GAME.symmetries)
@@ -25,7 +25,7 @@ def path(tmp_path_factory):
     games = []
     play_games(UniformEvaluator(GAME.num_actions), config, range(12), seed=1, on_game=games.append, spec=GAME)
     path = tmp_path_factory.mktemp("rows") / "rows.parquet"
-    pq.write_table(to_table(games, 1), path)
+    pq.write_table(to_table(games), path)
     return path
 
 

@@ -22,8 +22,8 @@ from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.mcts import terminal_or_tablebase as _terminal_or_tablebase
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.pdn import ADJUDICATED, finished_pdn
-from ckai.rl.selfplay.workers import play_games
+from ckai.rl.selfplay.play import play_games
+from ckai.rl.selfplay.rows import ADJUDICATED
 
 terminal_or_tablebase = njit(_terminal_or_tablebase)
 
@@ -210,21 +210,21 @@ def few(position):
 
 def test_adjudicated_games_end_with_the_truth(tables):
     games = played()
-    ended = [game for game in games if game.adjudicated]
+    ended = [game for game in games if game.header.adjudicated]
     assert ended
     for game in games:
         replayed = game.replay()
         last = replayed.position
-        assert game.adjudicated == (ADJUDICATED in finished_pdn(game, 1))
+        assert game.header.adjudicated == (ADJUDICATED in game.pdn())
         assert not any(few(position) for position in replayed.history[1:])
-        if game.adjudicated:
+        if game.header.adjudicated:
             value = tables.probe(last).value
             score = {WIN: 1, LOSS: -1, DRAW: 0}[value] * (1 if last.black else -1)
             assert game.result == score
             assert replayed.outcome() is None
         else:
             outcome = replayed.outcome()
-            assert (outcome.result if outcome else "*") == game.result_text
+            assert (outcome.result if outcome else "*") == game.header.result
 
 
 def test_settings_of_tables_are_checked():

@@ -1,20 +1,20 @@
 """Games against past networks: who plays whom, with which network, and which rows have policy targets."""
 
-import json
-import math
 import re
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.run import Run
+from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.run.report import pool_scores
+from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
+from ckai.rl.selfplay.group import Player
+from ckai.rl.selfplay.play import play_games
 from ckai.rl.selfplay.pool import Pool, _results, draw_opponents
-from ckai.rl.selfplay.workers import play_games
+from ckai.rl.selfplay.rows import GameHeader
 
 HALF = PoolConfig(share=0.5)
 
@@ -35,36 +35,35 @@ class Leaning:
         pass
 
 
-def games_of(pool, numbers, **more):
+def games_of(player, numbers):
     games = []
     config = SelfPlayConfig(
         sims=2, in_flight=8, groups=2, tables=0, noise_epsilon=0, temperature=0, max_plies=40
     )
-    settings = {"seed": 3, "on_game": games.append, "pool": pool, **more}
-    play_games(Leaning(1), config, numbers, **settings)
+    play_games(lambda: player, config, numbers, seed=3, on_game=games.append)
     return sorted(games, key=lambda game: game.number)
 
 
 def test_opponents_depend_on_seed_and_number_alone():
-    pool = Pool(HALF, 7, [2, 5])
+    past = {2: Leaning(1), 5: Leaning(1)}
+    pool = Pool(HALF, 7, past)
     opponents = [pool.opponent(n) for n in range(2000)]
-    assert opponents == [Pool(HALF, 7, [2, 5]).opponent(n) for n in range(2000)]
+    assert opponents == [Pool(HALF, 7, past).opponent(n) for n in range(2000)]
     drawn = [opponent for opponent in opponents if opponent]
     assert 900 < len(drawn) < 1100
-    assert {(opponent.index, opponent.moves_first) for opponent in drawn} == {
-        (0, True),
-        (0, False),
-        (1, True),
-        (1, False),
+    assert {(opponent.network, opponent.moves_first) for opponent in drawn} == {
+        (2, True),
+        (2, False),
+        (5, True),
+        (5, False),
     }
-    assert pool.name(drawn[0]) == f"ckai generation {[2, 5][drawn[0].index]}"
-    assert not any(Pool(HALF, 7, []).opponent(n) for n in range(20))
-    assert not any(Pool(PoolConfig(), 7, [1]).opponent(n) for n in range(20))
+    assert not any(Pool(HALF, 7, {}).opponent(n) for n in range(20))
+    assert not any(Pool(PoolConfig(), 7, past).opponent(n) for n in range(20))
 
 
 def test_each_side_is_played_by_its_network():
-    pool = Pool(HALF, 1, [0], [Leaning(-1)])
-    games = games_of(pool, range(40), name="ckai generation 3")
+    pool = Pool(HALF, 1, {0: Leaning(-1)})
+    games = games_of(Player(Leaning(1), 3, pool), range(40))
     assert len(games) == 40
     met = 0
     for game in games:
@@ -80,7 +79,7 @@ def test_each_side_is_played_by_its_network():
             assert visits.any() != by_opponent
             assert bool(row["full"]) != by_opponent
             position = position.push_action(int(row["action"]))
-        names = (game.black, game.white)
+        names = (game.header.black, game.header.white)
         new, old = "ckai generation 3", "ckai generation 0"
         if opponent is None:
             assert names == (new, new)
@@ -94,7 +93,7 @@ def generation(n, score=0.5, accepted=True, pool=None, games=100):
         "generation": n,
         "accepted": accepted,
         "match": {"games": games, "score": score},
-        "selfplay": {} if pool is None else {"pool": pool},
+        "selfplay": {} if pool is None else {"pool": pool, "network": n - 1},
     }
 
 
@@ -119,10 +118,10 @@ def test_opponents_are_mostly_past_networks_of_about_equal_strength():
     assert draw_opponents(PoolConfig(share=0.5, opponents=9), history, 0) == [0, 1, 3]
 
 
-def share_of(opponent, history, lag=1):
+def share_of(opponent, history):
     """Share of draws of one opponent that are this one."""
     one = PoolConfig(share=0.5, opponents=1)
-    return sum(draw_opponents(one, history, seed, lag) == [opponent] for seed in range(400)) / 400
+    return sum(draw_opponents(one, history, seed) == [opponent] for seed in range(400)) / 400
 
 
 WON, EVEN = {"won": 99, "drawn": 1, "lost": 0}, {"won": 49, "drawn": 2, "lost": 49}
@@ -138,28 +137,60 @@ def test_games_of_the_pool_count_where_there_is_no_match():
 
 
 def test_games_of_the_pool_count_for_the_network_that_played_them():
-    # Network 1 is far better than 0. Generation 3 is played by network 2, or with overlap by network 1.
-    played = {"0": EVEN}
-    history = [
-        generation(1, 0.95),
-        generation(2, games=0),
-        generation(3, games=0, pool=played),
-    ]
-    assert _results([0, 1, 2, 3], history, 1)[0, 2] == [0.5] * 50
-    assert (0, 1) in _results([0, 1, 2, 3], history, 2)
-    assert (0, 2) not in _results([0, 1, 2, 3], history, 2)
-    assert _results([0, 1, 2, 3], history, 2)[0, 1] == pytest.approx([0.05] * 50 + [0.5] * 50)
-    # Network 2 was rejected: generation 3 is played by network 1 in either case.
-    history[1] = generation(2, games=0, accepted=False)
-    assert _results([0, 1, 3], history, 1) == _results([0, 1, 3], history, 2)
+    # Network 1 is far better than 0. Generation 3 is played by network 2, or by network 1.
+    history = [generation(1, 0.95), generation(2, games=0), generation(3, games=0, pool={"0": EVEN})]
+    assert _results([0, 1, 2, 3], history)[0, 2] == [0.5] * 50
+    history[2]["selfplay"]["network"] = 1
+    assert (0, 2) not in _results([0, 1, 2, 3], history)
+    assert _results([0, 1, 2, 3], history)[0, 1] == pytest.approx([0.05] * 50 + [0.5] * 50)
 
 
-def test_the_tally_is_from_the_newest_networks_side():
-    pool = Pool(PoolConfig(share=1.0), 3, [4])
-    scores = dict.fromkeys(range(20), 1.0)
-    first = sum(pool.opponent(n).moves_first for n in range(20))
-    assert pool.tally(scores) == {"4": {"won": 20 - first, "drawn": 0, "lost": first}}
-    assert pool.tally({0: math.nan, 1: 0.0})["4"]["drawn"] == 2
+def test_the_scores_are_from_the_newer_networks_side():
+    def header(black, white, result):
+        return GameHeader(0, f"ckai generation {black}", f"ckai generation {white}", result, 9, ())
+
+    games = [header(4, 7, "1-0"), header(7, 4, "1-0"), header(4, 7, "*"), header(5, 7, "0-1")]
+    assert pool_scores([*games, header(7, 7, "1-0")]) == {
+        "4": {"won": 1, "drawn": 1, "lost": 1},
+        "5": {"won": 1, "drawn": 0, "lost": 0},
+    }
+
+
+def test_games_in_progress_go_on_with_the_new_networks():
+    """One whose opponent has gone is played on by the newest alone; rows say who played them."""
+    first = Player(Leaning(1), 3, Pool(HALF, 1, {0: Leaning(-1)}))
+    second, now, calls = Player(Leaning(-1), 4), [first], []
+
+    class Watched(Leaning):
+        def evaluate(self, *given):
+            calls.append(None)
+            if len(calls) == 20:
+                now[0] = second
+            return super().evaluate(*given)
+
+        def close(self):
+            closed.append(self)
+
+    closed, games = [], []
+    now[0] = first._replace(evaluator=Watched(1))
+    config = SelfPlayConfig(
+        sims=2, in_flight=8, groups=2, tables=0, noise_epsilon=0, temperature=0, max_plies=40
+    )
+    play_games(lambda: now[0], config, range(12), seed=3, on_game=games.append)
+    assert len(closed) == 1  # once no group plays with it
+    both = [game for game in games if len(set(game.networks)) == 2]
+    assert both
+    for game in both:
+        assert set(game.networks) == {3, 4}
+        assert list(game.networks) == sorted(game.networks)
+        position = game.replay().positions[0]
+        first = list(game.networks).index(4)
+        for n, row in enumerate(game.rows):
+            if n > first + 1:  # the searches before may have begun with the old network
+                assert row["full"]
+                assert row["action"] == max(position.legal_actions())
+            position = position.push_action(int(row["action"]))
+        assert game.header.black == game.header.white == "ckai generation 4"
 
 
 @pytest.mark.slow
@@ -182,13 +213,11 @@ def test_a_run_meets_its_past_and_goes_on(tmp_path):
     assert set(third["selfplay"]["pool"]) == {"0", "1"}
     assert [measured["selfplay"]["network"] for measured in run.history()] == [0, 1, 2]
     met = sum(sum(counts.values()) for counts in third["selfplay"]["pool"].values())
-    text = run.path(3, "games.pdn").read_text()
+    text = "".join(map(run.pdn_of, run.games(3)))
     assert met == text.count("ckai generation 0") + text.count("ckai generation 1") > 0
     assert met + text.count("ckai generation 2") == 2 * config.games
-    headers = pq.read_table(run.path(3, "rows.headers.parquet")).to_pylist()
     tags = re.findall(r'\[Black "(.*)"\]\n\[White "(.*)"\]', text)
-    assert [(header["black"], header["white"]) for header in headers] == tags
-    assert json.loads(run.path(3, "selfplay.json").read_text())["pool"] == third["selfplay"]["pool"]
+    assert [(game.header.black, game.header.white) for game in run.games(3)] == tags
 
 
 def test_settings_out_of_range_are_named():

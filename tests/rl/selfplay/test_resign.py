@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.loop.report import endings
+from ckai.rl.run.report import describe
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.pdn import RESIGNED, WOULD_RESIGN, finished_pdn
-from ckai.rl.selfplay.rows import Ending, to_table
-from ckai.rl.selfplay.workers import play_games
+from ckai.rl.selfplay.play import play_games
+from ckai.rl.selfplay.rows import RESIGNED, WOULD_RESIGN, GameHeader, to_table
 
 
 class Material(UniformEvaluator):
@@ -38,62 +37,64 @@ def first_resignation(game, resign=0.8):
 
 def test_the_side_that_resigns_has_lost_and_the_game_is_over():
     games = play(resign_disabled_prob=0.0)
-    assert sum(game.resigned for game in games) > 10
+    assert sum(game.header.resigned for game in games) > 10
     for game in games:
         assert first_resignation(game) is None
-        assert game.resigner is None
+        assert game.header.resigner is None
         replayed = game.replay()
-        if game.resigned:
+        if game.header.resigned:
             # The side to move resigned.
             assert game.result == (-1 if replayed.position.black else 1)
             assert replayed.outcome() is None
-            assert f'[Termination "{RESIGNED}"]' in finished_pdn(game, 1)
+            assert f'[Termination "{RESIGNED}"]' in game.pdn()
         else:
             outcome = replayed.outcome()
-            assert (outcome.result if outcome else "*") == game.result_text
-    to_table(games, 1).validate(full=True)
+            assert (outcome.result if outcome else "*") == game.header.result
+    to_table(games).validate(full=True)
 
 
 def test_games_played_out_record_who_would_have_resigned():
     games = play(resign_disabled_prob=1.0)
-    assert not any(game.resigned for game in games)
+    assert not any(game.header.resigned for game in games)
     resignable = 0
     for game in games:
         row = first_resignation(game)
         positions = game.replay().history
         if row is None:
-            assert game.resigner is None
+            assert game.header.resigner is None
             continue
         resignable += 1
         ply = int(game.rows["ply"][row])
-        assert game.resigner == ("Black" if positions[ply].black else "White")
-        assert f"{game.resigner} {WOULD_RESIGN}" in finished_pdn(game, 1)
+        assert game.header.resigner == ("Black" if positions[ply].black else "White")
+        assert f"{game.header.resigner} {WOULD_RESIGN}" in game.pdn()
     assert resignable > 10
 
 
 def test_the_share_of_games_played_out():
     games = play(200, resign=0.3, sims=4)
-    resigned = sum(game.resigned for game in games)
-    would_have_resigned = sum(game.resigner is not None for game in games)
+    resigned = sum(game.header.resigned for game in games)
+    would_have_resigned = sum(game.header.resigner is not None for game in games)
     assert 0.03 < would_have_resigned / (would_have_resigned + resigned) < 0.2
 
 
 def test_wrong_resignations_are_counted():
     games = play(60, resign=0.25, resign_disabled_prob=1.0, sims=8)
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
-    counts = endings([game.ending for game in games], config)
+    counts = describe([game.header for game in games], config)
     score = {"Black": -1, "White": 1}
-    resignable = [game for game in games if game.resigner and game.ending.result != "*"]
-    wrong = [game for game in resignable if game.result != score[game.resigner]]
-    assert counts == {"resigned": 0, "played_out": len(resignable), "wrongly": len(wrong)}
+    resignable = [game for game in games if game.header.resigner and game.header.result != "*"]
+    wrong = [game for game in resignable if game.result != score[game.header.resigner]]
+    assert (counts["resigned"], counts["played_out"]) == (0, len(resignable))
+    assert counts["wrongly"] == len(wrong)
     assert wrong
 
 
 def test_games_without_a_result_are_no_wrong_resignations():
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
-    ends = [Ending(result, False, False, "Black") for result in ("*", "0-1", "1-0", "*")]
-    counts = endings(ends, config)
-    assert counts == {"resigned": 0, "played_out": 2, "wrongly": 1}
+    names = ("ckai generation 1", "ckai generation 1")
+    games = [GameHeader(0, *names, result, 9, (), resigner="Black") for result in ("*", "0-1", "1-0", "*")]
+    counts = describe(games, config)
+    assert (counts["resigned"], counts["played_out"], counts["wrongly"]) == (0, 2, 1)
 
 
 @pytest.mark.parametrize("name", ["resign", "resign_disabled_prob"])

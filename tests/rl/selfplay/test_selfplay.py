@@ -1,7 +1,7 @@
 """Self-play and matches: legal games, rows that describe them, the same games from the same seed."""
 
 import functools
-from dataclasses import replace
+from io import BytesIO
 
 import numpy as np
 import pyarrow as pa
@@ -11,19 +11,20 @@ import pytest
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
+from ckai.pdn import read_games
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import get_game
-from ckai.rl.loop.report import describe, first_scores
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
+from ckai.rl.run.report import describe
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.pdn import finished_pdn, tags_of
-from ckai.rl.selfplay.rows import headers_of_rows, to_table
-from ckai.rl.selfplay.workers import play_games
+from ckai.rl.selfplay.play import play_games
+from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.shards import Shard, games_as_pdn
 
 
 class Hashed(UniformEvaluator):
@@ -61,8 +62,8 @@ def test_every_game_is_legal_and_ends_as_the_rules_say():
     for game in play(tables=0):
         replayed = game.replay()
         outcome = replayed.outcome()
-        assert (outcome.result if outcome else "*") == game.result_text
-        assert len(replayed.moves) == game.plies
+        assert (outcome.result if outcome else "*") == game.header.result
+        assert len(replayed.moves) == game.header.plies
         # It ended at the first possible position.
         replayed.pop()
         assert replayed.outcome() is None
@@ -83,7 +84,7 @@ def test_another_seed_plays_other_games():
 
 def test_rows_describe_the_games():
     games = play()
-    table = to_table(games, 5)
+    table = to_table(games)
     table.validate(full=True)
     assert table.schema.equals(SELFPLAY_SCHEMA)
     rows = table.to_pylist()
@@ -105,43 +106,43 @@ def test_rows_describe_the_games():
             assert [v["label"] for v in row["visits"]] == position.legal_actions()
             assert sum(v["count"] for v in row["visits"]) >= 1
             assert -1 <= row["q"] <= 1
-            assert row["generation"] == 5
+            assert row["generation"] == 0
             assert row["z"] == (0 if winner is None else 1 if winner == position.black else -1)
             position = position.push_action(row["label"])
     assert at == len(rows)
 
 
-def tags_by_number(games):
-    return {game.number: tags_of(finished_pdn(game, 1)) for game in games}
-
-
 def test_an_unfinished_game_has_no_result():
     games = play(4, max_plies=6)
-    table = to_table(games, 1)
+    table = to_table(games)
     assert table["z"].null_count == table.num_rows
-    headers = headers_of_rows(table, "test", tags_by_number(games))
-    assert headers["result"].to_pylist() == ["*"] * 4
-    assert headers["plies"].to_pylist() == [6] * 4
+    assert [(game.header.result, game.header.plies) for game in games] == [("*", 6)] * 4
 
 
-def test_headers_have_the_results():
+def test_a_shard_has_the_games_and_their_pdn(tmp_path):
     games = play()
-    games[0] = replace(games[0], black="one", white="other")
-    table = to_table(games, 1)
-    headers = headers_of_rows(table, "test", tags_by_number(games))
-    results = [game.result_text for game in games]
-    assert len(set(results[1:])) > 1
-    assert headers["result"].to_pylist() == results
-    assert [headers[name].to_pylist()[:2] for name in ("black", "white")] == [
-        ["one", "ckai"],
-        ["other", "ckai"],
-    ]
-    report = describe(table, [game.ending for game in games], 2.0, 100)
+    path = tmp_path / "shard.parquet"
+    path.write_bytes(Shard("w", "s").pack(games[::-1]))
+    shard, table = Shard.read_rows(path)
+    assert table.equals(to_table(games))
+    assert list(shard.games) == [game.header for game in games]
+    texts = list(games_as_pdn(path, games[0].spec))
+    assert texts == [game.pdn() for game in games]
+    for game, text in zip(games, texts, strict=True):
+        assert f'[Result "{game.header.result}"]' in text
+        (read,) = read_games(BytesIO(text.encode()))
+        assert [str(move.move) for move in read.moves] == [str(move) for move in game.replay().moves]
+
+
+def test_a_report_counts_the_results():
+    games = [game.header for game in play()]
+    results = [game.result for game in games]
+    assert len(set(results)) > 1
+    report = describe(games, SelfPlayConfig())
     counts = [report[name] for name in ("black_won", "drawn", "white_won", "unknown")]
     assert counts == [results.count(result) for result in ("1-0", "1/2-1/2", "0-1", "*")]
-    scores = first_scores(table, {game.number: game.result_text for game in games})
-    assert list(scores.values()) == [{"1-0": 1, "1/2-1/2": 0, "0-1": -1}[result] for result in results]
-    assert headers["plies"].to_pylist() == [game.plies for game in games]
+    assert report["games"] == 12
+    assert report["plies_mean"] == np.mean([game.plies for game in games])
 
 
 def test_games_can_start_elsewhere():
@@ -151,9 +152,9 @@ def test_games_can_start_elsewhere():
     play_games(UniformEvaluator(), config, range(2), seed=0, on_game=games.append, starts=lambda _: start)
     assert all(game.replay().positions[0] == start for game in games)
     # White is the first player here and wins by force; Black's score is -1 all the same.
-    assert {game.result_text for game in games} == {"0-1"}
-    assert set(to_table(games, 1)["z"].to_pylist()) == {1, -1}
-    for row in to_table(games, 1).to_pylist():
+    assert {game.header.result for game in games} == {"0-1"}
+    assert set(to_table(games)["z"].to_pylist()) == {1, -1}
+    for row in to_table(games).to_pylist():
         assert row["z"] == (-1 if row["black"] else 1)
 
 
@@ -234,7 +235,7 @@ def test_more_simulations_win_matches():
 
 
 def test_arrow_table_of_one_game():
-    assert isinstance(to_table(play(1), 0), pa.Table)
+    assert isinstance(to_table(play(1)), pa.Table)
 
 
 @pytest.mark.parametrize("rule", ["puct", "gumbel"])
@@ -243,7 +244,7 @@ def test_games_by_every_root_rule(rule):
     assert as_plain(games) == as_plain(play(6, root_rule=rule, sims=32, groups=1))
     for game in games:
         game.replay()
-    table = to_table(games, 1)
+    table = to_table(games)
     for row in table.to_pylist():
         assert sum(v["count"] for v in row["visits"]) > 0
     if rule == "gumbel":
@@ -281,7 +282,7 @@ def test_every_setting_of_play_changes_the_games(usual, settings):
 @functools.cache
 def quick_rows(**settings):
     """Rows of a few games; all of them are in every batch."""
-    return to_table(play(in_flight=12, groups=1, **settings), 1)
+    return to_table(play(in_flight=12, groups=1, **settings))
 
 
 @pytest.mark.parametrize("rule", ["puct", "gumbel"])
@@ -345,7 +346,7 @@ def test_only_full_searches_have_policy_targets():
     games = play(8, full_search_prob=0.3, fast_visits=4, sims=32)
     rows = np.concatenate([g.rows for g in games])
     assert 0.15 < rows["full"].mean() < 0.45
-    for row in to_table(games, 1).to_pylist():
+    for row in to_table(games).to_pylist():
         assert len(row["visits"]) >= 1
     for game in games:
         for row in game.rows:
@@ -354,7 +355,7 @@ def test_only_full_searches_have_policy_targets():
 
 
 def test_rows_of_fast_searches_have_no_policy_target(tmp_path):
-    pq.write_table(to_table(play(8, full_search_prob=0.3, fast_visits=4), 1), tmp_path / "rows.parquet")
+    pq.write_table(to_table(play(8, full_search_prob=0.3, fast_visits=4)), tmp_path / "rows.parquet")
     data = RowsDataModule([tmp_path / "rows.parquet"], heldout=0.0, batch_size=100_000)
     (batch,) = data.batches("all")
     sums = batch["policy"].sum(1)

@@ -9,7 +9,8 @@ import pytest
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.games.checkers.openings import balanced_openings
-from ckai.rl.loop.config import LearnConfig
+from ckai.rl.run.config import LearnConfig
+from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import StartConfig
 from ckai.rl.selfplay.starts import Starts
 
@@ -74,11 +75,11 @@ def test_a_run_from_random_weights(ckai, tmp_path, monkeypatch):
     )
     assert status == 0
     assert json.loads(out)["generations"] == 1
-    first = load_checkpoint(tmp_path / "r" / "gen_0000" / "network.ckpt")
+    first = load_checkpoint(Run.open(tmp_path / "r").network_path(0))
     assert first.info["init"] == "--init none --set channels=2 --set hidden=4"
     starts = {
         row["game"]: row["board"]
-        for row in pq.read_table(tmp_path / "r" / "gen_0001" / "rows.parquet").to_pylist()
+        for row in pq.read_table(Run.open(tmp_path / "r").shards()[0]).to_pylist()
         if row["ply"] == 0 and row["hop"] == 0
     }
     openings = {tuple(p.board.tolist()) for p in balanced_openings()}

@@ -27,17 +27,17 @@ from ckai.models.training.lightning_module import StateError, planes_of, policy_
 from ckai.models.training.trainer import TrainingError
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.loop import gate as gate_module
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.dashboard import write_dashboard
-from ckai.rl.loop.folder import RunError
-from ckai.rl.loop.gate import play_gate_match
-from ckai.rl.loop.learning import learn, window_of
-from ckai.rl.loop.report import elo_curve
-from ckai.rl.loop.run import Run
-from ckai.rl.loop.runs import find_selfplay
 from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
+from ckai.rl.run import gate as gate_module
+from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.run.dashboard import write_dashboard
+from ckai.rl.run.events import RunError
+from ckai.rl.run.gate import play_gate_match
+from ckai.rl.run.learning import learn, window_of
+from ckai.rl.run.report import elo_curve
+from ckai.rl.run.run import Run
+from ckai.rl.run.runs import find_selfplay
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
 
@@ -210,7 +210,7 @@ def test_gate_rules(rule, sign, accepted, tmp_path):
     events = []
     gate = GateConfig(games=40, rule=rule)
     result = play_gate_match(
-        new, old, gate, tmp_path / "match.json", names=("new", "old"),
+        new, old, gate, tmp_path / "match.pdn", names=("new", "old"),
         generation=1, seed=0, max_plies=120, on_event=events.append,
     )  # fmt: skip
     assert result["accepted"] is accepted
@@ -247,7 +247,7 @@ def test_the_curve_climbs_by_progress_and_not_by_luck(rule, gain, tmp_path, monk
         history = []
         for _ in range(20):
             found = play_gate_match(
-                player, player, GateConfig(games=20, rule=rule, elo1=60), tmp_path / "match.json",
+                player, player, GateConfig(games=20, rule=rule, elo1=60), tmp_path / "match.pdn",
                 names=("new", "old"), generation=1, seed=0, max_plies=60, on_event=lambda event: None,
             )  # fmt: skip
             history.append({"accepted": found["accepted"], "match": found})
@@ -272,7 +272,7 @@ def test_a_score_at_the_threshold_is_accepted(tmp_path, monkeypatch, threshold, 
     player = by_visits(UniformEvaluator(), 2)
     gate = GateConfig(games=2, rule="score", threshold=threshold)
     result = play_gate_match(
-        player, player, gate, tmp_path / "match.json", names=("new", "old"),
+        player, player, gate, tmp_path / "match.pdn", names=("new", "old"),
         generation=1, seed=0, max_plies=60, on_event=lambda event: None,
     )  # fmt: skip
     assert (result["score"], result["accepted"]) == (0.5, accepted)
@@ -298,7 +298,7 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
         monkeypatch.setattr(gate_module, "play_match", land)
         player = by_visits(UniformEvaluator(), 2)
         return play_gate_match(
-            player, player, gate, tmp_path / str(won) / "match.json", names=("new", "old"),
+            player, player, gate, tmp_path / str(won) / "match.pdn", names=("new", "old"),
             generation=1, seed=0, max_plies=60, on_event=lambda event: None,
         )  # fmt: skip
 
@@ -317,14 +317,14 @@ def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
 
     def result(a, b):
         return play_gate_match(
-            a, b, gate, tmp_path / "match.json", names=("new", "old"),
+            a, b, gate, tmp_path / "match.pdn", names=("new", "old"),
             generation=1, seed=0, max_plies=60, on_event=lambda event: None,
         )  # fmt: skip
 
     first = result(good, bad)
     assert first["accepted"]
     assert first["games"] < 400
-    assert (tmp_path / "match.part.pdn").exists()
+    assert (tmp_path / "match.pdn").exists()
     again = result(Mock(), Mock())  # which cannot play
     assert {**again, "seconds": 0} == {**first, "seconds": 0}
 
@@ -448,7 +448,7 @@ def test_estimate_of_a_generation():
 
 
 def test_a_state_that_does_not_fit_is_named(tmp_path, monkeypatch):
-    from ckai.rl.loop import learning as module
+    from ckai.rl.run import learning as module
 
     def train(network, data, config, *, state, **more):
         raise StateError("expected training.optimizer to fit this training, found another")

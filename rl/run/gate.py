@@ -10,16 +10,13 @@ from ckai.datasets.machine import available_cores
 from ckai.rl.engine.base import Engine
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.loop.config import GateConfig
-from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.matches.elo import bounded
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import append_game, match_game_pdn, match_pdn, read_match_games
 from ckai.rl.matches.sprt import Sprt
-
-GATE_PART = "match.part.pdn"
-"""Name of the file with the finished games of an interrupted match."""
+from ckai.rl.run.config import GateConfig
+from ckai.rl.run.events import EventCallback, RunEvent
 
 
 def play_gate_match(
@@ -41,8 +38,7 @@ def play_gate_match(
         new: engine with the new network.
         old: engine with the network to beat.
         gate: number of games (at least 2) and the rule.
-        path: file of the result, which the caller writes; finished games are saved next to it, in
-            `GATE_PART` during the match and as `match.pdn` after it.
+        path: file of the games, which are added as they finish, and are in order at the end.
         names: names of the new and the old network for the PDN headers.
         generation: counted from 1.
         seed: seed of the openings.
@@ -61,8 +57,7 @@ def play_gate_match(
     begun = time.monotonic()
     pairs = gate.games // 2
     openings = draw_openings(2 * pairs, seed, spec)  # half of them for a second match
-    part = path.with_name(GATE_PART)
-    games = read_match_games(part, openings, spec)
+    games = read_match_games(path, openings, spec)
     test = Sprt(0.0, gate.elo1) if gate.rule == "sprt" else None
     stop = threading.Event()
 
@@ -72,7 +67,7 @@ def play_gate_match(
             stop.set()
 
     def on_game(game: MatchGame) -> None:
-        append_game(part, match_game_pdn(game, *names, spec))
+        append_game(path, match_game_pdn(game, *names, spec))
         games.append(game)
         total = gate.games * (1 + (game.pair >= pairs))
         on_event(RunEvent(generation, "gate", len(games), total))
@@ -109,7 +104,7 @@ def play_gate_match(
         measured = play(range(pairs, pairs + result.pairs.pairs))
         second = {"second": measured.summary()}
     both = MatchResult([*result.games, *(measured.games if second else ())])
-    write_whole(path.with_name("match.pdn"), match_pdn(both, *names, spec))
+    write_whole(path, match_pdn(both, *names, spec))
     return {
         **result.summary(),
         "elo": round(measured.pairs.shrunk_elo, 1),

@@ -3,14 +3,17 @@
 Imports neither numpy nor Numba, so that help shows them quickly.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from hashlib import sha256
 from typing import Any, Literal
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.machine import available_cores, available_memory
 from ckai.datasets.settings import change_settings, parse_settings, read_settings, setting, settings
 from ckai.models.training.config import LossConfig, TargetConfig
-from ckai.rl.selfplay.config import GPU_IN_FLIGHT, PoolConfig, SelfPlayConfig, StartConfig, ramped
+from ckai.rl.selfplay.config import GPU_BATCH, PoolConfig, SelfPlayConfig, StartConfig, ramped
 
 
 @settings
@@ -71,6 +74,10 @@ class LearnConfig:
             target=TargetConfig(q_weight=self.q_weight_of(generation)),
         )
 
+    def window_of(self, generation: int) -> int:
+        """Return the width of the window of a generation counted from 1."""
+        return int(self.window + self.window_growth * (generation - 1))
+
     def q_weight_of(self, generation: int) -> float:
         """Return w, the weight of q in the value target, in a generation counted from 1."""
         return ramped(self.q_first, self.q_weight, self.q_ramp, generation)
@@ -105,12 +112,6 @@ class GateConfig:
     elo1: float = setting(default=30.0, gt=0, help="Elo difference that sprt accepts; it rejects 0")
 
 
-MAX_GAMES = 1_000_000
-"""Numbers of games per generation, from generation * MAX_GAMES; the second half is for workers."""
-MAX_GENERATIONS = 2**31 // MAX_GAMES - 1
-"""Upper bound of the generations of a run: row files have 32 bits for the number of a game."""
-
-
 @settings
 class RunConfig:
     """Settings of a run.
@@ -120,11 +121,11 @@ class RunConfig:
     """
 
     game: str = setting(default=DEFAULT_GAME_NAME, help="Game to play, a name in `ckai.rl.games.registry`")
-    games: int = setting(option="--games", default=400, ge=1, le=MAX_GAMES // 2, help="Games per generation")
+    games: int = setting(option="--games", default=400, ge=1, help="Games per generation")
     seed: int = setting(option="--seed", default=0, ge=0, help="Seed of all random choices")
     overlap: bool = setting(
         default=False,
-        help="Play a generation while training on the previous one; the default with a GPU or --ray",
+        help="Play on while training; the default with a GPU",
     )
     start: StartConfig = setting(default_factory=StartConfig, help="Start positions")
     selfplay: SelfPlayConfig = setting(default_factory=SelfPlayConfig, help="Self-play")
@@ -160,9 +161,22 @@ class RunConfig:
         return cls.from_dict(data)
 
     def for_gpu(self) -> "RunConfig":
-        """Return a copy with as many games in flight as a GPU wants, and a generation has."""
-        in_flight = min(GPU_IN_FLIGHT, max(self.games, self.selfplay.in_flight))
-        return replace(self, selfplay=replace(self.selfplay, in_flight=in_flight))
+        """Return a copy with as many games in flight as a GPU wants.
+
+        `GPU_BATCH` for each core, but no more than a quarter of the memory has room for, nor than four
+        generations have games.
+        """
+        from ckai.rl.games.registry import get_game
+        from ckai.rl.selfplay.group import memory
+
+        play = self.selfplay
+        room = available_memory() // 4 // memory(replace(play, in_flight=1), get_game(self.game))
+        wanted = min(GPU_BATCH * available_cores(), room, 4 * self.games)
+        return replace(self, selfplay=replace(play, in_flight=max(wanted, play.in_flight)))
+
+    def hash(self) -> str:
+        """Return what is different for other settings, 16 hexadecimal digits."""
+        return sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data, as in config.json."""
@@ -187,3 +201,27 @@ class RunConfig:
             ValueError: a malformed text, or as `from_dict`.
         """
         return change_settings(self, parse_settings(RunConfig, pairs))
+
+
+@settings
+class WorkersConfig:
+    """Settings of the workers on Ray; no part of the run.
+
+    Raises:
+        ValueError: a value out of range, named.
+    """
+
+    count: int = setting(
+        default=0,
+        ge=0,
+        help="Number of workers on Ray; 0: as many as fit on the nodes, including nodes that join later",
+    )
+    cpus_per_worker: int = setting(default=1, ge=1, help="CPU cores and threads of a worker on Ray")
+    gpus_per_worker: float = setting(default=0.0, ge=0, help="GPUs of a worker on Ray, or a share of one")
+
+
+@settings
+class WorkSettings:
+    """The section of workers; it gives their settings a name of their own among those of a run."""
+
+    workers: WorkersConfig = setting(default_factory=WorkersConfig, help="Workers")

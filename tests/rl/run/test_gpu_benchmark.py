@@ -49,7 +49,7 @@ def test_every_row_is_measured_on_a_cpu(script, monkeypatch, capsys):
         ["self-play", "default"],
         ["self-play", "medium"],
         ["generation", "in turn"],
-        ["generation", "overlapped"],
+        ["generation", "without a break"],
     ]
     assert all(any(digit in row[2] for digit in "123456789") for row in rows if "float32" not in row[1])
     assert [row[3] for row in rows[2:6]] == ["within 0.0001", "within 0.05"] * 2

@@ -3,12 +3,13 @@
 import csv
 import io
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import save_figure, temporary_path, write_whole
-from ckai.rl.loop.report import elo_curve
+from ckai.rl.run.report import elo_curve
 
 COLUMNS = {
     "generation": ("generation",),
@@ -40,7 +41,7 @@ COLUMNS = {
     "elo": ("elo",),
     "accepted": ("accepted",),
 }
-"""Column of the CSV -> keys in a generation's `done.json`; for elo see `elo_curve`.
+"""Column of the CSV -> keys in a generation's measurements; for elo see `elo_curve`.
 
 `train_*` and `heldout_training_*` are the same losses, against the visits and the blend of z and q.
 `heldout_policy_loss` is against the action played, over the legal ones, and `heldout_value_mse` against z.
@@ -49,9 +50,8 @@ COLUMNS = {
 WORKER_COLUMNS = {
     "workers": ("selfplay", "workers", "count"),
     "worker_games": ("selfplay", "workers", "games"),
-    "deliveries_refused": ("selfplay", "workers", "refused"),
-    "delivered_bytes": ("selfplay", "workers", "moved"),
-    "learner_waited": ("selfplay", "workers", "learner_waited"),
+    "shards_refused": ("selfplay", "workers", "refused"),
+    "learner_waited": ("selfplay", "learner_waited"),
 }
 """More columns, in a run for which other processes have played."""
 
@@ -67,6 +67,14 @@ def flatten(measured: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
+def metrics(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each generation, see `flatten`, with the Elo curve."""
+    return [
+        flatten(measured | {"elo": round(elo, 1)})
+        for measured, elo in zip(history, elo_curve(history), strict=True)
+    ]
+
+
 def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
     """Write metrics.csv, metrics.png and, if TensorBoard is installed, the tensorboard/ log of a run.
 
@@ -74,10 +82,7 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
         folder: folder of the run.
         history: measurements by generation.
     """
-    rows = [
-        flatten(measured | {"elo": round(elo, 1)})
-        for measured, elo in zip(history, elo_curve(history), strict=True)
-    ]
+    rows = metrics(history)
     worked = any(row["workers"] is not None for row in rows)
     columns = COLUMNS | WORKER_COLUMNS if worked else COLUMNS
     text = io.StringIO()

@@ -2,7 +2,7 @@
 
 Hinton et al. 2015, with the logits' softmax at temperature 1. The value may be that of an alpha-beta search
 with the network, as the networks of chess and shogi programs are trained (NNUE). Rows come from walks
-(`ckai.rl.selfplay.walks`) that begin in positions of other rows or in openings. They are written in shards,
+(`ckai.rl.distill.walks`) that begin in positions of other rows or in openings. They are written in shards,
 so that a killed run goes on where it was, and put together at the end; a walk depends on the seed and its
 number alone.
 """
@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, write_whole
+from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, whole_file, write_whole
 from ckai.datasets.reader import RowFile
-from ckai.datasets.schema import DatasetError, headers_path, is_headers_path
+from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path, is_headers_path
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import table_writer
 from ckai.models.inference.devices import use_one_torch_thread
@@ -31,16 +31,16 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_rows
 from ckai.rl.alphabeta.search import AlphaBetaSearch
+from ckai.rl.distill.config import DistillConfig
+from ckai.rl.distill.walks import STREAM, WalkRules, Walks, arrive, decode_boards, step_walks
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import run_all
-from ckai.rl.selfplay.distill_config import DistillConfig
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, begin_record, make_records
-from ckai.rl.selfplay.rows import copy_game, headers_of_rows, to_table
-from ckai.rl.selfplay.shards import read_table, write_table
-from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, arrive, decode_boards, step_walks
+from ckai.rl.selfplay.rows import PLAYER_NAME, copy_game, to_table
+from ckai.rl.selfplay.shards import write_parquet
 
 IN_FLIGHT = 1024
 """Walks at the same time, over all threads."""
@@ -48,8 +48,6 @@ ENTRIES = 4096
 """Size of the table of the searches that label values."""
 MAX_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
-TAGS = {"Black": "ckai", "White": "ckai", "Result": "*"}
-"""PDN tags of a walk in the table of headers."""
 
 
 class DistillError(ValueError):
@@ -284,8 +282,9 @@ def _write_shards(
                     "are over or in the tablebases; give other --data, a lower --tables or an "
                     "--opening-share"
                 )
-            table = to_table(games, 0)
-            write_table(table, folder / f"{shard:09d}.parquet")
+            table = to_table(games)
+            with whole_file(folder / f"{shard:09d}.parquet") as file:
+                write_parquet(table, file)
             with lock:
                 sizes[shard] = table.num_rows
                 counts.positions += table.num_rows
@@ -304,11 +303,31 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
         for path in sorted(folder.glob("*.parquet")):
             if counts.positions >= config.positions:
                 break  # several threads may write more than are needed
-            table = read_table(path).cast(spec.schema)
+            table = pq.read_table(path, page_checksum_verification=True).cast(spec.schema)
             writer.write(table)
-            tags = dict.fromkeys(table["game"].to_pylist(), TAGS)
-            headers.append(headers_of_rows(table, output.stem, tags))
+            headers.append(_headers(table, output.stem))
             counts.positions += table.num_rows
             counts.walks += config.shard_walks
-        write_table(pa.concat_tables(headers), headers_path(output))
+        with whole_file(headers_path(output)) as file:
+            write_parquet(pa.concat_tables(headers), file)
     return counts
+
+
+def _headers(table: pa.Table, source: str) -> pa.Table:
+    """Return the table of headers, one row per walk, of rows sorted by (game, ply, hop)."""
+    game = table["game"].to_numpy()
+    last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
+    n = len(last)
+    columns: dict[str, Any] = {
+        "game": game[last],
+        "event": [source] * n,
+        "date": [None] * n,
+        "black": [PLAYER_NAME] * n,
+        "white": [PLAYER_NAME] * n,
+        "result": ["*"] * n,
+        "opening": [None] * n,
+        "plies": table["ply"].to_numpy()[last].astype(np.int32) + 1,
+        "line": np.zeros(n, np.int64),
+        "source": [source] * n,
+    }
+    return pa.table(columns, schema=HEADERS_SCHEMA)

@@ -1,8 +1,12 @@
-"""Progress events of a run."""
+"""What a run tells of itself: progress, measurements, and why it cannot go on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+
+class RunError(RuntimeError):
+    """A run cannot start or continue; one line that says what was expected and found."""
 
 
 @dataclass
@@ -12,8 +16,7 @@ class RunEvent:
     Attributes:
         generation: counted from 1.
         stage: `selfplay`, `learn`, `gate` or `done`.
-        done: finished units of the stage's work: games, positions searched again, training batches, or 1 when
-            the generation is done.
+        done: finished units of the stage's work: games, training batches, or 1 when the generation is done.
         total: units in all.
         info: measurements so far, by name; a `warning`, or the `evaluator` that was chosen.
     """

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from ckai.rl.loop.run import Run
+from ckai.rl.run.run import Run
+from ckai.rl.run.worker import TICK_SECONDS, Worker, WorkerError, own_name
 from ckai.rl.search.threads import repeated
-from ckai.rl.workers.folder import Deliveries
-from ckai.rl.workers.worker import TICK_SECONDS, Worker
+from ckai.rl.selfplay.shards import ckai_version
 
 
 def join(
@@ -15,6 +15,7 @@ def join(
     *,
     backend: str = "auto",
     threads: int = 1,
+    on_gpu: bool = False,
     on_progress: Callable[[Worker], None] = lambda worker: None,
     stop: threading.Event | None = None,
 ) -> Worker:
@@ -24,6 +25,7 @@ def join(
         folder: folder of the run, on this machine or mounted.
         backend: evaluator backend, see `load_evaluator`.
         threads: threads that play.
+        on_gpu: have as many games in flight as a GPU wants.
         on_progress: called every `TICK_SECONDS`.
         stop: set it to end early; games in progress are dropped.
 
@@ -36,17 +38,22 @@ def join(
         CheckpointError: a network cannot be loaded.
         WriteError: the folder cannot be written.
     """
-    run, deliveries, over = Run.open(folder), Deliveries(folder), stop or threading.Event()
+    run, over = Run.open(folder), stop or threading.Event()
 
-    def look() -> int | None:
-        deliveries.check_version()
-        if 0 < run.target <= run.generations:
+    def latest() -> int | None:
+        asked = run.asked()
+        if (found := asked.get("version", ckai_version())) != ckai_version():
+            raise WorkerError(
+                f"expected ckai {found} as in the run's process, found {ckai_version()}; install the same "
+                "version on all machines"
+            )
+        done = run.generations
+        if 0 < run.target <= done:
             over.set()
-        return run.playing
+        return done if asked else None
 
-    worker = Worker(
-        deliveries.name, look, run.worker_setup, deliveries.leave, backend=backend, threads=threads
-    )
+    config = run.config.for_gpu() if on_gpu else run.config
+    worker = run.worker(own_name(), config=config, latest=latest, backend=backend, threads=threads)
     with repeated(lambda: on_progress(worker), TICK_SECONDS, over):
         worker.run(over)
     return worker

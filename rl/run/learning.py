@@ -13,9 +13,8 @@ from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.lightning_module import StateError
 from ckai.models.training.trainer import TrainingError, load_average, train
 from ckai.rl.games.registry import get_game
-from ckai.rl.loop.config import LearnConfig
-from ckai.rl.loop.events import EventCallback, RunEvent
-from ckai.rl.loop.folder import RunError
+from ckai.rl.run.config import LearnConfig
+from ckai.rl.run.events import EventCallback, RunError, RunEvent
 
 HELD_OUT = 0.05
 """Share of the games held out for measuring."""
@@ -40,8 +39,7 @@ def window_of(n: int, settings: LearnConfig) -> Window:
         n: the generation, counted from 1.
         settings: width, growth, reuse and epochs.
     """
-    width = int(settings.window + settings.window_growth * (n - 1))
-    generations = range(max(1, n - width + 1), n + 1)
+    generations = range(max(1, n - settings.window_of(n) + 1), n + 1)
     if not settings.reuse:
         return Window(tuple(generations), (1.0,) * len(generations))
     used = {g: settings.epochs * (n - g) for g in generations}

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -20,14 +21,16 @@ from child_process import started
 from whole_run import check_whole
 
 from ckai.cli.web.runs import list_runs
+from ckai.datasets.reader import read_rows
 from ckai.models.checkpoint import CheckpointError
-from ckai.rl.loop.config import MAX_GAMES, MAX_GENERATIONS, GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.folder import RunError, fresh_folder, unfinished_run
-from ckai.rl.loop.report import best_generation
-from ckai.rl.loop.run import Run
-from ckai.rl.loop.runs import find_selfplay
+from ckai.pdn import read_games
+from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.run.events import RunError
+from ckai.rl.run.report import best_generation
+from ckai.rl.run.run import Run
+from ckai.rl.run.runs import find_selfplay, fresh_folder, unfinished_run
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.shards import Spent
+from ckai.rl.selfplay.shards import Shard
 
 TINY = RunConfig(
     games=6,
@@ -50,26 +53,25 @@ def test_generations_follow_each_other(tmp_path, network):
     assert [e.generation for e in events if e.stage == "done"] == [1, 2]
     assert {"selfplay", "learn", "gate", "done"} == {e.stage for e in events}
     for n in (1, 2):
-        accepted = run.history()[n - 1]["accepted"]
-        chosen = run.path(n, "candidate.ckpt") if accepted else run.path(n - 1, "network.ckpt")
-        assert run.path(n, "network.ckpt").read_bytes() == chosen.read_bytes()
+        assert run.match_path(n).read_text().count("[Round ") == run.history()[n - 1]["match"]["games"] == 4
     assert (run.folder / "metrics.png").stat().st_size > 10_000
-    assert (run.folder / "latest.ckpt").read_bytes() == run.path(2, "network.ckpt").read_bytes()
+    assert (run.folder / "latest.ckpt").read_bytes() == run.network_path(2).read_bytes()
 
 
 def test_what_does_not_belong_in_a_run_ends_nothing(tmp_path, network):
     run = Run.create(tmp_path / "runs" / "run", network, TINY.changed(["gate.games=0"]))
     run.go(1, ignore_event)
-    for place in (run.path(2, "shards"), run.folder / "joined"):
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "folder.parquet").mkdir()
-        (place / "a.parquet").write_bytes(b"no rows")
-        (place / "notes.txt").write_text("mine")
-    for stray in ("gen_abc", "gen_0009", "other/gen_0000", "other/config.json"):
+    (run.folder / "games" / "folder.parquet").mkdir()
+    (run.folder / "games" / "a.parquet").write_bytes(b"no rows")
+    (run.folder / "games" / "notes.txt").write_text("mine")
+    for stray in ("gen_abc", "other/networks", "other/config.json"):
         (run.folder / stray).mkdir(parents=True)
-    (run.folder / "gen_0007").write_text("a file")
-    run.go(2, ignore_event)
+    (run.folder / "generations" / "0007.json").write_text("a file")
+    events = []
+    run.go(2, events.append)
     check_whole(run, 2)
+    (warning,) = {event.info["warning"] for event in events if "warning" in event.info}
+    assert "a.parquet: left out: " in warning
     assert [found.generations for found in find_selfplay(tmp_path / "runs")] == [2]
     assert "run" in list_runs(tmp_path)[0]["run"]
 
@@ -93,17 +95,20 @@ def test_a_run_trains_on_targets_of_its_own(tmp_path, network):
 
 
 def test_a_rejected_network_is_not_published(tmp_path, network, monkeypatch):
-    from ckai.rl.loop import run as module
+    from ckai.rl.run import run as module
 
     lost = {"games": 2, "wins": 0, "draws": 0, "losses": 2, "score": 0.0, "elo": -1200.0, "accepted": False}
     monkeypatch.setattr(module, "play_gate_match", lambda *places, **more: lost)
     gate = GateConfig(games=2, rule="score")
     run = Run.create(tmp_path / "run", network, replace(TINY, gate=gate))
     run.go(1, ignore_event)
-    first = run.path(0, "network.ckpt").read_bytes()
-    assert run.path(1, "candidate.ckpt").read_bytes() != first
-    for path in (run.path(1, "network.ckpt"), run.folder / "latest.ckpt", run.folder / "best.ckpt"):
+    first = run.network_path(0).read_bytes()
+    assert run.network_path(1).read_bytes() != first
+    for path in (run.network, run.folder / "latest.ckpt", run.folder / "best.ckpt"):
         assert path.read_bytes() == first, path
+    run.go(2, ignore_event)
+    check_whole(run, 2)
+    assert [measured["selfplay"]["network"] for measured in run.history()] == [0, 0]
 
 
 def test_the_best_of_equals_is_the_newest():
@@ -119,12 +124,14 @@ def test_the_best_of_equals_is_the_newest():
 
 def test_a_run_continues_where_it_stopped(tmp_path, network):
     Run.create(tmp_path / "run", network, TINY).go(1, ignore_event)
-    before = (tmp_path / "run/gen_0001/done.json").read_bytes()
+    files = [path for path in (tmp_path / "run").rglob("*0*.*") if "tensorboard" not in str(path)]
+    before = {path: path.read_bytes() for path in files}
     run = Run.open(tmp_path / "run")
     assert run.config == TINY
     run.go(2, ignore_event)
     check_whole(run, 2)
-    assert (tmp_path / "run/gen_0001/done.json").read_bytes() == before
+    assert len(before) > 4
+    assert {path: path.read_bytes() for path in before} == before  # the folder only grows
 
 
 def test_what_killed_processes_left_is_removed(tmp_path, network):
@@ -141,62 +148,112 @@ def test_without_a_match_every_network_is_accepted(tmp_path, network):
     run = Run.create(tmp_path / "run", network, RunConfig.from_dict({**TINY.to_dict(), "gate": {"games": 0}}))
     run.go(1, ignore_event)
     assert run.history()[0]["accepted"]
-    assert run.path(1, "network.ckpt").read_bytes() == run.path(1, "candidate.ckpt").read_bytes()
+    assert run.network == run.network_path(1)
 
 
-def test_games_already_written_are_not_played_again(tmp_path, network, monkeypatch):
+def games_of(run, n):
+    """The games of a generation: what is known of them, and their rows."""
+    found = [Shard.read_rows(path) for path in run.shards(n)]
+    headers = sorted((game for shard, _ in found for game in shard.games), key=lambda game: game.game)
+    rows = pa.concat_tables([table for _, table in found])
+    return headers, rows.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
+
+
+def test_the_same_seed_gives_the_same_games(tmp_path, network, monkeypatch):
+    """In however many shards: those depend on the time. Another seed gives others."""
     run = Run.create(tmp_path / "run", network, TINY)
-    from ckai.rl.loop import playing as module
+    run.go(2)
+    monkeypatch.setattr("ckai.rl.run.worker.SHARD_SECONDS", 0.0)
+    monkeypatch.setattr("ckai.rl.run.worker.TICK_SECONDS", 0.001)
+    again = Run.create(tmp_path / "again", network, TINY)
+    again.go(2)
+    assert len(again.shards()) > len(run.shards()) == 2
+    for n in (1, 2):
+        (headers, rows), (others, other_rows) = games_of(run, n), games_of(again, n)
+        assert headers == others
+        assert rows.equals(other_rows)
+    other = Run.create(tmp_path / "other", network, replace(TINY, seed=1))
+    other.go(1)
+    assert games_of(other, 1)[0] != games_of(run, 1)[0]
 
-    played, resumed = [], []
-    real = module.play_games
 
-    def stops_halfway(evaluator, config, numbers, *, on_game, **rest):
-        def note(game):
-            if len(played) >= 2 and not resumed:  # in both groups, if the other one ends a game meanwhile
-                played[2:] = [None]
-                raise KeyboardInterrupt
-            played.append(game.number)
-            on_game(game)
+def test_games_on_disk_are_not_played_again_and_the_others_begin_as_they_were(tmp_path, network, monkeypatch):
+    monkeypatch.setattr("ckai.rl.run.worker.SHARD_SECONDS", 0.0)
+    monkeypatch.setattr("ckai.rl.run.worker.TICK_SECONDS", 0.001)
+    whole, stopped = (Run.create(tmp_path / name, network, TINY) for name in ("whole", "stopped"))
+    whole.go(1)
+    keep, kept = Run.keep, []
 
-        return real(evaluator, config, numbers, on_game=note, **rest)
+    def stops(run, name, shard):
+        keep(run, name, shard)
+        kept.append(name)
+        if len(kept) in (1, 3):
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(module, "play_games", stops_halfway)
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "keep", stops)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                Run.open(stopped.folder).go(2)
+    assert stopped.generations == 0
+    assert 0 < len(list(stopped.games(1))) < 6
+    stopped.go(1)
+    check_whole(stopped, 1)
+    assert games_of(whole, 1)[0] == games_of(stopped, 1)[0]
+    measured = stopped.history()[0]["selfplay"]
+    assert measured["seconds"] > 0 < measured["evaluations_per_second"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-900]), "Parquet"),
+        (lambda path: flip(path), "CRC"),
+    ],
+)
+def test_a_damaged_shard_is_reported_and_played_again(tmp_path, network, monkeypatch, damage, message):
+    run = Run.create(tmp_path / "run", network, TINY)
+
+    def stop(event):
+        if event.done:
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        run.go(1, ignore_event)
-    assert len(played) == 3
-    before = Spent.read(run.path(1, "shards"))
-    assert before.evaluations > 0
-    resumed.append(True)
-    run.go(1, ignore_event)
-    # The time of all games, not of those since the interruption.
-    measured = run.history()[0]["selfplay"]
-    assert measured["seconds"] > before.seconds > 0
-    assert measured["evaluations_per_second"] * measured["seconds"] > before.evaluations
-    assert sorted(played[:2] + played[3:]) == list(range(MAX_GAMES, MAX_GAMES + 6))
-    check_whole(run, 1)
-
-
-def test_a_damaged_shard_is_reported_and_played_again(tmp_path, network):
-    run = Run.create(tmp_path / "run", network, TINY)
-    shards = run.path(1, "shards")
-    shards.mkdir(parents=True)
-    (shards / "000001000000.parquet").write_bytes(b"PAR1 half a shard")
+        run.go(1, stop)
+    (path,) = (run.folder / "games").glob("*.parquet")
+    damage(path)
     events = []
     run.go(1, events.append)
-    warnings = [e.info["warning"] for e in events if "warning" in e.info]
-    assert len(warnings) == 1
-    assert "000001000000.parquet" in warnings[0]
+    (warning,) = {e.info["warning"] for e in events if "warning" in e.info}
+    assert re.match(rf".*{path.name}: left out: .*{message}", warning)
     check_whole(run, 1)
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[len(data) // 4] ^= 1
+    path.write_bytes(data)
+
+
+def test_a_game_that_two_shards_have_counts_once(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.go(1)
+    (shard,) = run.shards()
+    shard.with_name("0000-run-000009.parquet").write_bytes(shard.read_bytes())
+    assert run.new_games().look() == []
+    rows = read_rows(run.shards())
+    assert len(read_rows([*run.shards(), *(run.folder / "games").glob("*.parquet")])) == len(rows)
+    run.go(2)
+    assert run.history()[1]["selfplay"]["games"] == 6
 
 
 def test_a_half_written_training_state_is_named(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
-    run.path(1).mkdir()
-    run.path(1, "training.ckpt").write_bytes(b"half")
+    training = run.folder / "networks" / "training.ckpt"
+    training.write_bytes(b"half")
     with pytest.raises(CheckpointError, match=r"training\.ckpt"):
         run.go(1, ignore_event)
-    run.path(1, "training.ckpt").unlink()
+    training.unlink()
     run.go(1, ignore_event)
     check_whole(run, 1)
 
@@ -205,10 +262,10 @@ def test_damaged_numbers_are_named(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     run.go(2, ignore_event)
     before = run.history()
-    run.path(1, "done.json").write_text('{"generation": ')
-    with pytest.raises(RunError, match=r"done\.json: expected measurements as JSON, found a damaged file"):
+    run.measured_path(1).write_text('{"generation": ')
+    with pytest.raises(RunError, match=r"0001\.json: expected measurements as JSON, found a damaged file"):
         run.go(3, ignore_event)
-    run.path(1, "done.json").unlink()  # as the message says
+    run.measured_path(1).unlink()  # as the message says
     run.go(2, ignore_event)
     assert [measured["generation"] for measured in run.history()] == [1, 2]
     assert run.history()[0]["selfplay"] == before[0]["selfplay"]
@@ -276,7 +333,7 @@ def test_a_new_run_comes_after_all_others(tmp_path, network):
 
 @pytest.mark.parametrize("killed_in", ["config.json", "target.json"])
 def test_a_run_killed_while_it_was_created_is_created_again(tmp_path, network, monkeypatch, killed_in):
-    from ckai.rl.loop import folder as module
+    from ckai.rl.run import run as module
 
     folder, real = tmp_path / "run", module.write_whole
 
@@ -292,12 +349,12 @@ def test_a_run_killed_while_it_was_created_is_created_again(tmp_path, network, m
     assert not Run.exists(folder)
     monkeypatch.undo()
     run = Run.create(folder, network, TINY, generations=3)
-    assert {path.name for path in folder.iterdir()} == {"gen_0000", "config.json", "target.json", ".lock"}
+    assert {path.name for path in folder.iterdir()} == {"networks", "config.json", "target.json", ".lock"}
     assert (run.status, run.target) == ("unfinished", 3)
 
 
 def test_two_processes_do_not_create_the_same_run(tmp_path, network, monkeypatch):
-    from ckai.rl.loop import folder as module
+    from ckai.rl.run import run as module
 
     folder, real, others = tmp_path / "run", module.save_checkpoint, []
 
@@ -318,15 +375,9 @@ def test_two_processes_do_not_create_the_same_run(tmp_path, network, monkeypatch
     assert Run.open(folder).config == TINY
 
 
-def test_more_generations_than_row_files_can_number_are_refused(tmp_path, network):
-    assert np.iinfo(np.int32).max // MAX_GAMES >= MAX_GENERATIONS + 1
-    with pytest.raises(RunError, match="expected at most 2,146 generations, found 2,147; begin a new run"):
-        Run.create(tmp_path / "run", network, TINY).go(2147, ignore_event)
-
-
 def test_a_log_of_tensorboard_that_cannot_be_removed_ends_no_run(tmp_path, network, monkeypatch):
     """On a network file system, files that TensorBoard has open stay in their folder."""
-    from ckai.rl.loop import dashboard as module
+    from ckai.rl.run import dashboard as module
 
     (tmp_path / "tensorboard").mkdir()
     (tmp_path / "tensorboard" / "open").touch()
@@ -464,69 +515,97 @@ def test_kills_at_random_moments(tmp_path, network):
     check_whole(Run.open(tmp_path / "run"), 3)
 
 
-OVERLAPPING = RunConfig.from_dict({**TINY.to_dict(), "overlap": True})
+# --- playing while learning -------------------------------------------------------------------------------
+
+PLAYING_ON = TINY.changed(["overlap=true", "gate.games=0"])
 
 
-@pytest.mark.slow
-def test_a_generation_is_played_while_the_one_before_is_learned(tmp_path, network):
-    events = []
-    run = Run.create(tmp_path / "run", network, OVERLAPPING)
-    run.go(3, events.append)
-    check_whole(run, 3)
-    stages = [(e.generation, e.stage) for e in events]
-    for n in (2, 3):
-        assert stages.index((n, "selfplay")) < stages.index((n - 1, "done"))
-    # Nothing is played that was not asked for.
-    assert not run.path(4).exists()
+@pytest.fixture
+def fast(monkeypatch):
+    """Networks and shards change hands quickly."""
+    for name in ("worker.TICK_SECONDS", "worker.SHARD_SECONDS", "run.LOOK_SECONDS"):
+        monkeypatch.setattr(f"ckai.rl.run.{name}", 0.02)
 
 
-@pytest.mark.slow
-def test_overlapping_generations_are_the_same_however_the_run_was_stopped(tmp_path, network):
-    whole = Run.create(tmp_path / "whole", network, OVERLAPPING)
-    whole.go(2, ignore_event)
-    stepwise = Run.create(tmp_path / "stepwise", network, OVERLAPPING)
-    stepwise.go(1, ignore_event)
-    stepwise.go(2, ignore_event)
-    for n in (1, 2):
-        rows = [pq.read_table(run.path(n, "rows.parquet")) for run in (whole, stepwise)]
-        assert rows[0].equals(rows[1])
-    # Generation 2 is played by the first network, as generation 1 is, and generation 3 by network 1.
-    stepwise.go(3, ignore_event)
-    names = [set(re.findall(r'"ckai (.*)"', stepwise.path(n, "games.pdn").read_text())) for n in (1, 2, 3)]
-    assert names == [{"generation 0"}, {"generation 0"}, {"generation 1"}]
-    assert [measured["selfplay"]["network"] for measured in stepwise.history()] == [0, 0, 1]
+def slow_learning(monkeypatch, until):
+    """Let learning last until a condition holds."""
+    from ckai.rl.run import run as module
+
+    real = module.learn
+
+    def learn(*given, **more):
+        begun = time.monotonic()
+        while not until():
+            assert time.monotonic() - begun < 60
+            time.sleep(0.02)
+        return real(*given, **more)
+
+    monkeypatch.setattr(module, "learn", learn)
 
 
-@pytest.mark.slow
-def test_an_error_while_learning_ends_the_games_too(tmp_path, network, monkeypatch):
-    from ckai.rl.loop import run as module
+@pytest.mark.usefixtures("fast")
+def test_playing_does_not_wait_for_learning(tmp_path, network, monkeypatch):
+    """Finished games are replaced at once, and games in progress go on with the new network."""
+    run = Run.create(tmp_path / "run", network, PLAYING_ON)
+    slow_learning(monkeypatch, lambda: (new := run.new_games()).look() or new.count >= 10)
+    run.go(4)
+    check_whole(run, 4)
+    tables = [pq.read_table(path).to_pandas() for path in run.shards()]
+    assert all(
+        list(game["generation"]) == sorted(game["generation"])
+        for t in tables
+        for _, game in t.groupby("game")
+    )
+    # The window is of the newest games: not of all that were played meanwhile.
+    sizes = [len(Shard.read(path).games) for path in run.window(4)]
+    assert 4 * 6 <= sum(sizes) < 4 * 6 + max(sizes)
+    assert sum(measured["selfplay"]["games"] for measured in run.history()) > 34
 
-    run = Run.create(tmp_path / "run", network, OVERLAPPING)
 
-    def fails(*given, **more):
-        time.sleep(0.5)
-        raise ValueError("learning failed")
+@pytest.mark.usefixtures("fast")
+@pytest.mark.parametrize("fails", ["learn", "play_games"])
+def test_an_error_ends_playing_and_learning(tmp_path, network, monkeypatch, fails):
+    run = Run.create(tmp_path / "run", network, PLAYING_ON)
 
-    monkeypatch.setattr(module, "learn", fails)
-    with pytest.raises(ValueError, match="learning failed"):
-        run.go(3, ignore_event)
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("generation")]
-    monkeypatch.undo()
-    run.go(2, ignore_event)
-    check_whole(run, 2)
+    def failing(*given, **more):
+        raise ValueError(f"{fails} failed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"ckai.rl.run.{'run' if fails == 'learn' else 'worker'}.{fails}", failing)
+        with pytest.raises(ValueError, match=f"{fails} failed"):
+            run.go(3)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("self-play")]
+    run.go(1)
+    check_whole(run, 1)
 
 
-def test_an_error_in_games_played_ahead_is_raised(tmp_path, network, monkeypatch):
-    from ckai.rl.loop import playing as module
+# --- comparing runs ---------------------------------------------------------------------------------------
 
-    run, real = Run.create(tmp_path / "run", network, OVERLAPPING), module.play_games
 
-    def fails(evaluator, config, numbers, **rest):
-        if numbers.generation == 2:
-            raise ValueError("playing failed")
-        return real(evaluator, config, numbers, **rest)
+def test_runs_of_several_seeds_are_compared(tmp_path, network, ckai, monkeypatch):
+    """A line for each setting, with the interval of the mean over its seeds; the games as PDN."""
+    from matplotlib.axes import Axes
 
-    monkeypatch.setattr(module, "play_games", fails)
-    with pytest.raises(ValueError, match="playing failed"):
-        run.go(3, ignore_event)
-    assert run.generations == 1
+    for seed, sims in ((1, 8), (2, 8), (3, 8), (1, 4)):
+        config = TINY.changed([f"seed={seed}", f"selfplay.sims={sims}", "games=2", "gate.games=2"])
+        run = Run.create(tmp_path / f"{sims}-{seed}", network, config)
+        run.go(1)
+    drawn, bands, plot, fill = [], [], Axes.plot, Axes.fill_between
+    with monkeypatch.context() as patch:
+        patch.setattr(Axes, "plot", lambda axis, x, y, **more: drawn.append(more) or plot(axis, x, y, **more))
+        patch.setattr(Axes, "fill_between", lambda *of, **more: bands.append(of[2:]) or fill(*of, **more))
+        status, _, err = ckai("runs", *tmp_path.iterdir(), "--plot", tmp_path / "a.png")
+    assert status == 0, err
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted({more["label"] for more in drawn}) == ["4-1", "8-1 and 2 more"]
+    plies = [Run.open(tmp_path / f"8-{seed}").history()[0]["selfplay"]["plies_mean"] for seed in (1, 2, 3)]
+    half = 4.30 * np.std(plies, ddof=1) / 3**0.5
+    wanted = np.array([np.mean(plies) - half, np.mean(plies) + half])
+    assert any(np.allclose(np.ravel(band), wanted) for band in bands)
+    status, _, err = ckai("runs", tmp_path, "--plot", tmp_path / "a.png")
+    assert status == 1
+    assert "a.png exists: give --force" in err
+    assert ckai("runs", tmp_path / "8-1", "--games", tmp_path / "b.pdn")[0] == 0
+    assert len(list(read_games(tmp_path / "b.pdn"))) == 2
+    (tmp_path / "none").mkdir()
+    assert ckai("runs", tmp_path / "none", "--plot", tmp_path / "c.png")[0] == 2

@@ -12,15 +12,13 @@ from dataclasses import replace
 import pytest
 from whole_run import check_whole
 
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.run import Run
+from ckai.rl.run import on_ray as connection
+from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig, WorkersConfig
+from ckai.rl.run.on_ray import RayError, RayWorkers, WorkerActor
+from ckai.rl.run.run import Run
+from ckai.rl.run.worker import WorkerError
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.workers import cluster as connection
-from ckai.rl.workers.cluster import RayError
-from ckai.rl.workers.config import WorkersConfig
-from ckai.rl.workers.delivery import ckai_version
-from ckai.rl.workers.on_ray import RayWorkers, WorkerActor
-from ckai.rl.workers.worker import WorkerError
+from ckai.rl.selfplay.shards import ckai_version
 
 TINY = RunConfig(
     games=16,
@@ -77,7 +75,7 @@ def test_a_run_whose_node_goes_and_another_comes(run, cluster):
     events, workers = [], workers_of(cluster)
 
     # Ray makes nodes in the main thread only.
-    thread = threading.Thread(target=run.go, args=(2, events.append), kwargs={"workers": workers})
+    thread = threading.Thread(target=run.go, args=(2, events.append), kwargs={"ray": workers})
     thread.start()
     while thread.is_alive() and not any(e.done > 4 and e.info.get("workers") for e in events):
         time.sleep(0.1)
@@ -100,11 +98,11 @@ def test_an_actor_that_is_killed_restarts(run, cluster):
 
     def on_event(event):
         if not killed and event.done > 4 and event.info.get("workers"):
-            name = next(iter(event.info["workers"]["by_name"]))
+            name = next(iter(event.info["workers"]))
             killed.append(name)
-            os.kill(int(name.rpartition("-")[2]), signal.SIGKILL)
+            os.kill(int(name.split("-")[-2]), signal.SIGKILL)
 
-    run.go(1, on_event, workers=workers)
+    run.go(1, on_event, ray=workers)
     check_whole(run, 1)
     assert killed[0] in run.history()[0]["selfplay"]["workers"]["by_worker"]
 
@@ -112,10 +110,10 @@ def test_an_actor_that_is_killed_restarts(run, cluster):
 @needs_ray
 @pytest.mark.slow
 def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster, monkeypatch):
-    real = Run.worker_setup
-    monkeypatch.setattr(Run, "worker_setup", lambda self, n: replace(real(self, n), network=b"no network"))
+    real = Run.networks
+    monkeypatch.setattr(Run, "networks", lambda self, n: replace(real(self, n), checkpoint=b"no network"))
     with pytest.raises(RayError, match=r"no worker can play: .*network\.ckpt: "):
-        run.go(1, ignore_event, workers=workers_of(cluster))
+        run.go(1, ignore_event, ray=workers_of(cluster))
     monkeypatch.undo()
     run.go(1, ignore_event)  # nothing is lost
     check_whole(run, 1)
@@ -126,9 +124,9 @@ def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster
 def test_nodes_with_another_version_end_the_run_with_one_line(run, cluster, monkeypatch):
     there = ckai_version()
     # In this process, not on the nodes.
-    monkeypatch.setattr("ckai.rl.workers.on_ray.ckai_version", lambda: "9.9.9")
+    monkeypatch.setattr("ckai.rl.run.on_ray.ckai_version", lambda: "9.9.9")
     with pytest.raises(RayError) as raised:
-        run.go(1, ignore_event, workers=workers_of(cluster))
+        run.go(1, ignore_event, ray=workers_of(cluster))
     assert re.fullmatch(
         rf"\S+: expected ckai 9\.9\.9 as in the run's process, found {re.escape(there)}; "
         "install the same version on all nodes",
@@ -151,8 +149,8 @@ def test_an_object_store_that_takes_nothing_ends_the_run_and_with_room_it_goes_o
         with pytest.raises(
             RayError, match=r"room for the networks in Ray's object store, found ObjectStoreFu"
         ):
-            run.go(1, ignore_event, workers=workers_of(cluster, count=1))
-    run.go(1, ignore_event, workers=workers_of(cluster, count=1))  # nothing is lost
+            run.go(1, ignore_event, ray=workers_of(cluster, count=1))
+    run.go(1, ignore_event, ray=workers_of(cluster, count=1))  # nothing is lost
     check_whole(run, 1)
     assert run.history()[0]["selfplay"]["workers"]["games"] >= 16
 
@@ -162,7 +160,7 @@ def test_a_node_with_another_version_plays_nothing():
     with pytest.raises(
         WorkerError, match=r"\S+: expected ckai 9\.9\.9 as in the run's process, found \S+; inst"
     ):
-        WorkerActor("9.9.9", "torch", 1)
+        WorkerActor("9.9.9", TINY, TINY.hash(), "torch", 1)
 
 
 @needs_ray

@@ -24,11 +24,11 @@ from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import has_value_target, value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
+from ckai.rl.distill.config import DistillConfig
+from ckai.rl.distill.distill import ENTRIES, DistillError, _Group, distill
+from ckai.rl.distill.walks import SHARES, STREAM, WalkRules, Walks, choose, decode_boards
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
-from ckai.rl.selfplay.distill import ENTRIES, DistillError, _Group, distill
-from ckai.rl.selfplay.distill_config import DistillConfig
-from ckai.rl.selfplay.walks import SHARES, STREAM, WalkRules, Walks, choose, decode_boards
 
 SMALL = DistillConfig(positions=300, plies=5, seed=4)
 

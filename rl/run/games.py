@@ -1,0 +1,244 @@
+"""The games of a run on disk: its shards, and which of them each generation learns from."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ckai.datasets.files import write_whole
+from ckai.rl.run.config import RunConfig
+from ckai.rl.run.report import describe
+from ckai.rl.selfplay.play import Numbers
+from ckai.rl.selfplay.rows import GameHeader
+from ckai.rl.selfplay.shards import Shard, ShardError, ckai_version
+
+OWN = "run"
+"""Name of the worker in the run's own process, where playing and learning take turns."""
+
+
+class LearnedGames(NamedTuple):
+    """What a generation learns from, besides games of those before: `games/NNNN.json`."""
+
+    files: dict[str, int]
+    """Games of each shard, by its name."""
+    measured: dict[str, Any]
+    """What was measured of them, see `describe`."""
+
+    @classmethod
+    def read(cls, path: Path) -> "LearnedGames":
+        """Read the file.
+
+        Raises:
+            OSError, ValueError, TypeError: it is missing or damaged.
+        """
+        return cls(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def shard_names(folder: Path) -> set[str]:
+    """Return the names of the files in a folder that are named as shards."""
+    with suppress(FileNotFoundError):
+        return {name for name in os.listdir(folder) if name.endswith(".parquet") and name[0] != "."}
+    return set()
+
+
+@dataclass
+class Played:
+    """What a worker has played for a generation."""
+
+    games: int = 0
+    evaluations: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class Squares:
+    """Sum of the squared errors of q against z, and the number of rows with a result."""
+
+    rows: int = 0
+    known: int = 0
+    total: float = 0.0
+
+    def add(self, table: pa.Table) -> None:
+        """Add rows of self-play."""
+        q, z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
+        known = ~np.isnan(z)
+        self.rows, self.known = self.rows + len(q), self.known + int(known.sum())
+        self.total += float(np.sum((q[known] - z[known]) ** 2))
+
+
+@dataclass
+class _Waiting:
+    files: dict[str, int] = field(default_factory=dict)
+    headers: list[GameHeader] = field(default_factory=list)
+    workers: dict[str, Played] = field(default_factory=dict)
+    squares: Squares = field(default_factory=Squares)
+    refused: int = 0
+
+
+class NewGames:
+    """The games that no generation has learned from yet, each once, as shards come.
+
+    Shards that are damaged, or of another version or configuration, are left alone and warned of.
+    """
+
+    def __init__(self, folder: Path, schema: pa.Schema, config: RunConfig, learned: set[str]) -> None:
+        """Begin; nothing is read yet.
+
+        Args:
+            folder: the folder of shards.
+            schema: columns of the rows.
+            config: settings of the run.
+            learned: names of the shards that generations have learned from.
+        """
+        self.folder, self._schema, self._settings, self._known = folder, schema, config.hash(), set(learned)
+        self._config, self._seen = config, set[tuple[str, int]]()
+        self._now = _Waiting()
+        self.own = set[int]()
+        """Numbers of the games of `OWN`."""
+
+    @property
+    def count(self) -> int:
+        """Number of games."""
+        return len(self._now.headers)
+
+    @property
+    def workers(self) -> dict[str, Played]:
+        """What each worker has played, by its name."""
+        return self._now.workers
+
+    @property
+    def refused(self) -> int:
+        """Number of shards left out."""
+        return self._now.refused
+
+    def look(self) -> list[str]:
+        """Read the shards that have come; return a line for each that is left out."""
+        warnings, now = [], self._now
+        for name in sorted(shard_names(self.folder) - self._known):
+            path = self.folder / name
+            if not path.is_file():
+                continue
+            self._known.add(name)
+            try:
+                shard, table = Shard.read_rows(path, self._schema)
+                self._check(shard)
+            except ShardError as error:
+                now.refused += 1
+                warnings.append(f"{path}: left out: {error}")
+                continue
+            keys = [(shard.worker, header.game) for header in shard.games]
+            new = [header for key, header in zip(keys, shard.games, strict=True) if key not in self._seen]
+            if not new:
+                continue
+            self._seen.update(keys)
+            now.files[name] = len(new)
+            now.headers += new
+            now.squares.add(table)
+            played = now.workers.setdefault(shard.worker, Played())
+            played.games += len(new)
+            played.evaluations += shard.evaluations
+            played.seconds += shard.seconds
+            if shard.worker == OWN:
+                self.own |= {header.game for header in new}
+        return warnings
+
+    def _check(self, shard: Shard) -> None:
+        for what, found, expected in (
+            ("ckai", shard.version, ckai_version()),
+            ("the settings", shard.settings, self._settings),
+        ):
+            if found != expected:
+                raise ShardError(f"expected {what} {expected}, found {found or 'none'} of {shard.worker}")
+
+    def learn(self, path: Path, **more: Any) -> None:
+        """Give the games that are there to a generation.
+
+        Args:
+            path: file to write, see `LearnedGames`.
+            **more: measurements to add.
+
+        Raises:
+            WriteError: it cannot be written; nothing has changed.
+        """
+        now = self._now
+        measured = describe(now.headers, self._config.selfplay)
+        seconds = max((played.seconds for played in now.workers.values()), default=0.0)
+        evaluations = sum(played.evaluations for played in now.workers.values())
+        squares = now.squares
+        measured |= {
+            "rows": squares.rows,
+            "q_z_mse": squares.total / squares.known if squares.known else None,
+            "seconds": round(seconds, 3),
+            "evaluations_per_second": round(evaluations / max(seconds, 1e-9), 1),
+        }
+        others = {name: played.games for name, played in now.workers.items() if not is_own(name)}
+        if others or now.refused:
+            measured["workers"] = {
+                "count": len(others),
+                "games": sum(others.values()),
+                "refused": now.refused,
+                "by_worker": others,
+            }
+        files = dict(sorted(now.files.items()))
+        write_whole(path, json.dumps(LearnedGames(files, {**measured, **more})._asdict()) + "\n")
+        self._now = _Waiting()
+        self.own = set()
+
+
+def is_own(worker: str) -> bool:
+    """Return whether a worker is one of the run's own process."""
+    return worker.partition("-")[0] == OWN
+
+
+class TurnNumbers(Numbers):
+    """Numbers of a generation for the run's own process: no more are begun than the generation lacks.
+
+    So every game that was begun is finished and counts, and without workers they are the same ones always.
+    """
+
+    def __init__(self, numbers: range, have: set[int], groups: int, others: Callable[[], int]) -> None:
+        """Begin.
+
+        Args:
+            numbers: those of the generation.
+            have: those that are on disk.
+            groups: number of groups that play.
+            others: returns the number of games that others have played for the generation.
+        """
+        missing = [number for number in numbers if number not in have]
+        self._left = [missing[group::groups][::-1] for group in range(groups)]
+        self._begun, self._wanted, self._others = len(numbers) - len(missing), len(numbers), others
+
+    def count(self, group: int) -> int:
+        """See `Numbers`."""
+        return len(self._left[group])
+
+    def take(self, group: int) -> int | None:
+        """See `Numbers`."""
+        if self._begun + self._others() >= self._wanted or not self._left[group]:
+            return None
+        self._begun += 1
+        return self._left[group].pop()
+
+
+class ListedGame(NamedTuple):
+    """A game of a run, and where it is."""
+
+    path: Path
+    index: int
+    """Its place in the shard."""
+    header: GameHeader
+
+
+def listed_games(folder: Path, names: list[str]) -> Iterator[ListedGame]:
+    """Yield the games of shards; those that cannot be read are left out."""
+    for name in names:
+        with suppress(ShardError):
+            for index, header in enumerate(Shard.read(folder / name).games):
+                yield ListedGame(folder / name, index, header)

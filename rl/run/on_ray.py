@@ -1,0 +1,290 @@
+"""Workers on Ray: actors on the nodes of a cluster, which send the shards that they have played.
+
+The process of the run owns the actors, which end with it, and the only copy of a network that it puts into
+the object store. It asks every actor again and again for shards. Actors restart, new ones are made as nodes
+join, and one that does not answer keeps nobody waiting.
+"""
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ckai.datasets.machine import available_cores
+from ckai.rl.run.config import RunConfig, WorkersConfig
+from ckai.rl.run.worker import Networks, Worker, WorkerError, own_name
+from ckai.rl.selfplay.shards import ckai_version
+
+MIN_VERSION = (2, 60)
+"""Oldest version of Ray that is supported."""
+LOCAL, AUTO = "local", "auto"
+"""Addresses: a cluster of this machine alone, which is started and ended; the one that runs here."""
+STORE_MB = 200
+"""Shared memory of the object store of a cluster that is started here."""
+KNOCK_SECONDS = 5.0
+"""Time for a cluster to answer."""
+ASK_SECONDS = 1.0
+"""Time between two questions to an actor."""
+NODES_SECONDS = 2.0
+"""Time between two looks for nodes that joined or left."""
+MAX_FAILURES = 3
+"""Failures in a row, of all workers together, after which the run ends."""
+
+
+class RayError(RuntimeError):
+    """Ray cannot be used; one line that says what was expected and found."""
+
+
+def import_ray() -> Any:
+    """Import Ray.
+
+    Raises:
+        RayError: it is not installed, or too old.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise RayError(
+            f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer for --ray, found none ({error}); "
+            "pip install 'ckai[ray]', or omit --ray"
+        ) from error
+    if tuple(map(int, ray.__version__.split(".")[:2])) < MIN_VERSION:
+        raise RayError(
+            f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer, found {ray.__version__}; "
+            "pip install --upgrade 'ckai[ray]'"
+        )
+    return ray
+
+
+def connect(address: str, config: WorkersConfig) -> None:
+    """Connect to a cluster, or start one on this machine.
+
+    Args:
+        address: `local`, `auto` for the cluster that runs on this machine, or host:port.
+        config: settings of the workers.
+
+    Raises:
+        RayError: Ray is missing, there is no such cluster, or it has another version of Ray or Python.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray prints the log of every node that goes on standard output, `log_to_driver` or not: print no line.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+    options: dict[str, Any] = {}
+    if address == LOCAL:
+        # Ray lets its workers give way to everything else: beside one busy process they would hardly play.
+        os.environ.setdefault("RAY_worker_niceness", "0")
+        # Ray listens on all addresses of the machine; whoever connects needs this token.
+        if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        cores = config.cpus_per_worker * (config.count or max(1, available_cores() // config.cpus_per_worker))
+        options = {"num_cpus": cores, "object_store_memory": STORE_MB * 2**20, "include_dashboard": False}
+    ray = import_ray()
+    advice = "start one with `ray start --head`, or give --ray local"
+    try:
+        if address not in (LOCAL, AUTO):
+            host, colon, port = address.rpartition(":")
+            if not colon or not port.isdecimal():
+                raise ValueError("not host:port")
+            socket.create_connection((host, int(port)), KNOCK_SECONDS).close()  # Ray would wait for minutes
+            advice = "check that RAY_AUTH_MODE and RAY_AUTH_TOKEN are the cluster's, and the versions of Ray"
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **options)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise RayError(
+            f"--ray {address}: expected a cluster of Ray {ray.__version__}, found none that answers "
+            f"({reason[:300]}); {advice}"
+        ) from error
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what a remote error says, in one line and without the traceback."""
+    cause = getattr(error, "cause", None) or error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    named = [line for line in lines if "Error: " in line]
+    return (named or lines or [type(cause).__name__])[-1].rpartition("Error: ")[2]
+
+
+class WorkerActor:
+    """The actor: a `Worker` on a node."""
+
+    def __init__(self, version: str, config: RunConfig, settings: str, backend: str, threads: int) -> None:
+        mine = ckai_version()
+        if mine != version:
+            raise WorkerError(
+                f"{socket.gethostname()}: expected ckai {version} as in the run's process, found {mine}; "
+                "install the same version on all nodes"
+            )
+        self._now: tuple[int | None, Any] = (None, None)
+        self._shards, self._lock = list[tuple[str, bytes]](), threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._error: Exception | None = None
+        self._worker = Worker(
+            own_name(),
+            config,
+            lambda: self._now[0],
+            lambda generations: import_ray().get(self._now[1]),
+            self._deliver,
+            backend=backend,
+            threads=threads,
+            settings=settings,
+        )
+
+    def exchange(self, generations: int, networks: list[Any]) -> tuple[str, list[tuple[str, bytes]]]:
+        """Play with networks, a list with the reference to them; return the name and bytes of shards."""
+        self._now = (generations, networks[0])
+        if self._thread is None or not self._thread.is_alive():
+            error, self._error = self._error, None
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+            if error is not None:
+                raise error
+        with self._lock:
+            shards, self._shards = self._shards, []
+        return self._worker.name, shards
+
+    def _run(self) -> None:
+        try:
+            self._worker.run(threading.Event())
+        except Exception as error:
+            self._error = error
+
+    def _deliver(self, name: str, shard: bytes) -> None:
+        with self._lock:
+            self._shards.append((name, shard))
+
+
+@dataclass
+class _Actor:
+    """An actor, as its owner sees it."""
+
+    handle: Any
+    answer: Any = None
+    """Reference to the awaited answer of `WorkerActor.exchange`; None: none is awaited."""
+    asked: float = 0.0
+    """When it was last asked."""
+    name: str = ""
+    """Its name; empty until it has answered."""
+
+
+class RayWorkers:
+    """The workers of a run on a Ray cluster, seen from its process; used by one thread at a time."""
+
+    def __init__(self, backend: str, config: WorkersConfig) -> None:
+        """Begin without actors; `connect` comes first.
+
+        Args:
+            backend: evaluator backend, see `load_evaluator`.
+            config: settings of the workers.
+        """
+        self.warnings: list[str] = []
+        """What went wrong, each one line; the caller empties it."""
+        self._ray, self._config, self._backend = import_ray(), config, backend
+        self._actors: list[_Actor] = []
+        self._generations, self._networks = -1, None
+        self._looked, self._failures = 0.0, 0
+
+    def exchange(
+        self, generations: int, networks: Callable[[int], Networks], config: RunConfig
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield the name and bytes of the shards that have come; called several times a second.
+
+        Args:
+            generations: number of finished generations.
+            networks: returns the networks that play after so many.
+            config: settings of the run.
+
+        Raises:
+            RayError: no worker can play, or the networks do not fit into the object store.
+        """
+        if generations != self._generations:
+            try:
+                self._networks = self._ray.put(networks(generations))
+            except self._ray.exceptions.RayError as error:
+                raise RayError(
+                    f"expected room for the networks in Ray's object store, found {type(error).__name__}; "
+                    "start the cluster with more --object-store-memory"
+                ) from error
+            self._generations = generations
+        now = time.monotonic()
+        if now - self._looked > NODES_SECONDS:
+            self._looked = now
+            self._follow_nodes(config)
+        for actor in list(self._actors):
+            if actor.answer is None:
+                if now - actor.asked > ASK_SECONDS:
+                    actor.answer = actor.handle.exchange.remote(generations, [self._networks])
+                    actor.asked = now
+            elif self._ray.wait([actor.answer], timeout=0)[0]:
+                yield from self._answer_of(actor)
+
+    def close(self) -> None:
+        """End the actors and the connection, with it a cluster that was started here."""
+        for actor in self._actors:
+            self._ray.kill(actor.handle)
+        self._actors, self._networks = [], None
+        self._ray.shutdown()
+
+    def room(self) -> list[tuple[str, int]]:
+        """Return the living nodes by name, and how many workers each has room for, at most those wanted."""
+        config, rooms = self._config, list[tuple[str, int]]()
+        left = config.count or None
+        for node in self._ray.nodes():
+            if not node["Alive"]:
+                continue
+            there = int(node["Resources"].get("CPU", 0)) // config.cpus_per_worker
+            if config.gpus_per_worker:
+                there = min(there, int(node["Resources"].get("GPU", 0) / config.gpus_per_worker))
+            if left is not None:
+                there = min(there, left)
+                left -= there
+            if there:
+                rooms.append((node["NodeManagerHostname"], there))
+        return rooms
+
+    def _follow_nodes(self, run: RunConfig) -> None:
+        """Make actors for nodes that joined, and let those go that have no node."""
+        room, config = sum(count for _, count in self.room()), self._config
+        for actor in [actor for actor in self._actors if not actor.name]:
+            if len(self._actors) > room:
+                self._drop(actor)
+        options = {
+            "num_cpus": config.cpus_per_worker,
+            "num_gpus": config.gpus_per_worker,
+            "max_restarts": -1,
+            "max_concurrency": 2,
+            "scheduling_strategy": "SPREAD",
+        }
+        mine = (ckai_version(), run, run.hash(), self._backend, config.cpus_per_worker)
+        while len(self._actors) < room:
+            self._actors.append(_Actor(self._ray.remote(WorkerActor).options(**options).remote(*mine)))
+
+    def _drop(self, actor: _Actor) -> None:
+        self._ray.kill(actor.handle)
+        self._actors.remove(actor)
+
+    def _answer_of(self, actor: _Actor) -> list[tuple[str, bytes]]:
+        """Return the shards of an actor that has answered; it is asked again later, or dropped."""
+        exceptions, answer, actor.answer = self._ray.exceptions, actor.answer, None
+        try:
+            actor.name, shards = self._ray.get(answer)
+            if shards:
+                self._failures = 0
+            return list(shards)
+        except exceptions.RayTaskError as error:
+            self.warnings.append(f"worker {actor.name or 'on Ray'}: {reason_of(error)}")
+            self._failures += 1
+            if self._failures >= MAX_FAILURES:
+                raise RayError(f"no worker can play: {reason_of(error)}") from error
+        except exceptions.RayError as error:
+            if isinstance(error, exceptions.ActorDiedError) and "WorkerError" in str(error):
+                raise RayError(reason_of(error)) from error
+            if actor.name:
+                self.warnings.append(f"worker {actor.name}: {type(error).__name__}")
+            actor.name = ""
+            if not isinstance(error, exceptions.ActorUnavailableError):  # which restarts
+                self._drop(actor)
+        return []

@@ -1,0 +1,616 @@
+"""A run of self-play: a folder that only grows, and the generations of playing, training and a gate match.
+
+    config.json              the settings; target.json has the number of generations asked for
+    networks/0000.ckpt       the first network; 0001.ckpt the one that generation 1 trained, and so on
+    networks/training.ckpt   state of the training that is in progress
+    games/0003-NAME-000007.parquet
+                             a shard: whole games of the worker NAME, the last move of one by network 3
+    games/0004.json          the shards that generation 4 learns from first, and what was measured of them
+    matches/0004.pdn         games of the gate match of network 4
+    generations/0004.json    all measurements; marks the generation as finished
+    latest.ckpt              the network with which self-play continues
+    best.ckpt                the network with the highest Elo in metrics.csv; without matches the latest
+    metrics.csv              the measurements of every generation as a table; also metrics.png, tensorboard/
+
+Every file is written under a temporary name and renamed, or only grows, and nobody writes the file of another
+process. Whoever reads takes what is complete and drops games that it has. So any process may be killed at any
+time, and the same command continues the run.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+from ckai.datasets.data_module import Batch
+from ckai.datasets.files import LockedError, is_locked, locked, remove_temporaries, write_whole
+from ckai.datasets.tables import Tables
+from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.inference.backends import best_rate
+from ckai.models.inference.evaluator import Evaluator
+from ckai.models.layers.network import Network
+from ckai.rl.engine.tree import TreeEngine, by_visits
+from ckai.rl.evaluators.loading import load_evaluator
+from ckai.rl.games.registry import get_game
+from ckai.rl.games.rng import seed_stream
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.run.config import RunConfig
+from ckai.rl.run.dashboard import write_dashboard
+from ckai.rl.run.events import EventCallback, RunError, RunEvent
+from ckai.rl.run.games import (
+    OWN,
+    LearnedGames,
+    ListedGame,
+    NewGames,
+    TurnNumbers,
+    is_own,
+    listed_games,
+    shard_names,
+)
+from ckai.rl.run.gate import play_gate_match
+from ckai.rl.run.learning import learn, window_of
+from ckai.rl.run.on_ray import RayWorkers
+from ckai.rl.run.report import best_generation
+from ckai.rl.run.worker import Networks, Worker, own_name
+from ckai.rl.search.threads import repeated, running
+from ckai.rl.selfplay.pool import draw_opponents, trained_in
+from ckai.rl.selfplay.shards import ckai_version, games_as_pdn
+
+FORMAT = 3
+"""Version of the files of a run."""
+CONFIG, TARGET, LOCK = "config.json", "target.json", ".lock"
+"""Names of the files with the settings, and with the number of generations asked for; and of the lock."""
+GAMES = "games"
+"""Name of the folder of shards."""
+LOOK_SECONDS = 0.5
+"""Time between two looks for shards, and between two reports."""
+LEFT_SECONDS = 3600.0
+"""Age from which the temporary file of a shard is taken for what a killed worker left."""
+
+
+class Run:
+    """A run that can be continued; made by `Run.create` or `Run.open`.
+
+    Args:
+        folder: folder of the run.
+        config: its settings.
+    """
+
+    def __init__(self, folder: Path, config: RunConfig) -> None:
+        self.folder, self.config = folder, config
+        self._rate = 0.0
+        """Evaluations/s of the network alone in this process; 0 before they are measured."""
+
+    # --- creating and opening -----------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path,
+        init: Path | Network,
+        config: RunConfig,
+        *,
+        generations: int = 0,
+        begun: str = "",
+    ) -> Self:
+        """Create a run from a checkpoint or a new network.
+
+        Args:
+            folder: folder of the run; must not exist or be empty.
+            init: network that plays the first generation.
+            config: the settings.
+            generations: number of generations that it is asked for, see `target`; 0: not known yet.
+            begun: what it began with, as the info of its first network keeps it; empty: the name of `init`.
+
+        Raises:
+            RunError: the folder holds other files, another process creates a run there, or the network is for
+                another game.
+            CheckpointError: the checkpoint cannot be read.
+        """
+        _check_new(folder)  # first, so that a folder of something else gets no files
+        metrics, info = {}, {"init": begun or "none"}
+        if isinstance(init, Path):
+            checkpoint = load_checkpoint(init)
+            network, metrics = checkpoint.network(), checkpoint.metrics
+            info = {**checkpoint.info, "init": begun or str(init)}
+        else:
+            network = init
+        if config.game != network.encode.GAME:
+            raise RunError(
+                f"{folder}: expected a network for {config.game}, found one for {network.encode.GAME}"
+            )
+        run = cls(folder, config)
+        first = run.network_path(0)
+        try:
+            first.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"{folder}: cannot be created ({error.strerror}); choose another or fix the permissions"
+            ) from error
+        with run.lock():
+            _check_new(folder)
+            remove_temporaries(folder)
+            save_checkpoint(first, network, metrics=metrics, info=info)
+            if generations:
+                run.set_target(generations)
+            # Written last: a folder with settings is a run.
+            write_whole(folder / CONFIG, json.dumps({"format": FORMAT, **config.to_dict()}, indent=2) + "\n")
+        return run
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """Open a run, to continue or to read it.
+
+        Args:
+            folder: folder of the run.
+
+        Raises:
+            RunError: the folder is not a run, or its settings cannot be read.
+        """
+        path = folder / CONFIG
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            found = data.pop("format", None) if isinstance(data, dict) else None
+            if found != FORMAT:
+                raise RunError(
+                    f"{path}: expected a run of format {FORMAT}, found {found}; begin a new run from its "
+                    "latest.ckpt"
+                )
+            return cls(folder, RunConfig.from_dict(data))
+        except (FileNotFoundError, NotADirectoryError):
+            raise RunError(
+                f"{folder}: expected a run with a config.json, found none; check the path"
+            ) from None
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read ({error.strerror}); check the permissions") from error
+        except json.JSONDecodeError as error:
+            raise RunError(
+                f"{path}: expected the settings of a run as JSON, found a damaged file ({error}); restore it"
+            ) from error
+        except ValueError as error:
+            raise RunError(f"{path}: {error}") from error
+
+    @staticmethod
+    def exists(folder: Path) -> bool:
+        """Return whether a folder holds a run."""
+        return (folder / CONFIG).exists()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold an exclusive lock on the run during a `with` block.
+
+        Raises:
+            RunError: another process holds it.
+        """
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self.folder / LOCK))
+            except LockedError:
+                raise RunError(
+                    f"{self.folder}: another process works on this run; wait for it or stop it"
+                ) from None
+            yield
+
+    # --- contents -----------------------------------------------------------------------------------
+
+    def network_path(self, n: int) -> Path:
+        """Return the checkpoint of the network that generation `n` trained; 0: the first one."""
+        return self.folder / "networks" / f"{n:04d}.ckpt"
+
+    def learned_path(self, n: int) -> Path:
+        """Return the file that names the shards of generation `n`, see `LearnedGames`."""
+        return self.folder / GAMES / f"{n:04d}.json"
+
+    def match_path(self, n: int) -> Path:
+        """Return the file with the games of the gate match of generation `n`."""
+        return self.folder / "matches" / f"{n:04d}.pdn"
+
+    def measured_path(self, n: int) -> Path:
+        """Return the file with the measurements of generation `n`, which is finished if there is one."""
+        return self.folder / "generations" / f"{n:04d}.json"
+
+    @property
+    def spec(self) -> GameSpec:
+        """The game."""
+        return get_game(self.config.game)
+
+    @property
+    def generations(self) -> int:
+        """Number of finished generations."""
+        n = 0
+        while self.measured_path(n + 1).exists():
+            n += 1
+        return n
+
+    @property
+    def target(self) -> int:
+        """Number of generations that the run was last asked for; 0 if it was never asked."""
+        with suppress(KeyError, TypeError, ValueError):
+            return int(self.asked()["generations"])
+        return 0
+
+    def asked(self) -> dict[str, Any]:
+        """Return what the run was last asked for: `generations`, and the `version` of ckai that was."""
+        with suppress(OSError, ValueError):
+            return dict(json.loads((self.folder / TARGET).read_text(encoding="utf-8")))
+        return {}
+
+    def set_target(self, generations: int) -> None:
+        """Record the number of generations that the run is asked for."""
+        asked = {"generations": generations, "version": ckai_version()}
+        write_whole(self.folder / TARGET, json.dumps(asked) + "\n")
+
+    @property
+    def status(self) -> str:
+        """`running` if a process works on it, `finished` if it has all its generations, or `unfinished`."""
+        if is_locked(self.folder / LOCK):
+            return "running"
+        return "unfinished" if self.generations < self.target else "finished"
+
+    @property
+    def network(self) -> Path:
+        """Checkpoint of the network that plays now."""
+        return self.network_path(trained_in(self.history(), self.generations))
+
+    def history(self) -> list[dict[str, Any]]:
+        """Read the measurements of each finished generation.
+
+        Raises:
+            RunError: a file cannot be read.
+        """
+        return [_read(self.measured_path(n), json.loads) for n in range(1, self.generations + 1)]
+
+    def learned(self, n: int) -> LearnedGames:
+        """Return what generation `n` learned from first.
+
+        Raises:
+            RunError: the file cannot be read.
+        """
+        return _read(self.learned_path(n), lambda text: LearnedGames(**json.loads(text)))
+
+    def shards(self, n: int | None = None) -> list[Path]:
+        """Return the shards of generation `n`, or those of all finished generations, the oldest first.
+
+        Raises:
+            RunError: the files that name them cannot be read.
+        """
+        chosen = range(1, self.generations + 1) if n is None else (n,)
+        return [self.folder / GAMES / name for g in chosen for name in self.learned(g).files]
+
+    def new_games(self) -> NewGames:
+        """Return the games that no generation has learned from.
+
+        Raises:
+            RunError: a file cannot be read.
+        """
+        return NewGames(self.folder / GAMES, self.spec.schema, self.config, self._learned_shards())
+
+    def _learned_shards(self) -> set[str]:
+        closed = range(1, self.generations + 2)
+        return {name for n in closed if self.learned_path(n).exists() for name in self.learned(n).files}
+
+    def games(self, n: int) -> Iterator[ListedGame]:
+        """Yield the games of generation `n`; of one that is being played, those that have ended.
+
+        Raises:
+            RunError: the files that name them cannot be read.
+        """
+        folder = self.folder / GAMES
+        if self.learned_path(n).exists():
+            return listed_games(folder, list(self.learned(n).files))
+        done = self.generations
+        playing = n == done + 1 or (n == done + 2 and self.learned_path(n - 1).exists())
+        return listed_games(folder, sorted(shard_names(folder) - self._learned_shards()) if playing else [])
+
+    def pdn(self) -> Iterator[str]:
+        """Yield the games of the finished generations as PDN texts, the oldest first.
+
+        Raises:
+            RunError, ShardError: a file cannot be read.
+        """
+        for path in self.shards():
+            yield from games_as_pdn(path, self.spec)
+
+    def pdn_of(self, game: ListedGame) -> str:
+        """Return a game as PDN text.
+
+        Raises:
+            ShardError: its file is damaged.
+        """
+        return next(islice(games_as_pdn(game.path, self.spec), game.index, None))
+
+    # --- playing ------------------------------------------------------------------------------------
+
+    def networks(self, n: int) -> Networks:
+        """Return the networks that play after `n` finished generations.
+
+        Raises:
+            RunError, OSError: a file cannot be read.
+        """
+        history = self.history()[:n]
+        network = trained_in(history, n)
+        past = draw_opponents(self.config.pool, history, seed_stream(self.config.seed, n + 1, 4))
+        opponents = tuple((g, self.network_path(g).read_bytes()) for g in past)
+        return Networks(n, network, self.network_path(network).read_bytes(), opponents)
+
+    def keep(self, name: str, shard: bytes) -> None:
+        """Write a shard.
+
+        Raises:
+            WriteError: it cannot be written.
+        """
+        write_whole(self.folder / GAMES / Path(name).name, shard)
+
+    def worker(self, name: str, **more: Any) -> Worker:
+        """Return a worker that plays for the run from its folder.
+
+        Args:
+            name: its name.
+            **more: see `Worker`.
+        """
+        settings = {"config": self.config, "settings": self.config.hash(), "deliver": self.keep, **more}
+        ends = (each[:-8].rpartition("-") for each in shard_names(self.folder / GAMES))
+        mine = [int(end) for start, _, end in ends if start.partition("-")[2] == name and end.isdecimal()]
+        first = max(mine, default=-1) + 1
+        settings.setdefault("latest", lambda: self.generations)
+        return Worker(name, networks=self.networks, first_shard=first, **settings)
+
+    def go(
+        self,
+        generations: int,
+        on_event: EventCallback = lambda event: None,
+        *,
+        backend: str = "torch",
+        ray: RayWorkers | None = None,
+    ) -> None:
+        """Continue until the run has `generations` finished generations in total.
+
+        Args:
+            generations: total number, including those already finished.
+            on_event: called with the progress of every stage, and at the end of each generation with its
+                measurements, see `RunEvent`.
+            backend: evaluator backend, see `load_evaluator`.
+            ray: workers on Ray, which play in place of this process; closed at the end.
+
+        Raises:
+            RunError: the run is locked by another process, or its files are damaged.
+            CheckpointError, DatasetError, TableError: a network, rows or tablebases cannot be used.
+            BackendError: the evaluator cannot run the network.
+            TrainingError: the loss is not finite.
+            WriteError: the folder cannot be written.
+        """
+        with self.lock(), ExitStack() as stack:
+            if ray is not None:
+                stack.callback(ray.close)
+            remove_temporaries(self.folder, skip=GAMES)
+            _remove_left(self.folder / GAMES)
+            if generations > self.generations:
+                self.set_target(generations)
+                self._go(generations, on_event, backend, ray)
+            self._publish()
+
+    def _go(self, generations: int, on_event: EventCallback, backend: str, ray: RayWorkers | None) -> None:
+        stop, games, finished = threading.Event(), self.new_games(), time.monotonic()
+        own: Worker | None = None
+        if ray is None:
+            loaded = partial(self._on_load, on_event)
+            name = own_name() if self.config.overlap else ""
+            own = self.worker(f"{OWN}-{name}" if name else OWN, backend=backend, on_load=loaded)
+        with ExitStack() as stack:
+            if ray is not None:
+                stack.enter_context(repeated(partial(self._exchange, ray, on_event), LOOK_SECONDS, stop))
+            elif self.config.overlap and own is not None:
+                stack.enter_context(running([partial(own.run, stop)], stop, name="self-play"))
+            while not stop.is_set() and (n := self.generations + 1) <= generations:
+                if not self.learned_path(n).exists():
+                    self._wait_for_games(n, games, own, on_event, stop)
+                    if stop.is_set():
+                        break
+                    waited = round(time.monotonic() - finished, 3)
+                    network = trained_in(self.history(), n - 1)
+                    games.learn(self.learned_path(n), network=network, learner_waited=waited)
+                self._finish(n, on_event, backend)
+                finished = time.monotonic()
+            stop.set()
+
+    def _wait_for_games(
+        self, n: int, games: NewGames, own: Worker | None, on_event: EventCallback, stop: threading.Event
+    ) -> None:
+        """Wait until generation `n` has its games; where playing and learning take turns, play them."""
+        begun, before = time.monotonic(), own.progress.evaluations if own else 0
+        size, turns = self.config.games, own is not None and not self.config.overlap
+
+        def others() -> int:
+            return sum(played.games for name, played in games.workers.items() if not is_own(name))
+
+        def look() -> None:
+            evaluations = own.progress.evaluations - before if own else 0
+            self._look(n, games, on_event, evaluations / max(1e-3, time.monotonic() - begun))
+
+        look()
+        while games.count < size and not stop.is_set():
+            if own is not None and turns:
+                block = range((n - 1) * size, n * size)
+                with repeated(look, LOOK_SECONDS, stop):
+                    own.run(stop, TurnNumbers(block, games.own, self.config.selfplay.group_count, others))
+            else:
+                stop.wait(LOOK_SECONDS)
+            look()
+
+    def _look(self, n: int, games: NewGames, on_event: EventCallback, own_rate: float) -> None:
+        """Take the shards that have come, and tell of it; `own_rate` is evaluations/s of this process."""
+        size = self.config.games
+        for line in games.look():
+            on_event(RunEvent(n, "selfplay", games.count, size, {"warning": line}))
+        info: dict[str, Any] = {}
+        others = {name: played for name, played in list(games.workers.items()) if not is_own(name)}
+        if others:
+            info["workers"] = {
+                name: {
+                    "games": played.games,
+                    "games_per_minute": 60 * played.games / max(1e-3, played.seconds),
+                    "evaluations_per_second": played.evaluations / max(1e-3, played.seconds),
+                }
+                for name, played in others.items()
+            }
+        rate = own_rate + sum(each["evaluations_per_second"] for each in info.get("workers", {}).values())
+        info["evaluations_per_second"] = rate
+        on_event(RunEvent(n, "selfplay", min(games.count, size), size, info))
+
+    def _exchange(self, ray: RayWorkers, on_event: EventCallback) -> None:
+        """Write the shards that actors on Ray have played, and tell them of a new network."""
+        n = self.generations
+        for name, shard in ray.exchange(n, self.networks, self.config):
+            self.keep(name, shard)
+        while ray.warnings:
+            on_event(RunEvent(n + 1, "selfplay", 0, self.config.games, {"warning": ray.warnings.pop(0)}))
+
+    def _on_load(self, on_event: EventCallback, evaluator: Evaluator) -> None:
+        """Measure what the evaluator can do, the first time."""
+        if not self._rate:
+            play, encoding = self.config.selfplay, load_checkpoint(self.network).network().encode
+            batches = sorted({-(-min(play.in_flight, self.config.games) // play.group_count), 256, 1024})
+            self._rate = best_rate(evaluator, encoding, batches, (play.group_count,))
+            info = {"evaluator": evaluator.name, "ceiling": self._rate}
+            on_event(RunEvent(self.generations + 1, "selfplay", 0, self.config.games, info))
+
+    # --- the end of a generation ----------------------------------------------------------------------
+
+    def _finish(self, n: int, on_event: EventCallback, backend: str) -> None:
+        """Train on the games of a generation, play its gate match, and mark it as finished."""
+        learned = self._learn(n, on_event)
+        gate = self._play_gate(n, on_event, backend)
+        measured = {
+            "generation": n,
+            "selfplay": self.learned(n).measured,
+            "learn": learned,
+            "match": gate,
+            "accepted": gate["accepted"],
+        }
+        write_whole(self.measured_path(n), json.dumps(measured, indent=2) + "\n")
+        self._publish()
+        on_event(RunEvent(n, "done", 1, 1, measured))
+
+    def _publish(self) -> None:
+        """Update the files made from the finished generations: latest.ckpt, best.ckpt and the metrics."""
+        history = self.history()
+        best = trained_in(history, best_generation(history))
+        for path, name in ((self.network, "latest.ckpt"), (self.network_path(best), "best.ckpt")):
+            write_whole(self.folder / name, path.read_bytes())
+        if history:
+            write_dashboard(self.folder, history)
+
+    def transform(self, batch: Batch) -> Batch:
+        """Return the batch to train on in place of a training batch; override it for targets of your own.
+
+        Args:
+            batch: as it is read from the rows, see `ckai.datasets.data_module`.
+        """
+        return batch
+
+    def window(self, n: int) -> dict[Path, float]:
+        """Return the shards that generation `n` trains on, the oldest first, with their passes an epoch.
+
+        They are those of its window, but no older ones than the newest that have as many games as it asks
+        for: while playing does not wait for learning, more may have been played.
+        """
+        settings, found, count = self.config.learn, dict[Path, float](), 0
+        window = window_of(n, settings)
+        for g, weight in list(zip(window.generations, window.weights, strict=True))[::-1]:
+            for name, games in sorted(self.learned(g).files.items(), reverse=True):
+                if count < settings.window_of(n) * self.config.games:
+                    found[self.folder / GAMES / name] = weight
+                    count += games
+        return dict(reversed(found.items()))
+
+    def _learn(self, n: int, on_event: EventCallback) -> dict[str, Any]:
+        window = self.window(n)
+        return learn(
+            self.network_path(trained_in(self.history(), n - 1)),
+            list(window),
+            tuple(window.values()),
+            self.network_path(n),
+            self.config.learn,
+            generation=n,
+            seed=seed_stream(self.config.seed, n, 1) % 2**31,
+            game=self.config.game,
+            run=self.folder.name,
+            on_event=on_event,
+            transform=self.transform,
+        )
+
+    def _play_gate(self, n: int, on_event: EventCallback, backend: str) -> dict[str, Any]:
+        gate = self.config.gate
+        if not gate.games:
+            return {"games": 0, "accepted": True}
+        old = trained_in(self.history(), n - 1)
+        with self._gate_engines((n, old), backend) as (new_engine, old_engine):
+            return play_gate_match(
+                new_engine,
+                old_engine,
+                gate,
+                self.match_path(n),
+                names=(f"{self.folder.name} network {n}", f"{self.folder.name} network {old}"),
+                generation=n,
+                seed=seed_stream(self.config.seed, n, 2),
+                spec=self.spec,
+                max_plies=self.config.selfplay.max_plies,
+                on_event=on_event,
+            )
+
+    @contextmanager
+    def _gate_engines(self, networks: tuple[int, int], backend: str) -> Iterator[list[TreeEngine]]:
+        """Yield engines with two networks.
+
+        They have the constants of play, as best.ckpt has in use, and none of self-play.
+        """
+        play = self.config.selfplay
+        tables = Tables.open(play.tables) if play.tables else None
+        with ExitStack() as stack:
+            engines = []
+            for network in map(self.network_path, networks):
+                loaded = load_evaluator(network, backend, threads=play.group_count, game=self.config.game)
+                engine = by_visits(loaded, play.sims, tables=tables, spec=self.spec)
+                engine.owns_evaluator = True
+                engines.append(stack.enter_context(engine))
+            yield engines
+
+
+def _check_new(folder: Path) -> None:
+    """Raise a RunError unless a run can be created in a folder, perhaps after a kill during its creation."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder}: expected a new or empty folder, found a file; choose another")
+    names = [path.name for path in folder.iterdir()] if folder.exists() else []
+    if CONFIG in names:
+        raise RunError(f"{folder}: expected a new or empty folder, found a run; choose another")
+    if any(name not in ("networks", TARGET) and not name.startswith(".") for name in names):
+        raise RunError(
+            f"{folder}: expected a new or empty folder, found files that are not a run; choose another"
+        )
+
+
+def _read(path: Path, parse: Callable[[str], Any]) -> Any:
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except (ValueError, TypeError) as error:
+        raise RunError(
+            f"{path}: expected measurements as JSON, found a damaged file ({error}); delete it to continue"
+        ) from error
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read ({error.strerror}); check the permissions") from error
+
+
+def _remove_left(folder: Path) -> None:
+    """Remove the temporary files that workers left which were killed long ago, on whatever machine."""
+    for path in folder.glob(".*.tmp"):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > LEFT_SECONDS:
+                path.unlink()
+
+
+__all__ = ["Run", "RunError", "RunEvent"]

@@ -1,0 +1,194 @@
+"""Reads self-play runs, also while another process works on them: summaries, progress, games."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.files import files_in, save_figure
+from ckai.models.training.runs import flat_settings
+from ckai.rl.run.config import RunConfig
+from ckai.rl.run.dashboard import metrics
+from ckai.rl.run.events import RunError
+from ckai.rl.run.report import elo_curve, seconds_of
+from ckai.rl.run.run import GAMES, Run
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """Summary of a run, finished or not."""
+
+    path: Path
+    changed: dict[str, Any]
+    """Settings that differ from the defaults of the game, by dotted name; `game` too if not checkers."""
+    status: str
+    """`running`, `finished` or `unfinished`, see `Run.status`."""
+    generations: int
+    """Finished generations."""
+    target: int
+    """Generations that the run was last asked for."""
+    games: int
+    """Self-play games of the finished generations."""
+    accepted: int
+    """Generations whose network was accepted."""
+    elo: float | None
+    """Sum of the Elo differences of the accepted networks' gate matches; None without matches."""
+    seconds: float
+    """Seconds spent on self-play, training and gate matches."""
+    last: dict[str, Any]
+    """Measurements of the last finished generation; empty if there is none."""
+
+
+def find_selfplay(folder: Path) -> list[RunSummary]:
+    """Find all self-play runs under a folder, sorted by path; runs that cannot be read are skipped."""
+    runs = []
+    for config in files_in(folder, "**/config.json"):
+        if not (config.parent / "networks").is_dir():
+            continue
+        try:
+            runs.append(_summary(Run.open(config.parent)))
+        except RunError:  # from another version
+            continue
+    return runs
+
+
+def _summary(run: Run) -> RunSummary:
+    history = run.history()
+    matches = [measured["match"] for measured in history if measured["match"]["games"]]
+    usual = RunConfig.defaults_for(run.config.game)
+    settings, defaults = (flat_settings(asdict(config)) for config in (run.config, usual))
+    defaults["game"] = DEFAULT_GAME_NAME
+    return RunSummary(
+        path=run.folder,
+        changed={name: value for name, value in settings.items() if value != defaults[name]},
+        status=run.status,
+        generations=len(history),
+        target=run.target,
+        games=sum(measured["selfplay"]["games"] for measured in history),
+        accepted=sum(bool(measured["accepted"]) for measured in history),
+        elo=elo_curve(history)[-1] if matches else None,
+        seconds=sum(map(seconds_of, history)),
+        last=history[-1] if history else {},
+    )
+
+
+class Progress(NamedTuple):
+    """Where a run is."""
+
+    text: str
+    """In words: `generation 4 of 10: 310 of 500 games played`."""
+    generation: int
+    """The newest generation of which there are games; 0: none."""
+
+
+def progress_of(run: Run) -> Progress:
+    """Return where a run is.
+
+    Raises:
+        RunError: its files cannot be read.
+    """
+    done, target = run.generations, run.target
+    newest = next((n for n in (done + 2, done + 1, done) if n and any(run.games(n))), 0)
+    if run.status != "running" or done >= target:
+        return Progress(f"{done} of {target} generations", newest)
+    n = done + 1
+    begun = f"generation {n} of {target}"
+    if not run.learned_path(n).exists():
+        played = len(list(run.games(n)))
+        return Progress(f"{begun}: {played:,} of {run.config.games:,} games played", newest)
+    if not run.network_path(n).exists():
+        return Progress(f"{begun}: training", newest)
+    played = 0
+    with suppress(OSError, ValueError):
+        played = run.match_path(n).read_text(encoding="utf-8").count("[Round ")
+    return Progress(f"{begun}: gate match, {played:,} of {run.config.gate.games:,} games saved", newest)
+
+
+CURVES = {
+    "elo": "Elo above the first network, sum of the matches",
+    "heldout_policy_loss": "policy loss against the action played, held out",
+    "heldout_value_mse": "value: squared error against the result, held out",
+    "plies_mean": "plies of a game",
+}
+"""Columns that `plot_runs` draws, with titles."""
+
+
+def plot_runs(path: Path, runs: Sequence[Run]) -> None:
+    """Plot runs by generation: of those that differ in the seed alone, the mean and its 95 % interval.
+
+    The interval is Student's, over the seeds; a single run is a line alone.
+
+    Args:
+        path: PNG file.
+        runs: the runs.
+
+    Raises:
+        ValueError, WriteError: see `save_figure`.
+    """
+    from matplotlib.figure import Figure
+
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(replace(run.config, seed=0).hash(), []).append(run)
+    figure = Figure(figsize=(12, 8), layout="constrained")
+    for axis, (column, title) in zip(figure.subplots(2, 2).flat, CURVES.items(), strict=True):
+        for of in groups.values():
+            rows = [metrics(run.history()) for run in of]
+            x = np.arange(1, max(map(len, rows), default=0) + 1)
+            y = np.full((len(of), len(x)), np.nan)
+            for line, row in zip(y, rows, strict=True):
+                line[: len(row)] = [np.nan if each[column] is None else each[column] for each in row]
+            count = (~np.isnan(y)).sum(0)
+            mean = np.nansum(y, 0) / np.where(count, count, np.nan)
+            spread = np.sqrt(np.nansum((y - mean) ** 2, 0) / np.maximum(count - 1, 1) / np.maximum(count, 1))
+            half = np.where(count > 1, [t95(n - 1) for n in count], 0.0) * spread
+            name = of[0].folder.name + (f" and {len(of) - 1} more" if len(of) > 1 else "")
+            (drawn,) = axis.plot(x, mean, marker="o", label=name)
+            axis.fill_between(x, mean - half, mean + half, alpha=0.2, color=drawn.get_color())
+        axis.set(title=title, xlabel="generation")
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        axis.legend(fontsize="small")
+    save_figure(path, figure, dpi=110)
+
+
+def t95(degrees: int) -> float:
+    """Return the quantile 0.975 of Student's distribution, to one percent."""
+    exact = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
+    return exact[degrees - 1] if degrees <= len(exact) else 1.96 + 2.6 / degrees
+
+
+def newest_files(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """Return name, time and size of what changes in the folder of a run while it goes on."""
+    folders = [folder / name for name in (GAMES, "networks")]
+    found = []
+    files = (path for pattern in ("*", "matches/*", "generations/*") for path in files_in(folder, pattern))
+    for path in (*folders, *files):
+        with suppress(OSError):
+            status = path.stat()
+            found.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(found)
+
+
+def unfinished_run(runs: Path = Path("runs")) -> Run | None:
+    """Return the last of the runs `runs/run-001`, `runs/run-002`, ..., if it is unfinished."""
+    folders = [runs / f"run-{number:03d}" for number in sorted(_numbers(runs), reverse=True)]
+    newest = next(filter(Run.exists, folders), None)
+    with suppress(RunError):  # of another version
+        if newest is not None and (run := Run.open(newest)).status == "unfinished":
+            return run
+    return None
+
+
+def fresh_folder(runs: Path = Path("runs")) -> Path:
+    """Return the folder after the last of `runs/run-001`, `runs/run-002`, ..."""
+    return runs / f"run-{max(_numbers(runs), default=0) + 1:03d}"
+
+
+def _numbers(runs: Path) -> list[int]:
+    """Numbers of the folders `run-NNN`."""
+    names = [path.name.removeprefix("run-") for path in runs.glob("run-*")]
+    return [int(name) for name in names if name.isdecimal()]
