@@ -274,8 +274,8 @@ def _headers(files: Sequence[RowFile]) -> Headers | None:
     for file in files:
         if file.shard is not None:
             games, nothing = file.shard["games"], pa.nulls(len(file.shard["games"]), pa.string())
-            players = {name: [header[name] for header in games] for name in ("black", "white")}
-            tables.append(pa.table({**players, "event": nothing, "opening": nothing}))
+            sides = {name: [header[name] for header in games] for name in ("black", "white")}
+            tables.append(pa.table({**sides, "event": nothing, "opening": nothing}))
     for path in filter(Path.exists, (headers_path(file.path) for file in files)):
         try:
             tables.append(pq.ParquetFile(path).read(columns=["black", "white", "event", "opening"]))

@@ -67,7 +67,8 @@ class Sizes:
     gate_games: int
 
 
-FULL = Sizes(400_000, (64, 256, 1024, 4096), 4096, GPU_BATCH * available_cores(), 100, 0.5, 10.0, 10_000, 3, 100)
+IN_FLIGHT = GPU_BATCH * available_cores()
+FULL = Sizes(400_000, (64, 256, 1024, 4096), 4096, IN_FLIGHT, 100, 0.5, 10.0, 10_000, 3, 100)
 SMALL = Sizes(300, (16, 64), 32, 16, 8, 0.02, 0.02, 6, 2, 0)
 
 

@@ -19,7 +19,7 @@ from ckai.rl.selfplay.rows import GameHeader
 from ckai.rl.selfplay.shards import Shard, ShardError, ckai_version
 
 OWN = "run"
-"""Name of the worker in the run's own process, where playing and learning take turns."""
+"""Name of the worker in the run's own process where playing and learning take turns; else before a point."""
 
 
 class LearnedGames(NamedTuple):
@@ -29,15 +29,6 @@ class LearnedGames(NamedTuple):
     """Games of each shard, by its name."""
     measured: dict[str, Any]
     """What was measured of them, see `describe`."""
-
-    @classmethod
-    def read(cls, path: Path) -> "LearnedGames":
-        """Read the file.
-
-        Raises:
-            OSError, ValueError, TypeError: it is missing or damaged.
-        """
-        return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def shard_names(folder: Path) -> set[str]:
@@ -57,28 +48,23 @@ class Played:
 
 
 @dataclass
-class Squares:
-    """Sum of the squared errors of q against z, and the number of rows with a result."""
-
-    rows: int = 0
-    known: int = 0
-    total: float = 0.0
-
-    def add(self, table: pa.Table) -> None:
-        """Add rows of self-play."""
-        q, z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
-        known = ~np.isnan(z)
-        self.rows, self.known = self.rows + len(q), self.known + int(known.sum())
-        self.total += float(np.sum((q[known] - z[known]) ** 2))
-
-
-@dataclass
 class _Waiting:
     files: dict[str, int] = field(default_factory=dict)
     headers: list[GameHeader] = field(default_factory=list)
     workers: dict[str, Played] = field(default_factory=dict)
-    squares: Squares = field(default_factory=Squares)
     refused: int = 0
+    rows: int = 0
+    known: int = 0
+    """Rows with a result."""
+    squares: float = 0.0
+    """Sum of the squared errors of q against z in them."""
+
+    def add(self, table: pa.Table) -> None:
+        """Count rows of self-play."""
+        q, z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
+        known = ~np.isnan(z)
+        self.rows, self.known = self.rows + len(q), self.known + int(known.sum())
+        self.squares += float(np.sum((q[known] - z[known]) ** 2))
 
 
 class NewGames:
@@ -139,7 +125,7 @@ class NewGames:
             self._seen.update(keys)
             now.files[name] = len(new)
             now.headers += new
-            now.squares.add(table)
+            now.add(table)
             played = now.workers.setdefault(shard.worker, Played())
             played.games += len(new)
             played.evaluations += shard.evaluations
@@ -170,10 +156,9 @@ class NewGames:
         measured = describe(now.headers, self._config.selfplay)
         seconds = max((played.seconds for played in now.workers.values()), default=0.0)
         evaluations = sum(played.evaluations for played in now.workers.values())
-        squares = now.squares
         measured |= {
-            "rows": squares.rows,
-            "q_z_mse": squares.total / squares.known if squares.known else None,
+            "rows": now.rows,
+            "q_z_mse": now.squares / now.known if now.known else None,
             "seconds": round(seconds, 3),
             "evaluations_per_second": round(evaluations / max(seconds, 1e-9), 1),
         }
@@ -193,7 +178,7 @@ class NewGames:
 
 def is_own(worker: str) -> bool:
     """Return whether a worker is one of the run's own process."""
-    return worker.partition("-")[0] == OWN
+    return worker.partition(".")[0] == OWN
 
 
 class TurnNumbers(Numbers):
@@ -231,8 +216,8 @@ class ListedGame(NamedTuple):
     """A game of a run, and where it is."""
 
     path: Path
-    index: int
-    """Its place in the shard."""
+    place: int
+    """In the shard."""
     header: GameHeader
 
 
@@ -240,5 +225,5 @@ def listed_games(folder: Path, names: list[str]) -> Iterator[ListedGame]:
     """Yield the games of shards; those that cannot be read are left out."""
     for name in names:
         with suppress(ShardError):
-            for index, header in enumerate(Shard.read(folder / name).games):
-                yield ListedGame(folder / name, index, header)
+            for place, header in enumerate(Shard.read(folder / name).games):
+                yield ListedGame(folder / name, place, header)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ckai.rl.run.run import Run
-from ckai.rl.run.worker import TICK_SECONDS, Worker, WorkerError, own_name
+from ckai.rl.run.worker import TICK_SECONDS, Worker, WorkerError
 from ckai.rl.search.threads import repeated
-from ckai.rl.selfplay.shards import ckai_version
+from ckai.rl.selfplay.shards import ckai_version, own_name
 
 
 def join(

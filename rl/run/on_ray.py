@@ -16,8 +16,8 @@ from typing import Any
 
 from ckai.datasets.machine import available_cores
 from ckai.rl.run.config import RunConfig, WorkersConfig
-from ckai.rl.run.worker import Networks, Worker, WorkerError, own_name
-from ckai.rl.selfplay.shards import ckai_version
+from ckai.rl.run.worker import Networks, Worker, WorkerError
+from ckai.rl.selfplay.shards import ckai_version, own_name
 
 MIN_VERSION = (2, 60)
 """Oldest version of Ray that is supported."""

@@ -4,7 +4,7 @@
     networks/0000.ckpt       the first network; 0001.ckpt the one that generation 1 trained, and so on
     networks/training.ckpt   state of the training that is in progress
     games/0003-NAME-000007.parquet
-                             a shard: whole games of the worker NAME, the last move of one by network 3
+                             a shard: whole games that the process NAME played, the last move by network 3
     games/0004.json          the shards that generation 4 learns from first, and what was measured of them
     matches/0004.pdn         games of the gate match of network 4
     generations/0004.json    all measurements; marks the generation as finished
@@ -56,10 +56,10 @@ from ckai.rl.run.gate import play_gate_match
 from ckai.rl.run.learning import learn, window_of
 from ckai.rl.run.on_ray import RayWorkers
 from ckai.rl.run.report import best_generation
-from ckai.rl.run.worker import Networks, Worker, own_name
+from ckai.rl.run.worker import Networks, Worker
 from ckai.rl.search.threads import repeated, running
 from ckai.rl.selfplay.pool import draw_opponents, trained_in
-from ckai.rl.selfplay.shards import ckai_version, games_as_pdn
+from ckai.rl.selfplay.shards import ckai_version, games_as_pdn, own_name
 
 FORMAT = 3
 """Version of the files of a run."""
@@ -271,7 +271,8 @@ class Run:
         Raises:
             RunError: the file cannot be read.
         """
-        return _read(self.learned_path(n), lambda text: LearnedGames(**json.loads(text)))
+        found: LearnedGames = _read(self.learned_path(n), lambda text: LearnedGames(**json.loads(text)))
+        return found
 
     def shards(self, n: int | None = None) -> list[Path]:
         """Return the shards of generation `n`, or those of all finished generations, the oldest first.
@@ -322,7 +323,7 @@ class Run:
         Raises:
             ShardError: its file is damaged.
         """
-        return next(islice(games_as_pdn(game.path, self.spec), game.index, None))
+        return next(islice(games_as_pdn(game.path, self.spec), game.place, None))
 
     # --- playing ------------------------------------------------------------------------------------
 
@@ -354,11 +355,8 @@ class Run:
             **more: see `Worker`.
         """
         settings = {"config": self.config, "settings": self.config.hash(), "deliver": self.keep, **more}
-        ends = (each[:-8].rpartition("-") for each in shard_names(self.folder / GAMES))
-        mine = [int(end) for start, _, end in ends if start.partition("-")[2] == name and end.isdecimal()]
-        first = max(mine, default=-1) + 1
         settings.setdefault("latest", lambda: self.generations)
-        return Worker(name, networks=self.networks, first_shard=first, **settings)
+        return Worker(name, networks=self.networks, **settings)
 
     def go(
         self,
@@ -399,8 +397,8 @@ class Run:
         own: Worker | None = None
         if ray is None:
             loaded = partial(self._on_load, on_event)
-            name = own_name() if self.config.overlap else ""
-            own = self.worker(f"{OWN}-{name}" if name else OWN, backend=backend, on_load=loaded)
+            name = f"{OWN}.{own_name()}" if self.config.overlap else OWN
+            own = self.worker(name, backend=backend, on_load=loaded)
         with ExitStack() as stack:
             if ray is not None:
                 stack.enter_context(repeated(partial(self._exchange, ray, on_event), LOOK_SECONDS, stop))

@@ -1,8 +1,5 @@
 """Plays games for a run and delivers them: the run's own process, those that join it, and actors on Ray."""
 
-import os
-import secrets
-import socket
 import tempfile
 import threading
 import time
@@ -46,13 +43,6 @@ class Networks:
     """Number and checkpoint of each past network in the pool."""
 
 
-def own_name() -> str:
-    """Return a name for a worker of this process; no other call returns it."""
-    host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())
-    # Containers that share a host name, or one that is started again, may have equal PIDs.
-    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
-
-
 class Worker:
     """Plays with the newest network of a run, from one network to the next without a break."""
 
@@ -67,7 +57,6 @@ class Worker:
         backend: str = "auto",
         threads: int = 0,
         settings: str = "",
-        first_shard: int = 0,
         on_load: Callable[[Evaluator], None] = lambda evaluator: None,
     ) -> None:
         """Begin without a network.
@@ -81,7 +70,6 @@ class Worker:
             backend: evaluator backend, see `load_evaluator`.
             threads: threads that play; 0: those of the settings.
             settings: hash of the settings of the run, see `RunConfig.hash`; empty: those of `config`.
-            first_shard: number of its first shard.
             on_load: called with the first network that is loaded, before it plays.
         """
         self.name, self.progress = name, SelfPlayCounts()
@@ -92,7 +80,7 @@ class Worker:
         self._latest, self._networks, self._backend, self._on_load = latest, networks, backend, on_load
         self._seed = seed_stream(config.seed, zlib.crc32(name.encode()))
         about = Shard(name, settings or config.hash())
-        self._writer = ShardWriter(about, deliver, first=first_shard)
+        self._writer = ShardWriter(about, deliver)
         # More games of one network than the window has are of no use.
         most = max(config.learn.window_of(1) * config.games, play.in_flight)
         self._numbers, self._generations = Counting(0, most), -1

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 from ckai.datasets.tables import Tables
@@ -120,8 +121,7 @@ def play_games(
         TableError: there are no tablebases of `config.tables` pieces.
         Exception: whatever the evaluator or a callback raised, once all threads have ended.
     """
-    fixed = None if callable(evaluator) else Player(evaluator)
-    newest: Callable[[], Player] = evaluator if callable(evaluator) else lambda: fixed  # type: ignore
+    newest = evaluator if callable(evaluator) else repeat(Player(evaluator)).__next__
     tables = Tables.open(config.tables) if config.tables else None
     progress = progress if progress is not None else SelfPlayCounts()
     stop = stop or threading.Event()

@@ -5,6 +5,9 @@ step. Rows have the checksums of Parquet; the metadata, which Parquet gives none
 """
 
 import io
+import os
+import secrets
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -32,6 +35,13 @@ def ckai_version() -> str:
         return version("ckai")
     except PackageNotFoundError:
         return ""
+
+
+def own_name() -> str:
+    """Return a name for a worker of this process; no other call returns it."""
+    host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())
+    # Containers that share a host name, or one that is started again, may have equal PIDs.
+    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 def hash_of(data: bytes) -> str:
@@ -144,15 +154,14 @@ def write_parquet(table: pa.Table, file: Any) -> None:
 class ShardWriter:
     """Collects finished games and delivers them as shards; may be called by several threads."""
 
-    def __init__(self, about: Shard, deliver: Callable[[str, bytes], None], *, first: int = 0) -> None:
+    def __init__(self, about: Shard, deliver: Callable[[str, bytes], None]) -> None:
         """Begin without games.
 
         Args:
             about: what its shards say, but for games, networks, evaluations and time.
-            deliver: takes the name and the bytes of each shard.
-            first: number of the first shard of this worker.
+            deliver: takes the name and the bytes of each shard; no other process gives one that name.
         """
-        self.about, self._deliver, self._number = about, deliver, first
+        self.about, self._deliver, self._process, self._number = about, deliver, own_name(), 0
         self.networks: dict[int, str] = {}
         """Hash of each network that may have played, by its number."""
         self._waiting: list[FinishedGame] = []
@@ -182,7 +191,7 @@ class ShardWriter:
                 evaluations=evaluations - self._evaluations,
                 seconds=round(now - self._at, 3),
             )
-            name = f"{numbers[-1]:04d}-{self.about.worker}-{self._number:06d}.parquet"
+            name = f"{numbers[-1]:04d}-{self._process}-{self._number:06d}.parquet"
             try:
                 self._deliver(name, about.pack(games))
             except BaseException:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from itertools import repeat
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
@@ -41,6 +42,6 @@ def _compile_selfplay(spec: GameSpec, integers: bool) -> None:
         config = replace(config, tables=0)
     pool = Pool(PoolConfig(share=0.5), 0, {0: evaluator})
     for past in (pool, None):  # without a pool the kernels evaluate a network of integers
-        player = Player(evaluator, 0, past)
-        play_games(lambda player=player: player, config, range(2), seed=0, on_game=games.append, spec=spec)
+        player = repeat(Player(evaluator, 0, past)).__next__
+        play_games(player, config, range(2), seed=0, on_game=games.append, spec=spec)
     to_table(games)

@@ -162,6 +162,7 @@ def games_of(run, n):
 def test_the_same_seed_gives_the_same_games(tmp_path, network, monkeypatch):
     """In however many shards: those depend on the time. Another seed gives others."""
     run = Run.create(tmp_path / "run", network, TINY)
+    monkeypatch.setattr("ckai.rl.run.worker.SHARD_SECONDS", 1e9)
     run.go(2)
     monkeypatch.setattr("ckai.rl.run.worker.SHARD_SECONDS", 0.0)
     monkeypatch.setattr("ckai.rl.run.worker.TICK_SECONDS", 0.001)
@@ -594,7 +595,7 @@ def test_runs_of_several_seeds_are_compared(tmp_path, network, ckai, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(Axes, "plot", lambda axis, x, y, **more: drawn.append(more) or plot(axis, x, y, **more))
         patch.setattr(Axes, "fill_between", lambda *of, **more: bands.append(of[2:]) or fill(*of, **more))
-        status, _, err = ckai("runs", *tmp_path.iterdir(), "--plot", tmp_path / "a.png")
+        status, _, err = ckai("runs", *tmp_path.glob("?-?"), "--plot", tmp_path / "a.png")
     assert status == 0, err
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert sorted({more["label"] for more in drawn}) == ["4-1", "8-1 and 2 more"]
