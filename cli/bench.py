@@ -15,7 +15,7 @@ ROUNDS = 5
 SECONDS = 2.0
 """Duration of a measurement of self-play."""
 IN_FLIGHT, GAMES, SIMS = 256, 256, 200
-"""Games at the same time, whole games to play, and visits per move."""
+"""Games at the same time on a CPU, whole games to play, and visits per move."""
 
 
 @click.command("bench")
@@ -55,11 +55,12 @@ def command(
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
     from ckai.models.inference.backends import AUTO, BACKENDS
+    from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.models.registry import build, parse_settings
     from ckai.rl import bench
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
-    from ckai.rl.selfplay.config import SelfPlayConfig
+    from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig
 
     report_compilation()
     measures: list[Any] = []
@@ -81,6 +82,7 @@ def command(
         selected = parts or [part for part in PARTS if part not in unsupported]
         groups = SelfPlayConfig(in_flight=IN_FLIGHT).group_count
         loaded = load_evaluator(checkpoint, evaluator, threads=groups, game=game)
+        in_flight = GPU_BATCH * groups if isinstance(loaded, CudaEvaluator) else IN_FLIGHT
         backends = BACKENDS if evaluator == AUTO else (evaluator,)
         benchmarks = {
             "rules": lambda: bench.bench_rules(ROUNDS),
@@ -89,7 +91,7 @@ def command(
             "network": lambda: bench.bench_network(network, backends, ROUNDS, SECONDS / 4),
             "tree": lambda: bench.bench_tree(ROUNDS, SECONDS, sims=SIMS, in_flight=IN_FLIGHT),
             "selfplay": lambda: bench.bench_selfplay(
-                loaded, encoding, sims=SIMS, in_flight=IN_FLIGHT, rounds=ROUNDS, seconds=SECONDS
+                loaded, encoding, sims=SIMS, in_flight=in_flight, rounds=ROUNDS, seconds=SECONDS
             ),
             "games": lambda: bench.bench_games(
                 loaded, sims=SIMS, games=GAMES, in_flight=IN_FLIGHT, spec=get_game(game)

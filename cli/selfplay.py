@@ -266,6 +266,7 @@ def _new_config(
         RunError: the network is for another game.
         ValueError: conflicting settings.
     """
+    from ckai.cli.shared.run_estimate import games_in_flight
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.backends import AUTO, usual_backend
     from ckai.rl.run.events import RunError
@@ -278,7 +279,11 @@ def _new_config(
         on_gpu = (usual_backend(network) if evaluator == AUTO else evaluator).startswith("cuda")
     defaults = RunConfig.defaults_for(network.encode.GAME)
     config = change_settings(replace(defaults, overlap=on_gpu), given)
-    return config.for_gpu() if on_gpu and IN_FLIGHT not in given else config
+    if IN_FLIGHT in given:
+        return config
+    if on_gpu:
+        return config.for_gpu()
+    return change_settings(config, {IN_FLIGHT: games_in_flight(config, network)})
 
 
 def _describe(

@@ -7,14 +7,19 @@ import click
 from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
+    from ckai.models.layers.network import Network
     from ckai.rl.run.config import RunConfig
 
 EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""
 PLY_BYTES = 55
 """Disk space per ply in bytes: rows, headers and PDN."""
-NETWORK_FILES = 2
+NETWORK_FILES = 1
 """Checkpoints per generation."""
+CORE_FLOPS = 2e11
+"""Operations of a core a second: measured are 1.8e11 with the default network, 2.5e11 with a ResNet."""
+LOSS_SECONDS, FEWEST = 120, 64
+"""Most time of playing that a kill may cost by default, and the fewest games in flight for it."""
 
 
 def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
@@ -51,6 +56,30 @@ def evaluations_of(config: "RunConfig", games: int) -> float:
         play.fast_visits, play.sims
     )
     return games * visits * get_game(config.game).plies * EVALUATIONS
+
+
+def games_in_flight(config: "RunConfig", network: "Network") -> int:
+    """Return how many games to play at the same time on a CPU: as set, or fewer of expensive ones.
+
+    A kill loses half of each on average, which should take no more than `LOSS_SECONDS` to play again. The
+    speed is estimated from the network's arithmetic, so that the same command gives the same games.
+    """
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from ckai.datasets.machine import available_cores
+    from ckai.models.inference.backends import sample_positions
+    from ckai.models.inference.evaluator import float32_copy
+
+    packed = float32_copy(network)
+    rows = torch.from_numpy(network.encode.append_extra(sample_positions(1, network.encode)))
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        packed(rows)
+    rate = CORE_FLOPS * available_cores() / max(1, counter.get_total_flops())
+    games = config.selfplay.in_flight
+    while games > FEWEST and games / 2 * evaluations_of(config, 1) > LOSS_SECONDS * rate:
+        games //= 2
+    return games
 
 
 def print_dry_run(

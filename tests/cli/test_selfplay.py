@@ -164,7 +164,8 @@ def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
 
 def started_with(ckai, *words):
     """Settings of a new run of 9,000 games a generation."""
-    status, _, err = ckai(*NEW, "--games", 9000, *words)
+    new = ("selfplay",) if "--init" in words else NEW
+    status, _, err = ckai(*new, "--games", 9000, *words)
     assert "continue with" in err, (status, err)
     return Run.open(max(Path("runs").iterdir())).config
 
@@ -195,6 +196,15 @@ def test_networks_on_a_gpu_have_a_thousand_games_in_flight_for_each_core(ckai, m
     assert 1000 < few < 16_384
     monkeypatch.setattr("ckai.rl.run.config.available_memory", lambda: 8 * 2**30)
     assert in_flight(ckai, "--sims", 3200) == pytest.approx(few / 2, abs=1)
+
+
+@pytest.mark.usefixtures("machine", "started")
+def test_expensive_games_are_fewer_at_once(ckai, monkeypatch):
+    monkeypatch.setattr("ckai.datasets.machine.available_cores", lambda: 2)
+    big = ("--init", "none", "--model", "resnet", "--set", "channels=64", "--set", "blocks=6")
+    assert in_flight(ckai, *big) == 256
+    assert in_flight(ckai, *big, "--sims", 400) == 64
+    assert in_flight(ckai, *big, "--sims", 400, "--setting", "selfplay.in_flight=100") == 100
 
 
 @pytest.mark.usefixtures("started")

@@ -146,7 +146,7 @@ def test_headers(rows, tmp_path):
     assert (headers.games, headers.players, headers.events, headers.openings) == (3, 3, 1, 0)
     assert headers.top_players[0] == ("Tinsley", 2)
     assert headers.top_events == [("Match", 2)]
-    text = as_text(describe([path]))
+    text = as_text(describe([path]), "rows")
     assert "headers of 3 games: 3 players, 1 event, 0 openings" in text
     assert "2  Tinsley" in text
 

@@ -583,6 +583,8 @@ def test_an_error_ends_playing_and_learning(tmp_path, network, monkeypatch, fail
 # --- comparing runs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+@pytest.mark.draws
 def test_runs_of_several_seeds_are_compared(tmp_path, network, ckai, monkeypatch):
     """A line for each setting, with the interval of the mean over its seeds; the games as PDN."""
     from matplotlib.axes import Axes
