@@ -597,7 +597,7 @@ def test_runs_of_several_seeds_are_compared(tmp_path, network, ckai, monkeypatch
     with monkeypatch.context() as patch:
         patch.setattr(Axes, "plot", lambda axis, x, y, **more: drawn.append(more) or plot(axis, x, y, **more))
         patch.setattr(Axes, "fill_between", lambda *of, **more: bands.append(of[2:]) or fill(*of, **more))
-        status, _, err = ckai("runs", *tmp_path.glob("?-?"), "--plot", tmp_path / "a.png")
+        status, _, err = ckai("runs", *sorted(tmp_path.glob("?-?")), "--plot", tmp_path / "a.png")
     assert status == 0, err
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert sorted({more["label"] for more in drawn}) == ["4-1", "8-1 and 2 more"]
