@@ -14,7 +14,7 @@ import click
 from ckai.cli.playing.options import data_set, seed_option
 from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.output import report_compilation
-from ckai.rl.engine.forms import forms_text
+from ckai.rl.engine.text import forms_text
 
 if TYPE_CHECKING:
     from ckai.cli.web.server import Server

@@ -13,8 +13,9 @@ from ckai.cli.shared.tables import TABLE_CHOICES, open_tables, tables_option
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckai.rl.engine.base import Engine
-    from ckai.rl.engine.hub_parameters import Parameters
 
 GTP_PLAYER = "rollout@1000"
 """The player of Go programs: no network is installed for them."""
@@ -73,12 +74,13 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> Non
 
 def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
     from ckai.rl.engine.base import Engine
-    from ckai.rl.engine.loading import check_text
+    from ckai.rl.engine.loading import check
     from ckai.rl.engine.serving import serve_lines
+    from ckai.rl.engine.text import EngineText
     from ckai.rl.games.go import SPEC
     from ckai.rl.games.go.gtp import GtpSession
 
-    check_text(spec, SPEC)
+    check(EngineText.read(spec), SPEC, clock=False)
     report_compilation()
     if sys.stdin is not None:
         serve_lines(
@@ -91,36 +93,42 @@ def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
 
 
 def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
-    from ckai.rl.engine.hub_parameters import Parameters
-    from ckai.rl.engine.hub_server import HubSession
-    from ckai.rl.engine.loading import check_text
-    from ckai.rl.engine.parsing import HUB, EngineText, EngineTextError
+    from ckai.datasets.machine import MAX_THREADS
+    from ckai.rl.engine.hub_server import HubSession, Parameter
+    from ckai.rl.engine.loading import check
     from ckai.rl.engine.serving import serve_lines
+    from ckai.rl.engine.text import HUB, EngineText, EngineTextError
 
-    def check(text: str) -> None:
+    def check_player(text: str) -> None:
         """Raise the error of a spec that names no player before the other side waits for it."""
-        if EngineText.read(text).who.startswith(HUB):
+        wanted = EngineText.read(text)
+        if wanted.who.startswith(HUB):
             raise EngineTextError(f"{text}: expected a player of ckai, found another program")
-        check_text(text)
+        check(wanted, clock=False)
 
-    def load(parameters: "Parameters") -> "Engine":
+    def load(values: "Mapping[str, str]") -> "Engine":
         from ckai.rl.engine.base import Engine
         from ckai.rl.engine.loading import try_out
 
-        check(parameters.engine)
+        check_player(values["engine"])
         engine = Engine.load(
-            parameters.engine,
-            evaluator=parameters.evaluator,
-            tables=open_tables(parameters.tables),
-            threads=parameters.threads or None,
+            values["engine"],
+            evaluator=values["evaluator"],
+            tables=open_tables(values["tables"]),
+            threads=int(values["threads"]) or None,
         )
         try_out(engine)
         return engine
 
     if spec != CKAI:
-        check(spec)
-    evaluators = tuple(dict.fromkeys([*EVALUATORS, evaluator]))
-    parameters = Parameters(spec, tables, evaluator, TABLE_CHOICES, evaluators)
+        check_player(spec)
+    parameters = {
+        "variant": Parameter("english", ("english",)),
+        "engine": Parameter(spec),
+        "tables": Parameter(tables, TABLE_CHOICES),
+        "evaluator": Parameter(evaluator, tuple(dict.fromkeys([*EVALUATORS, evaluator]))),
+        "threads": Parameter("0", range(MAX_THREADS + 1)),
+    }
     report_compilation()
     if sys.stdin is not None:
         serve_lines(

@@ -20,7 +20,7 @@ from ckai.cli.shared.output import (
     stderr_console,
 )
 from ckai.cli.shared.tables import check_tables, ensure_tables, open_tables, tables_option
-from ckai.rl.engine.forms import DEFAULT_VISITS, forms_text
+from ckai.rl.engine.text import DEFAULT_VISITS, forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -228,11 +228,10 @@ class Arena:
 
     def match(self, a: str, b: str) -> str:
         """Return what identifies a match: a hash of all that decides its games, networks by their files."""
-        from ckai.rl.engine.loading import checkpoints_of
-        from ckai.rl.engine.parsing import EngineText
+        from ckai.rl.engine.loading import networks_of
         from ckai.rl.selfplay.shards import hash_of
 
-        paths = [path for name in (a, b) for path in checkpoints_of(EngineText.read(name))]
+        paths = [path for name in (a, b) for path in networks_of(name)]
         networks = [hash_of(path.read_bytes()) for path in paths]
         pieces = self.tables.pieces if self.tables is not None else 0
         return hash_of(repr((a, b, networks, pieces, self._identity)).encode())[:12]

@@ -17,12 +17,12 @@ from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.rl.engine.forms import FULL_STRENGTH_SECONDS, forms_text
+from ckai.rl.engine.text import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
     from ckai.cli.playing.session import Session
     from ckai.cli.playing.start import Origin
-    from ckai.rl.engine.parsing import EngineText
+    from ckai.rl.engine.text import EngineText
     from ckai.rl.games.clock import TimeControl
     from ckai.rl.games.spec import GameSpec
 
@@ -215,7 +215,7 @@ def _opponent_and_clock(
         source, level, clock: the options `--engine`, `--level` and `--clock`.
         limited: whether `--sims` or `--seconds` was given.
     """
-    from ckai.rl.engine.parsing import LEVEL, EngineText
+    from ckai.rl.engine.text import LEVEL, EngineText
     from ckai.rl.games.clock import TimeControl
 
     if level is not None:

@@ -77,10 +77,11 @@ def command(
     from ckai.rl.analysis.problems import Problem, read_problems, solve
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.limit import Limit
-    from ckai.rl.engine.loading import check_text, try_out
+    from ckai.rl.engine.loading import check, try_out
+    from ckai.rl.engine.text import EngineText
 
     spec = spec or (FULL_STRENGTH if visits is None else CKAI)
-    check_text(spec)
+    check(EngineText.read(spec), clock=False)
     found = [each for path in files for each in read_problems(path)]
     problems = [each for each in found if isinstance(each, Problem)]
     errors = [str(each) for each in found if not isinstance(each, Problem)]

@@ -16,42 +16,26 @@ from typing import TYPE_CHECKING
 from ckai.datasets.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ckai.rl.engine import (
-        Analysis,
-        Engine,
-        EngineError,
-        Limit,
-        Line,
-        MoveMap,
-        Policy,
-        ProgramError,
-        ResignsError,
-        SearchResult,
-        Stop,
-        StopReason,
-        TreeEngine,
-        Value,
-    )
+    from ckai.rl.engine.analysis import Analysis
+    from ckai.rl.engine.base import Engine, ResignsError
+    from ckai.rl.engine.limit import EngineError, Limit
+    from ckai.rl.engine.program import ProgramError
+    from ckai.rl.engine.result import Line, MoveMap, Policy, SearchResult, StopReason, Value
+    from ckai.rl.engine.task import Stop, Task
+    from ckai.rl.engine.text import EngineTextError
+    from ckai.rl.engine.tree import TreeEngine
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            "engine": [
-                "Analysis",
-                "Engine",
-                "EngineError",
-                "Limit",
-                "Line",
-                "MoveMap",
-                "Policy",
-                "ProgramError",
-                "ResignsError",
-                "SearchResult",
-                "Stop",
-                "StopReason",
-                "TreeEngine",
-                "Value",
-            ]
+            "engine.analysis": ["Analysis"],
+            "engine.base": ["Engine", "ResignsError"],
+            "engine.limit": ["EngineError", "Limit"],
+            "engine.program": ["ProgramError"],
+            "engine.result": ["Line", "MoveMap", "Policy", "SearchResult", "StopReason", "Value"],
+            "engine.task": ["Stop", "Task"],
+            "engine.text": ["EngineTextError"],
+            "engine.tree": ["TreeEngine"],
         },
     )
 
@@ -59,6 +43,7 @@ __all__ = [
     "Analysis",
     "Engine",
     "EngineError",
+    "EngineTextError",
     "Limit",
     "Line",
     "MoveMap",
@@ -68,6 +53,7 @@ __all__ = [
     "SearchResult",
     "Stop",
     "StopReason",
+    "Task",
     "TreeEngine",
     "Value",
 ]

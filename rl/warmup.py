@@ -30,8 +30,8 @@ from ckai.pdn import read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import distill
-from ckai.rl.engine.alphabeta import material_values
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.simple import material_values
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator

@@ -23,7 +23,7 @@ from ckai.datasets.tables.layout import Material
 from ckai.datasets.tables.rows import Endgames, draw_endgames
 from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
-from ckai.rl.engine import Engine
+from ckai.rl import Engine
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games import contract

@@ -28,8 +28,7 @@ from ckai.game import Position
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.models.inputs.packing import unpack_position
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.loading import checkpoints_of
-from ckai.rl.engine.parsing import EngineText
+from ckai.rl.engine.loading import networks_of
 from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.matches.elo import wilson
 
@@ -176,7 +175,7 @@ def solve(
     table = Table("player", *(f"{s:g} s" for s in seconds), title=f"solved of {len(tasks)}, 95 % intervals")
     for name in players:
         cells = []
-        files = checkpoints_of(EngineText.read(name))  # a file may change under its name
+        files = networks_of(name)  # a file may change under its name
         version = " ".join([evaluator, *(file_digest(file)[:16] for file in files)])
         for limit in seconds:
             given = answers.of(f"{name}@{limit:g}s {version}")

@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Any
 from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name
 from ckai.cli.shared.tables import open_tables
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.forms import FULL_STRENGTH_SECONDS
-from ckai.rl.engine.parsing import ALPHA_BETA, GTP, HUB, LEVEL, EngineText, EngineTextError
+from ckai.rl.engine.text import (
+    ALPHA_BETA,
+    FULL_STRENGTH_SECONDS,
+    GTP,
+    HUB,
+    LEVEL,
+    EngineText,
+    EngineTextError,
+)
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
-    from ckai.rl.engine import Engine, SearchResult, Stop
+    from ckai.rl import Engine, SearchResult, Stop
     from ckai.rl.games.clock import Clock
 
 VARIED_PLIES = 8
@@ -45,7 +52,7 @@ def choose_move(
     Raises:
         ValueError, EngineError, ProgramError, ResignsError: see `Engine.play`.
     """
-    from ckai.rl.engine import Limit
+    from ckai.rl import Limit
 
     limit = None
     if clock is not None and "clock" in engine.takes:
@@ -111,7 +118,7 @@ class EngineLoader:
         Raises:
             EngineTextError: it does not take these limits; see `Engine.load` for others.
         """
-        from ckai.rl.engine import Engine, Limit
+        from ckai.rl import Engine, Limit
         from ckai.rl.engine.program import ProgramEngine
 
         tables = open_tables(self.tables) if self.spec.supports_tables else None

@@ -10,7 +10,7 @@ from ckai.cli.shared.output import count_text
 from ckai.rl.games.spec import GameSpec, Shot
 
 if TYPE_CHECKING:
-    from ckai.rl.engine import SearchResult
+    from ckai.rl import SearchResult
 
 MIN_VISITS = 8
 """Fewer visits say nothing about a move's value."""

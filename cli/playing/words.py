@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from ckai.cli.shared.output import count_text
 
 if TYPE_CHECKING:
-    from ckai.rl.engine import SearchResult
+    from ckai.rl import SearchResult
 
 
 def value_text(result: "SearchResult", names: tuple[str, str]) -> str:

@@ -28,7 +28,7 @@ from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.engine.stop import Stop
+from ckai.rl.engine.task import Stop
 
 EVENT = "ckai play"
 """The Event of games that this program writes."""

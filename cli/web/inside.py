@@ -13,7 +13,7 @@ from ckai.cli.web.state import points_of
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.layers.network import Network
-from ckai.rl.engine import Engine, SearchResult
+from ckai.rl import Engine, SearchResult
 from ckai.rl.games.spec import GameSpec
 
 FIRST_VISITS = 16

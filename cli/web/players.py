@@ -12,8 +12,7 @@ from ckai.cli.web.table import PERSON, ActionError, Seat
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI, PRETRAINED, SMALL
-from ckai.rl.engine.forms import FULL_STRENGTH_SECONDS
-from ckai.rl.engine.parsing import ALPHA_BETA, LEVEL, EngineText
+from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, LEVEL, EngineText
 from ckai.rl.games.spec import GameSpec
 
 MAX_LOADED = 10

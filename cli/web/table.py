@@ -30,7 +30,7 @@ class Seat:
     """Who plays a side."""
 
     spec: str
-    """`HUMAN`, or the spec of a player, see `ckai.rl.engine.forms`."""
+    """`HUMAN`, or the spec of a player, see `ckai.rl.engine.text`."""
     name: str
     """For messages and PDN headers."""
 

@@ -33,7 +33,7 @@ from ckai.rl.analysis.report import (
     theory_of,
 )
 from ckai.rl.analysis.searches import Searches
-from ckai.rl.engine.root import Root
+from ckai.rl.engine.task import Root
 
 MAX_LINE = 8
 """Most plies of a variation."""

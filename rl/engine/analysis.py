@@ -66,26 +66,18 @@ class Analysis:
             raise RuntimeError("the search failed; its error was raised before")
         return self._final
 
-    def join(self) -> None:
-        """Wait until the thread has ended; raise nothing."""
-        self._thread.join()
-
     def __next__(self) -> SearchResult:
         with self._changed:
             self._changed.wait_for(lambda: self._fresh is not None or self._ended)
-            if self._fresh is not None:
-                result, self._fresh = self._fresh, None
-                return result
-        self._raise_error()
-        raise StopIteration
+            result, self._fresh = self._fresh, None
+        if result is None:
+            self._raise_error()
+            raise StopIteration
+        return result
 
     def __iter__(self) -> Iterator[SearchResult]:
         try:
-            while True:
-                try:
-                    result = next(self)
-                except StopIteration:
-                    return
+            while (result := next(self, None)) is not None:
                 yield result
         finally:
             self._end()

@@ -1,5 +1,6 @@
 """`Engine`: what chooses a move, one search at a time, within limits."""
 
+import copy
 import random
 import threading
 import time
@@ -8,18 +9,15 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.analysis import Analysis, Publish
-from ckai.rl.engine.forms import DEFAULT_VISITS
+from ckai.rl.engine.analysis import Analysis
 from ckai.rl.engine.limit import EngineError, Limit
-from ckai.rl.engine.result import Line, Policy, SearchResult
-from ckai.rl.engine.root import Root, read_position
-from ckai.rl.engine.stop import Stop
-from ckai.rl.engine.task import Task
+from ckai.rl.engine.result import Line, MoveMap, Policy, SearchResult, Value, turn_of
+from ckai.rl.engine.task import Root, Stop, Task
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
-Result = TypeVar("Result")
 Place: TypeAlias = Position | str | Any
 """A position, in checkers also as a FEN; or a game with its moves (`ckai.game.Game`), for its position."""
 
@@ -42,14 +39,17 @@ class Engine(ABC):
     """Chooses moves in positions of one game: by tree search, by alpha-beta, as another program does.
 
     It runs one search at a time. `stop` and `close` may be called from any thread, other methods only while
-    no search is in progress.
+    no search is in progress. An engine of your own implements `_search`.
 
     Attributes:
         name: what it is called in messages and PDN headers.
         spec: the game.
-        limit: the limit of its moves where none is given; None: `default_limit`.
+        default_limit: the limit of its moves where none is given and it has no `limit`.
         control: the time of each of its games, as part of its text; None: none.
         takes: the fields of a `Limit` that it can honour.
+        endless: whether it can search without a limit until it is stopped.
+        boards: games at once for which `play_many` sets memory aside; with more it begins their trees anew.
+        evaluator: the network, or what stands in its place; None: it has none.
 
     Example:
         >>> from ckai.game import Game
@@ -64,14 +64,13 @@ class Engine(ABC):
 
     name: str = "engine"
     spec: GameSpec = DEFAULT_GAME
-    limit: Limit | None = None
-    default_limit: Limit = Limit(visits=DEFAULT_VISITS)
+    default_limit: Limit = Limit()
     control: "TimeControl | None" = None
     takes: frozenset[str] = frozenset()
+    endless = False
     boards = 1
-    """Games at once for which `play_many` sets memory aside; with more it begins their trees anew."""
     evaluator: "Evaluator | None" = None
-    """The network, or what stands in its place; None: it has none."""
+    _limit: Limit | None = None
 
     def __init__(self, *, seed: int | None = None) -> None:
         """Prepare an engine.
@@ -81,7 +80,8 @@ class Engine(ABC):
         """
         self._random = random.Random(seed)
         self._changed = threading.Condition()
-        self._task: Task | None = None
+        self._stop: Stop | None = None
+        """Of the search in progress."""
         self._closed = False
 
     @classmethod
@@ -99,7 +99,7 @@ class Engine(ABC):
 
         Args:
             text: a checkpoint, a run folder, `ckai` (the network installed with ckai), `alphabeta:ckai@50ms`,
-                `level:7`, `hub:COMMAND@1s`; `ckai.rl.engine.forms` lists all. What follows the @ is the limit
+                `level:7`, `hub:COMMAND@1s`; `ckai.rl.engine.text` lists all. What follows the @ is the limit
                 of its moves.
             evaluator: the backend of a network, see `load_evaluator`: `auto`, the fastest on this machine.
             tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
@@ -123,23 +123,28 @@ class Engine(ABC):
         )
         return engine
 
-    @property
-    def by_time(self) -> bool:
-        """Whether its moves depend on time, so that a match plays one game at a time in each thread."""
-        return self.control is not None or (self.limit or self.default_limit).by_time
-
     # --- what each kind does ------------------------------------------------------------------------
 
     @abstractmethod
-    def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
-        """Run a search, passing intermediate results to `publish`."""
+    def _search(self, task: Task) -> Any:
+        """Search, and return a `SearchResult`, or the move alone.
 
-    @abstractmethod
-    def _copy(self) -> "Engine":
-        """Return another engine of the same kind for one thread; a network is shared."""
+        Args:
+            task: the game, the limit, and what ends the search early.
+        """
 
-    def _forget(self) -> None:  # noqa: B027  (most keep nothing)
-        """Drop what is kept from earlier searches."""
+    def _search_many(self, tasks: Sequence[Task]) -> list[Any]:
+        """Search several games under one limit and one `Stop`; see `_search`."""
+        return [self._search(task) for task in tasks]
+
+    def _copy(self) -> Self:
+        """Return an engine like this one for another thread; a memory that changes must be its own."""
+        twin = copy.copy(self)
+        Engine.__init__(twin)
+        return twin
+
+    def _forget(self, game: Any = None) -> None:  # noqa: B027  (most keep nothing)
+        """Drop what is kept from earlier searches, or only what `play_many` keeps of a game."""
 
     def _release(self) -> None:  # noqa: B027
         """Free what the engine holds."""
@@ -148,17 +153,44 @@ class Engine(ABC):
         """Drop what a search has left that failed."""
         self._forget()
 
-    def twin(self, boards: int = 1) -> "Engine":
-        """Return another engine like this one, for another thread; a network is shared.
+    # --- limits -------------------------------------------------------------------------------------
 
-        Args:
-            boards: most games that it plays at once by `play_many`.
+    @property
+    def limit(self) -> Limit | None:
+        """The limit of its moves where none is given; None: `default_limit`.
+
+        Raises:
+            ValueError: set to one that it cannot honour.
         """
-        twin = self._copy()
-        twin.boards = boards
-        twin.name, twin.spec, twin.limit = self.name, self.spec, self.limit
-        twin.control, twin.takes = self.control, self.takes
-        return twin
+        return self._limit
+
+    @limit.setter
+    def limit(self, limit: Limit | None) -> None:
+        self._limit = None if limit is None else self._checked(limit)
+
+    @property
+    def by_time(self) -> bool:
+        """Whether its moves depend on time, so that a match plays one game at a time in each thread."""
+        limit = self.limit or self.default_limit
+        return self.control is not None or not limit.given.isdisjoint(("seconds", "clock"))
+
+    def honours(self, limit: Limit) -> bool:
+        """Return whether the engine takes every limit that is set."""
+        return limit.given <= self.takes
+
+    def _checked(self, limit: Limit) -> Limit:
+        if not isinstance(limit, Limit):
+            raise TypeError(f"expected a Limit, such as Limit(visits=400), found {limit!r}")
+        if not self.honours(limit):
+            takes = ", ".join(sorted(self.takes)) or "none, as it has its own"
+            raise ValueError(f"{self.name}: expected a limit of {takes}, found {limit!r}")
+        return limit
+
+    def _limit_of(self, limit: Limit | None) -> Limit:
+        """Return a limit that the engine can honour, its own for None, or if it needs one."""
+        if limit is not None and (self._checked(limit).given or self.endless):
+            return limit
+        return self.limit or self.default_limit
 
     # --- closing and stopping -----------------------------------------------------------------------
 
@@ -184,9 +216,8 @@ class Engine(ABC):
             if self._closed:
                 return
             self._closed = True
-            if self._task is not None:
-                self._task.stop.set()
-            self._changed.wait_for(lambda: self._task is None)
+            self.stop()
+            self._changed.wait_for(lambda: self._stop is None)
             self._release()
 
     def stop(self) -> None:
@@ -195,8 +226,21 @@ class Engine(ABC):
         May be called from any thread. To end a search that may not have begun, give it a `Stop`.
         """
         with self._changed:
-            if self._task is not None:
-                self._task.stop.set()
+            if self._stop is not None:
+                self._stop.set()
+
+    def twin(self, boards: int = 1) -> Self:
+        """Return another engine like this one, for another thread; a network is shared.
+
+        Args:
+            boards: most games that it plays at once by `play_many`.
+        """
+        with self._changed:
+            self._check_open()
+            twin = self._copy()
+        twin.name, twin.spec, twin.control, twin.boards = self.name, self.spec, self.control, boards
+        twin.takes, twin._limit = self.takes, self._limit
+        return twin
 
     def new_game(self, game: Any = None) -> None:
         """Drop what is kept from earlier searches, so that the next one does not depend on them.
@@ -209,14 +253,9 @@ class Engine(ABC):
         """
         with self._changed:
             self._check_idle()
-            if game is None:
-                self._forget()
+            self._forget(game)
 
     # --- search, analysis ---------------------------------------------------------------------------
-
-    def honours(self, limit: Limit) -> bool:
-        """Return whether the engine takes every limit that is set."""
-        return limit.given <= self.takes
 
     def play(
         self,
@@ -265,29 +304,41 @@ class Engine(ABC):
             >>> result.visits["14x23"], result.reason
             (0, <StopReason.PROVEN: 'proven'>)
         """
-        _check_interval(interval)
-        task = self._begin(game, self._limit(limit), history, lines, seed, reuse, stop)
-        return self._run(task, on_result, interval)
+        task = self._task(game, limit, history, lines, seed, stop)
+        task.publish, task.interval = on_result, _interval(interval)
+        self._begin(task.stop, reuse)
+        return self._run(task.stop, lambda: [self._search(task)])[0]
 
     def play_many(
-        self, games: Sequence[Any], limit: Limit | None = None, *, seeds: Sequence[int] | None = None
+        self,
+        games: Sequence[Place],
+        limit: Limit | None = None,
+        *,
+        seeds: Sequence[int] | None = None,
+        lines: int = 1,
     ) -> list[SearchResult]:
         """Choose a move in each of several games; one with a network evaluates their positions together.
 
         Args:
-            games: games, each with a legal move. An engine knows a game that it has played before by its
-                identity, and keeps its subtree.
+            games: see `play`. An engine knows a game that it has played before by its identity, and keeps
+                its subtree. `stop` ends the search of all.
             limit: of each move; None: the engine's own.
             seeds: of the random choices of each move; None: the engine's own random numbers continue.
+            lines: see `play`; 0: each move and its value, without the line and the figures of other moves.
 
         Returns:
-            The results in the order of the games. Those of searches together have one line of one move.
+            The results in the order of the games.
 
         Raises:
             ValueError, EngineError, ProgramError, ResignsError: see `play`.
         """
-        given: Sequence[int | None] = seeds or [None] * len(games)
-        return [self.play(game, limit, seed=seed) for game, seed in zip(games, given, strict=True)]
+        given, stop = seeds or [None] * len(games), Stop()
+        tasks = [
+            self._task(game, limit, (), lines, seed, stop, least=0)
+            for game, seed in zip(games, given, strict=True)
+        ]
+        self._begin(stop)
+        return self._run(stop, lambda: self._search_many(tasks) if tasks else [])
 
     def search(
         self,
@@ -341,9 +392,15 @@ class Engine(ABC):
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        _check_interval(interval)
-        task = self._begin(game, self._limit(limit or Limit()), history, lines)
-        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
+        task = self._task(game, limit or Limit(), history, lines)
+        task.interval = _interval(interval)
+        self._begin(task.stop)
+
+        def work(publish: Callable[[SearchResult], None]) -> SearchResult:
+            task.publish = publish
+            return self._run(task.stop, lambda: [self._search(task)])[0]
+
+        return Analysis(work, task.stop.set)
 
     def policy(self, position: Position | str) -> Policy:
         """Evaluate a position with the network alone, without a search.
@@ -356,7 +413,8 @@ class Engine(ABC):
             the value for the side to move.
 
         Raises:
-            ValueError: the side to move has no legal move.
+            ValueError: the side to move has no legal move; or the network answered with another shape, or
+                with a number that is not finite.
             PositionError: the FEN cannot be read.
             EngineError: the engine is closed, or has no network.
 
@@ -365,13 +423,16 @@ class Engine(ABC):
             ...     engine.policy("B:W32:B1").moves
             MoveMap({'1-5': 0.5, '1-6': 0.5})
         """
-        from ckai.rl.engine.tree_reader import evaluate_policy
+        from ckai.rl.evaluators.move_priors import move_priors
 
         with self._changed:
             self._check_open()
         if self.evaluator is None:
             raise EngineError(f"expected an engine with a network, found {self.name}")
-        return evaluate_policy(self.evaluator, Root.read(read_position(position)).position)
+        here = Root.read(position).position
+        priors, value = move_priors(self.evaluator, here)
+        moves = {move: priors[move] for move in sorted(priors, key=lambda move: (-priors[move], move))}
+        return Policy(MoveMap(moves), Value(value, turn_of(here)))
 
     # --- one search at a time -----------------------------------------------------------------------
 
@@ -381,85 +442,56 @@ class Engine(ABC):
 
     def _check_idle(self) -> None:
         self._check_open()
-        if self._task is not None:
+        if self._stop is not None:
             raise EngineError("the engine is searching; stop that search first, or use another engine")
 
-    def _limit(self, limit: Limit | None) -> Limit:
-        """Return a limit that the engine can honour, its own for None."""
-        if limit is None or (limit == Limit() and not self.takes):
-            return self.limit or self.default_limit
-        if not isinstance(limit, Limit):
-            raise TypeError(f"expected a Limit, such as Limit(visits=400), found {limit!r}")
-        if not self.honours(limit):
-            takes = ", ".join(sorted(self.takes)) or "none, as it has its own"
-            raise ValueError(f"{self.name}: expected a limit of {takes}, found {limit!r}")
-        return limit
-
-    def _begin(
+    def _task(
         self,
         game: Place,
-        limit: Limit,
+        limit: Limit | None,
         history: Sequence[Position | str],
         lines: int,
         seed: int | None = None,
-        reuse: bool = True,
         stop: Stop | None = None,
+        least: int = 1,
     ) -> Task:
-        """Check the arguments of a search and mark the engine as searching; `_run` must follow."""
-        if not hasattr(lines, "__index__") or lines < 1:
-            raise ValueError(f"expected an integer lines >= 1, found {lines!r}")
+        """Check the arguments of a search."""
+        limit = self._limit_of(limit)
+        if not hasattr(lines, "__index__") or lines < least:
+            raise ValueError(f"expected an integer lines >= {least}, found {lines!r}")
+        chance = self._random if seed is None else random.Random(seed)
+        return Task(Root.read(game, history, self.spec), limit, lines, chance, stop or Stop(), seed)
+
+    def _begin(self, stop: Stop, reuse: bool = True) -> None:
+        """Mark the engine as searching; `_run` must follow."""
         with self._changed:
             self._check_idle()
-            root = Root.read(game, history, self.spec)
-            self._task = Task(root, limit, lines, seed, reuse, stop or Stop())
-            return self._task
+            if not reuse:
+                self._forget()
+            self._stop = stop
 
-    def _run(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
-        """Run the search of `_begin`, passing intermediate results to `publish`."""
-        return self._guarded(task, lambda: self._search(task, publish, interval))
-
-    def _guarded(self, task: Task, work: Callable[[], Result]) -> Result:
-        """Return what `work` finds; then the engine is idle again."""
+    def _run(self, stop: Stop, work: Callable[[], list[Any]]) -> list[SearchResult]:
+        """Return what a search finds; then the engine is idle again."""
+        begun = time.perf_counter()
         try:
-            return work()
+            return [
+                found
+                if isinstance(found, SearchResult)
+                else SearchResult(lines=[Line(pv=[found])], seconds=time.perf_counter() - begun)
+                for found in work()
+            ]
         except BaseException:
-            task.stop.attach(None)  # what it ends may go now
+            stop.attach(None)  # what it ends may go now
             self._spoiled()
             raise
         finally:
-            task.stop.attach(None)
+            stop.attach(None)
             with self._changed:
-                self._task = None
+                self._stop = None
                 self._changed.notify_all()
 
 
-class MoveEngine(Engine):
-    """An engine that says nothing but its move; subclasses implement `_choose`."""
-
-    default_limit = Limit()
-    by_time = False
-
-    @abstractmethod
-    def _choose(self, game: Any, limit: Limit, chance: random.Random, stop: Stop) -> Any:
-        """Return the move to play.
-
-        Args:
-            game: the game; its position has a legal move.
-            limit: one that the engine takes, or its own.
-            chance: for random choices.
-            stop: attached to what ends a long search.
-        """
-
-    def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
-        begun, root = time.perf_counter(), task.root.undrawn()
-        limit = task.limit if task.limit.given else self.limit or self.default_limit
-        if not task.reuse:
-            self._forget()
-        chance = self._random if task.seed is None else random.Random(task.seed)
-        move = self._choose(root.game or self.spec.game(root.position), limit, chance, task.stop)
-        return SearchResult(lines=[Line(pv=[move])], seconds=time.perf_counter() - begun)
-
-
-def _check_interval(interval: float) -> None:
+def _interval(interval: float) -> float:
     if not interval >= 0:
         raise ValueError(f"expected interval >= 0, found {interval!r}")
+    return interval

@@ -1,131 +1,100 @@
-"""The protocol from the side of the program: what each line from the other side does."""
+"""Hub from the side of the program: what each line from the other side does."""
 
+import math
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ckai.game import Game, Move
 from ckai.models.inference.threads import JoinableThread
-from ckai.rl.engine.base import INTERVAL, Engine
-from ckai.rl.engine.hub_lines import done_line, info_line, read_level
-from ckai.rl.engine.hub_parameters import Parameters
-from ckai.rl.engine.hub_text import MAX_LINE, find_move, quoted, read_line, read_position, write_line
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.base import Engine
+from ckai.rl.engine.hub import MAN, find_move, hub_move, quoted, read_line, read_position, write_line
+from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.engine.stop import Stop
+from ckai.rl.engine.serving import MAX_LINE, Session
+from ckai.rl.engine.task import Stop
+from ckai.rl.games.clock import MAX_SECONDS
+from ckai.rl.search.move_time import OVERHEAD
 
 AUTHOR = "The ckai authors"
 MODES = ("think", "ponder", "analyze")
 DURING_SEARCH = ("ping", "stop", "ponder-hit", "quit")
 """Commands that are allowed during a search."""
+WON = 100.0
+"""Score of a game that is won, less 0.01 for each ply to its end: what programs of the protocol send."""
+MAX_MEN = 50.0
+"""Largest score of a position that is not proven."""
+MIN_SECONDS = 0.001
+"""Shortest time of a move; less is taken as this."""
+_WHOLE = "[0-9]{1,18}"
+_REAL = r"[-+]?(?:[0-9]{1,12}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?"
 
 
-class HubSearch:
-    """A search in a thread of its own, from `go` to `done`.
+@dataclass
+class Parameter:
+    """What the other side may set before `init`."""
 
-    While it ponders it has no limit and no end: it waits for `hit`, which starts the search proper with what
-    was found, or for `stop`.
-    """
+    value: str
+    choices: tuple[str, ...] | range | None = None
+    """The values that it may have: some words, whole numbers, or None for any text."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        game: Game,
-        limit: Limit,
-        *,
-        ponder: bool,
-        write: Callable[[str], None],
-        on_end: Callable[[str], None],
-    ) -> None:
-        """Start the search.
+    def line(self, name: str) -> str:
+        """Return its declaration."""
+        kind: dict[str, object] = {"type": "string"}
+        if isinstance(self.choices, range):
+            kind = {"type": "int", "min": self.choices[0], "max": self.choices[-1]}
+        elif self.choices is not None:
+            kind = {"type": "enum", "values": " ".join(self.choices)}
+        return write_line("param", name=name, value=self.value, **kind)
 
-        Args:
-            engine: searches one position at a time.
-            game: the game; its position has a legal move.
-            limit: when the search ends; with `ponder`, from the moment of `hit`.
-            ponder: whether to ponder first.
-            write: sends a line.
-            on_end: sends the last line, and takes note that the search has ended.
+    def set(self, name: str, value: str) -> None:
+        """Set it.
+
+        Raises:
+            ValueError: it cannot have this value.
         """
-        self._engine, self._game, self._limit = engine, game, limit
-        self._write, self._on_end = write, on_end
-        self._stops = Stop(), Stop()
-        """Of pondering, and of the search proper."""
-        self.pondering, self._answered = ponder, threading.Event()
-        """Whether the search waits for `hit`."""
-        self._thread = JoinableThread(target=self._run, name="ckai-hub-search", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the search and wait until its last line is sent."""
-        for stop in self._stops:
-            stop.set()
-        self._answered.set()
-        self._thread.join()
-
-    def hit(self) -> None:
-        """Begin to measure the limit: the opponent has played the expected move."""
-        self.pondering = False
-        self._stops[0].set()
-        self._answered.set()
-
-    def _run(self) -> None:
-        try:
-            pv = self._found()
-        except Exception as error:  # whatever it is, the other program waits for a move
-            self._write(write_line("error", message=f"the search failed: {type(error).__name__}: {error}"))
-            pv = self._game.legal_moves()[:1]
-        self._on_end(done_line(pv))
-
-    def _found(self) -> list[Move]:
-        if self.pondering:
-            found = self._search(Limit(), self._stops[0])
-            self._answered.wait()  # a search that has nothing left to do waits too
-        if not self.pondering:
-            found = self._search(self._limit, self._stops[1])
-        self._send_info(found)
-        return found.pv
-
-    def _search(self, limit: Limit, stop: Stop) -> SearchResult:
-        sent_at = -INTERVAL
-
-        def send(found: SearchResult) -> None:
-            nonlocal sent_at
-            if found.seconds - sent_at >= INTERVAL:  # alpha-beta tells of every depth
-                sent_at = found.seconds
-                self._send_info(found)
-
-        return self._engine.play(self._game, limit, stop=stop, on_result=send)
-
-    def _send_info(self, found: SearchResult) -> None:
-        line = info_line(found)
-        if line is not None:
-            self._write(line)
+        if isinstance(self.choices, range):
+            if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) in self.choices):
+                between = f"from {self.choices[0]} to {self.choices[-1]}"
+                raise ValueError(f"expected {name} {between}, found {quoted(value)}")
+        elif self.choices is not None and value not in self.choices:
+            raise ValueError(f"expected {name} to be one of {', '.join(self.choices)}, found {quoted(value)}")
+        elif not value:
+            raise ValueError(f"expected a value for {name}, found none")
+        self.value = value
 
 
-class HubSession:
+@dataclass
+class _Search:
+    """A search from `go` to `done`. While it ponders it waits for `ponder-hit` or `stop`, without a limit."""
+
+    game: Game
+    limit: Limit
+    pondering: bool
+    stops: tuple[Stop, Stop] = field(default_factory=lambda: (Stop(), Stop()))
+    """Of pondering, and of the search proper."""
+    answered: threading.Event = field(default_factory=threading.Event)
+    thread: JoinableThread | None = None
+
+
+class HubSession(Session):
     """One conversation.
 
-    Every line gets its answer or one `error` line; nothing ends the conversation but `quit`. The search runs
-    in a thread of its own, so that `handle` may be called while it does.
+    Every line gets its answer or one `error` line. The search runs in a thread of its own, so that `handle`
+    may be called while it does.
     """
 
     def __init__(
         self,
-        parameters: Parameters,
-        load: Callable[[Parameters], Engine],
+        parameters: Mapping[str, Parameter],
+        load: Callable[[Mapping[str, str]], Engine],
         write: Callable[[str], None],
         version: str,
     ) -> None:
-        """Begin a conversation.
-
-        Args:
-            parameters: the values at the start.
-            load: loads the engine; its errors are answered.
-            write: sends one line; called from several threads, one at a time.
-            version: the version that the program says it has.
-        """
-        self.parameters, self._load, self._version = parameters, load, version
-        self._engine: Engine | None = None
+        """Begin a conversation; `load` gets the values of the parameters."""
+        super().__init__(load, write, version)
+        self.parameters = parameters
         self._game: Game | None = Game()
         """The position with its history; None after a `pos` that was refused."""
         self._start, self._texts = "", list[str]()
@@ -133,20 +102,24 @@ class HubSession:
         self._limit: Limit | None = None
         """The `level` of the next search; None without one."""
         self._level_refused = False
-        self._search: HubSearch | None = None
+        self._search: _Search | None = None
         self._lock = threading.Lock()
         """Held while a line is sent, and while a search begins or is noted to have ended."""
-        self._send = write
 
     def handle(self, line: str) -> bool:
-        """Answer one line; return whether the conversation goes on."""
+        """See `Session`."""
         try:
             if len(line) > MAX_LINE:
                 raise ValueError(f"expected a line of at most {MAX_LINE:,} characters, found a longer one")
             command, arguments = read_line(line)
             if command == "quit":
                 return False
-            self._answer(command, arguments)
+            if command not in (known := self.commands()):
+                names = ", ".join([*known, "quit"])
+                raise ValueError(f"expected one of the commands {names}, found {quoted(command)}")
+            if self._search is not None and command not in DURING_SEARCH:
+                raise ValueError(f"expected {', '.join(DURING_SEARCH)} during a search, found {command}")
+            getattr(self, f"do_{command.replace('-', '__')}")(arguments)
         except (ValueError, RuntimeError, OSError) as error:
             self._error(str(error))
         except Exception as error:  # whatever a library raises must not end the conversation
@@ -155,52 +128,52 @@ class HubSession:
 
     def close(self) -> None:
         """Stop the search and release the engine."""
-        self._stop()
-        engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
+        self.do_stop({})
+        super().close()
 
     # --- the commands -------------------------------------------------------------------------------
 
-    def _answer(self, command: str, arguments: dict[str, str]) -> None:
-        if self._search is not None and command not in DURING_SEARCH and command in self._commands:
-            raise ValueError(f"expected {', '.join(DURING_SEARCH)} during a search, found {command}")
-        if command not in self._commands:
-            names = ", ".join([*self._commands, "quit"])
-            raise ValueError(f"expected one of the commands {names}, found {quoted(command)}")
-        self._commands[command](self, arguments)
-
-    def _hub(self, arguments: dict[str, str]) -> None:
+    def do_hub(self, arguments: dict[str, str]) -> None:
+        """Say who it is and what can be set."""
         self._write(write_line("id", name="ckai", version=self._version, author=AUTHOR))
-        for line in self.parameters.lines():
-            self._write(line)
+        for name, parameter in self.parameters.items():
+            self._write(parameter.line(name))
         self._write("wait")
 
-    def _set_param(self, arguments: dict[str, str]) -> None:
+    def do_set__param(self, arguments: dict[str, str]) -> None:
+        """Set a parameter."""
         for name in ("name", "value"):
             if name not in arguments:
                 raise ValueError(f"expected set-param name=... value=..., found no {name}")
         name, value = arguments["name"], arguments["value"]
-        if self._engine is None or name not in self.parameters.choices:
-            self.parameters.set(name, value)
-        elif value != getattr(self.parameters, name):
+        if (parameter := self.parameters.get(name)) is None:
+            raise ValueError(
+                f"expected one of the parameters {', '.join(self.parameters)}, found {quoted(name)}"
+            )
+        if self._engine is None:
+            parameter.set(name, value)
+        elif value != parameter.value:
             raise ValueError(f"expected set-param before init, found it after; {name} is unchanged")
 
-    def _init(self, arguments: dict[str, str]) -> None:
+    def do_init(self, arguments: dict[str, str]) -> None:
+        """Load the engine."""
         if self._engine is None:
-            self._engine = self._load(self.parameters)
+            self._engine = self._load({name: each.value for name, each in self.parameters.items()})
         self._write("ready")
 
-    def _new_game(self, arguments: dict[str, str]) -> None:
+    def do_new__game(self, arguments: dict[str, str]) -> None:
+        """Drop the tree and the game."""
         if self._engine is not None:
             self._engine.new_game()
         self._game, self._start, self._texts = Game(), "", []
-        self._forget_level()
+        self._limit, self._level_refused = None, False
 
-    def _ping(self, arguments: dict[str, str]) -> None:
+    def do_ping(self, arguments: dict[str, str]) -> None:
+        """Answer."""
         self._write("pong")
 
-    def _pos(self, arguments: dict[str, str]) -> None:
+    def do_pos(self, arguments: dict[str, str]) -> None:
+        """Set up a position and play moves."""
         if "pos" not in arguments and "start" not in arguments:
             raise ValueError("expected pos pos=... or pos start, found neither")
         game, self._game = self._game, None  # rather none than another one
@@ -211,79 +184,84 @@ class HubSession:
         for text in texts[len(self._texts) :]:
             move = find_move(text, game.position)
             if move is None:
-                number = len(self._texts) + 1
-                raise ValueError(
-                    f"expected a legal move in {game.position.fen}, found {quoted(text)} as move {number}"
-                )
+                number, fen = len(self._texts) + 1, game.position.fen
+                raise ValueError(f"expected a legal move in {fen}, found {quoted(text)} as move {number}")
             game.push(move)
             self._texts.append(text)
         self._game = game
-        self._forget_level()
+        self._limit, self._level_refused = None, False
 
-    def _level(self, arguments: dict[str, str]) -> None:
+    def do_level(self, arguments: dict[str, str]) -> None:
+        """Limit the next search."""
         self._limit, self._level_refused = None, True
         self._limit, self._level_refused = read_level(arguments), False
 
-    def _forget_level(self) -> None:
-        self._limit, self._level_refused = None, False
-
-    def _go(self, arguments: dict[str, str]) -> None:
+    def do_go(self, arguments: dict[str, str]) -> None:
+        """Begin a search."""
         modes = [mode for mode in MODES if mode in arguments]
+        engine, game, limit = self._engine, self._game, self._limit
         if len(modes) != 1:
             raise ValueError(
                 f"expected one of go {', go '.join(MODES)}, found {' and '.join(modes) or 'none'}"
             )
-        if self._engine is None:
+        if engine is None:
             raise ValueError("expected init before go, found none")
-        game = self._game
         if game is None:
             raise ValueError("expected pos before go, found one that was refused")
         if not game.legal_moves():
             raise ValueError(f"expected a position with a legal move, found {game.position.fen}")
         if self._level_refused:
             raise ValueError("expected level before go, found one that was refused")
-        limit = self._limit
         if limit is None and modes != ["analyze"]:
-            limit = self._engine.limit
-        elif limit is not None and not self._engine.honours(limit):
-            limit = None  # a level has a limit of its own
-        self._forget_level()  # it is for one search
+            limit = engine.limit
+        elif limit is not None and not engine.honours(limit):
+            limit = None  # a level of play has a limit of its own
+        self._limit = None  # it is for one search
         with self._lock:  # until the search is noted, it cannot end
-            self._search = HubSearch(
-                self._engine,
-                game,
-                limit or Limit(),
-                ponder=modes == ["ponder"],
-                write=self._write,
-                on_end=self._end,
-            )
+            search = self._search = _Search(game, limit or Limit(), modes == ["ponder"])
+            search.thread = JoinableThread(target=self._run, args=(engine, search), daemon=True)
+            search.thread.start()
 
-    def _ponder_hit(self, arguments: dict[str, str]) -> None:
+    def do_ponder__hit(self, arguments: dict[str, str]) -> None:
+        """Begin to measure the limit: the opponent has played the expected move."""
         search = self._search
-        if search is not None and search.pondering:
-            search.hit()
-        elif search is not None:
+        if search is not None and not search.pondering:
             raise ValueError("expected ponder-hit after go ponder, found another search")
-
-    def _stop(self, arguments: dict[str, str] | None = None) -> None:
-        search = self._search
         if search is not None:
-            search.stop()
+            search.pondering = False
+            search.stops[0].set()
+            search.answered.set()
 
-    _commands = {  # noqa: RUF012  (nothing changes it)
-        "hub": _hub,
-        "set-param": _set_param,
-        "init": _init,
-        "new-game": _new_game,
-        "pos": _pos,
-        "level": _level,
-        "go": _go,
-        "stop": _stop,
-        "ponder-hit": _ponder_hit,
-        "ping": _ping,
-    }
+    def do_stop(self, arguments: dict[str, str]) -> None:
+        """End the search, and wait until its last line is sent."""
+        search = self._search
+        if search is not None and search.thread is not None:
+            for stop in search.stops:
+                stop.set()
+            search.answered.set()
+            search.thread.join()
 
-    # --- lines to the other side --------------------------------------------------------------------
+    # --- the search, and lines to the other side ----------------------------------------------------
+
+    def _run(self, engine: Engine, search: _Search) -> None:
+        try:
+            if search.pondering:
+                found = engine.play(search.game, Limit(), stop=search.stops[0], on_result=self._info)
+                search.answered.wait()  # a search that has nothing left to do waits too
+            if not search.pondering:
+                found = engine.play(search.game, search.limit, stop=search.stops[1], on_result=self._info)
+            self._info(found)
+            pv = found.pv
+        except Exception as error:  # whatever it is, the other program waits for a move
+            self._error(f"the search failed: {type(error).__name__}: {error}")
+            pv = search.game.legal_moves()[:1]
+        with self._lock:  # whoever reads the last line may begin another search
+            self._search = None
+            self._send(done_line(pv))
+
+    def _info(self, found: SearchResult) -> None:
+        if (line := info_line(found)) is not None:
+            self._write(line)
 
     def _write(self, line: str) -> None:
         with self._lock:
@@ -292,8 +270,88 @@ class HubSession:
     def _error(self, message: str) -> None:
         self._write(write_line("error", message=" ".join(message.split())))
 
-    def _end(self, line: str) -> None:
-        """Send the last line of the search; whoever reads it may begin another one."""
-        with self._lock:
-            self._search = None
-            self._send(line)
+
+def score(found: SearchResult) -> float | None:
+    """Return the score of a result in men, for the side to move; None if it has no value.
+
+    A proven win in n plies has the score 100 - n / 100, a loss the negative. Otherwise the value v, the
+    expected result in [-1, 1], is as good as `atanh(v) / MAN` men: the odds of winning grow by the same
+    factor with every man.
+    """
+    best = found.best
+    if best.value is None:
+        return None
+    if best.plies is not None:
+        return math.copysign(WON - best.plies / 100, best.value)
+    if abs(best.value) >= 1:
+        return math.copysign(MAX_MEN, best.value)
+    men = math.atanh(best.value) / MAN
+    return max(-MAX_MEN, min(men, MAX_MEN))
+
+
+def info_line(found: SearchResult) -> str | None:
+    """Format a result as an `info` message; None if the player has no values."""
+    men = score(found)
+    if men is None:
+        return None
+    return write_line(
+        "info",
+        depth=max(found.depth, 1),
+        score=f"{men + 0.0:.2f}",
+        nodes=found.nodes,
+        time=f"{found.seconds:.3f}",
+        nps=f"{found.nodes / max(found.seconds, 1e-6) / 1e6:.3f}",
+        pv=" ".join(map(hub_move, found.pv)),
+    )
+
+
+def done_line(pv: Sequence[Move]) -> str:
+    """Format the first move of a line as the one to play, and the reply that is expected if there is one."""
+    expected = {"ponder": hub_move(pv[1])} if len(pv) > 1 else {}
+    return write_line("done", move=hub_move(pv[0]), **expected)
+
+
+def read_level(arguments: dict[str, str]) -> Limit:
+    """Return the limit of a `level` message.
+
+    Args:
+        arguments: any of `depth` (plies), `nodes` (positions) and `move-time` (seconds, of which `OVERHEAD`,
+            or a quarter if that is less, is kept back for what is not search); or `time`, the
+            seconds left without the increment of this move, with `inc`, the increment in seconds, and
+            `moves`, the moves to the next time control; or `infinite`. Others are ignored.
+
+    Raises:
+        ValueError: a value is not a number in its range, or none of these is given.
+
+    >>> read_level({"time": "59.5", "inc": "0.5"})
+    Limit(clock=60.0, increment=0.5)
+    """
+    found: dict[str, float] = {}
+    for name in ("depth", "nodes", "moves"):
+        if (text := arguments.get(name)) is not None:
+            if re.fullmatch(_WHOLE, text) is None or int(text) < 1:
+                raise ValueError(f"expected {name} >= 1, found {quoted(text)}")
+            found[name] = min(int(text), MAX_COUNT)
+    for name in ("move-time", "time", "inc"):
+        if (text := arguments.get(name)) is not None:
+            least = -MAX_SECONDS if name == "time" else 0
+            if re.fullmatch(_REAL, text) is None or not least <= float(text) <= MAX_SECONDS:
+                raise ValueError(
+                    f"expected {name} from {least:,} to {MAX_SECONDS:,} seconds, found {quoted(text)}"
+                )
+            found[name] = float(text)
+    if "time" not in found and ("inc" in found or "moves" in found):
+        raise ValueError("expected time with inc and moves, found none")
+    if not found and "infinite" not in arguments and "ponder" not in arguments:
+        raise ValueError("expected depth, nodes, move-time, time or infinite, found none")
+    limits: dict[str, float] = {name: found[name] for name in ("depth", "nodes") if name in found}
+    if "move-time" in found:
+        seconds = found["move-time"]
+        limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), MIN_SECONDS)
+    if "time" in found:
+        # The increment is added before every move, and the message comes before that.
+        limits["increment"] = found.get("inc", 0.0)
+        limits["clock"] = found["time"] + limits["increment"]
+        if "moves" in found:
+            limits["remaining_moves"] = found["moves"]
+    return Limit(**limits)  # type: ignore[arg-type]  # the whole numbers are

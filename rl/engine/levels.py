@@ -12,7 +12,6 @@ Strength is calibrated by matches of each level with the next.
 """
 
 import math
-import random
 from dataclasses import dataclass
 
 from ckai.datasets.tables import Tables
@@ -20,9 +19,8 @@ from ckai.game import Game, Move
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.engine.base import MoveEngine
-from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.stop import Stop
+from ckai.rl.engine.base import Engine
+from ckai.rl.engine.task import Task
 from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.games.checkers import pack
 
@@ -121,7 +119,7 @@ def level_policy(
     return {move: weight / total for move, weight in weights.items()}
 
 
-class LevelEngine(MoveEngine):
+class LevelEngine(Engine):
     """A level that errs as people do."""
 
     def __init__(
@@ -149,12 +147,12 @@ class LevelEngine(MoveEngine):
     def _copy(self) -> "LevelEngine":
         return LevelEngine(*self._settings)
 
-    def _choose(self, game: Game, limit: Limit, chance: random.Random, stop: Stop) -> Move:
-        moves = game.position.legal_moves()
+    def _search(self, task: Task) -> Move:
+        game, (level, people, _, _) = task.game, self._settings
+        moves: list[Move] = game.position.legal_moves()
         if len(moves) == 1:
             return moves[0]
-        level, people, _, _ = self._settings
         priors, _ = move_priors(people, game.position)
         values = move_values(self._alpha_beta, game, level.depth) if level.depth else None
         policy = level_policy(level, priors, values)
-        return chance.choices(list(policy), list(policy.values()))[0]
+        return task.chance.choices(list(policy), list(policy.values()))[0]

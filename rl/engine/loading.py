@@ -1,7 +1,7 @@
-"""Loading of engines by their texts: `WHO` or `WHO@LIMIT`; `ckai.rl.engine.forms` lists all forms."""
+"""Loading of engines by their texts, see `ckai.rl.engine.text`."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
@@ -11,15 +11,14 @@ from ckai.models.checkpoint import load_checkpoint, load_network
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path
-from ckai.rl.engine.alphabeta import AlphaBetaEngine, MaterialEngine
+from ckai.rl.engine.alphabeta import AlphaBetaEngine
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.forms import FULL_STRENGTH_SECONDS
 from ckai.rl.engine.hub import HubEngine
 from ckai.rl.engine.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelEngine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.parsing import ALPHA_BETA, GTP, HUB, LEVEL, EngineText, EngineTextError
 from ckai.rl.engine.program import ProgramEngine
-from ckai.rl.engine.simple import PerfectEngine, RandomEngine
+from ckai.rl.engine.simple import MaterialEngine, PerfectEngine, RandomEngine
+from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, LEVEL, EngineText, EngineTextError
 from ckai.rl.engine.tree import THREADS, TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
@@ -27,10 +26,33 @@ from ckai.rl.evaluators.uniform import UNIFORM
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
-BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
-"""Engines that are not files."""
+SEARCHES = (ROLLOUT, UNIFORM)
+"""Tree searches without a network."""
 POLICY = Limit(visits=2)
 """The limit that plays the most likely move of the policy: the root and that move are visited."""
+TRIAL = Limit(seconds=0.05)
+"""Limit of the searches that compile, load and measure what no time limit should pay for."""
+_TRIAL_FENS = ("W:WK23,32:B18,10,9,19", "W:WK18,K15:BK4")
+"""Positions of these searches after the first one: with captures of several hops, with few pieces."""
+
+
+_KINDS: dict[str, type[Engine]] = {
+    "random": RandomEngine,
+    "perfect": PerfectEngine,
+    "alphabeta": MaterialEngine,
+    "alphabeta:": AlphaBetaEngine,
+    "level:": LevelEngine,
+    "hub:": HubEngine,
+    "gtp:": ProgramEngine,
+}
+"""By the text or its start; all others are a `TreeEngine`."""
+_GAMES = {
+    "alphabeta": DEFAULT_GAME_NAME,
+    "level:": DEFAULT_GAME_NAME,
+    "hub:": DEFAULT_GAME_NAME,
+    "gtp:": "go",
+}
+"""Kinds that play one game."""
 
 
 def load_engine(
@@ -44,181 +66,152 @@ def load_engine(
 ) -> Engine:
     """Load an engine; see `Engine.load`."""
     wanted = EngineText.read(text)
-    engine = _maker(wanted, game)(evaluator, tables, seed, threads)
-    engine.name, engine.spec, engine.control = text, game, wanted.control
-    try:
-        limit = _limit_of(wanted, engine)
-    except EngineTextError:
-        engine.close()  # it may be a program that runs
-        raise
-    if limit is not None:
-        engine.limit = limit
-    return engine
+    takes, limit = check(wanted, game), _own_limit(wanted)
+    who, cores = wanted.who, threads or available_cores()
+    kind, rest = _kind_of(who)
+    engine: Engine
+    if kind == "random":
+        engine = RandomEngine(game, seed=seed)
+    elif kind == "perfect":
+        engine = PerfectEngine(game, seed=seed)
+    elif kind == "alphabeta":
+        engine = MaterialEngine(seed=seed)
+    elif kind == "hub:":
+        engine = HubEngine(rest)
+    elif kind == "gtp:":
+        from ckai.rl.engine.gtp import GtpEngine  # it imports its game
 
-
-_Maker = Callable[[str, Tables | None, int | None, int | None], Engine]
-
-
-def _maker(wanted: EngineText, game: GameSpec) -> _Maker:
-    """Return what makes an engine, given the backend of its network, tables, seed and threads.
-
-    Raises:
-        EngineTextError: the text names no engine, or one that does not play the game.
-    """
-    text, who = wanted.text, wanted.who
-    if who == "random":
-        return lambda evaluator, tables, seed, threads: RandomEngine(game, seed=seed)
-    if who == "perfect":
-        if game.solver is None:
-            raise EngineTextError(f"perfect: expected a game that can be solved, found {game.name}")
-        return lambda evaluator, tables, seed, threads: PerfectEngine(game, seed=seed)
-    if who.startswith(GTP):
-        _require_game("go", game, text)
-        return lambda evaluator, tables, seed, threads: _gtp_engine(who.removeprefix(GTP), game)
-    if who.startswith((HUB, LEVEL)) or who == "alphabeta":
-        _require_game(DEFAULT_GAME_NAME, game, text)
-    if who.startswith(HUB):
-        return lambda evaluator, tables, seed, threads: HubEngine(who.removeprefix(HUB))
-    if who == "alphabeta":
-        return lambda evaluator, tables, seed, threads: MaterialEngine(seed=seed)
-    if who.startswith(LEVEL):
-        number = who.removeprefix(LEVEL)
-        if not number.isascii() or not number.isdigit() or not 1 <= int(number) <= FULL_LEVEL:
-            raise EngineTextError(f"{text}: expected a level from 1 to {FULL_LEVEL}, found {number}")
-        return lambda evaluator, tables, seed, threads: _level(int(number), tables, seed, threads)
-    source: str | Path = who if who in (ROLLOUT, UNIFORM) else _require_checkpoint(wanted)
-    if who.startswith(ALPHA_BETA):
-        return lambda evaluator, tables, seed, threads: _alpha_beta(text, source, tables, seed, threads, game)
-
-    def tree(evaluator: str, tables: Tables | None, seed: int | None, threads: int | None) -> TreeEngine:
-        loaded = load_evaluator(source, evaluator, threads=threads or THREADS, game=game.name)
+        engine = GtpEngine(rest, spec=game)
+    elif kind == "level:" and int(rest) <= len(LEVELS):
+        people, network = (IntegerEvaluator(load_network(name)) for name in (HUMAN, CKAI))
+        engine = LevelEngine(LEVELS[int(rest) - 1], people, network, tables, seed=seed)
+    elif kind:
+        try:
+            integers = load_evaluator(
+                _source(kind, CKAI if kind == "level:" else rest), "integers", game=game.name
+            )
+        except BackendError as error:
+            raise EngineTextError(
+                f"{text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
+                f"another ({error})"
+            ) from None
+        assert isinstance(integers, IntegerEvaluator)
+        engine = AlphaBetaEngine(integers, tables=tables, spec=game, threads=cores, seed=seed)
+    else:
+        loaded = load_evaluator(_source(kind, rest), evaluator, threads=threads or THREADS, game=game.name)
         engine = TreeEngine(loaded, seed=seed, tables=None if wanted.policy else tables, spec=game)
         engine.owns_evaluator = True
         engine.measure()
-        return engine
-
-    return tree
-
-
-def _limit_of(wanted: EngineText, engine: Engine) -> Limit | None:
-    """Return the limit of a text; None if it has none of a single move.
-
-    Raises:
-        EngineTextError: the engine does not take such a limit.
-    """
-    number = "visits" if isinstance(engine, TreeEngine) else "depth"
-    found = wanted.text.removeprefix(wanted.who)
-    kinds = {number: wanted.number, "seconds": wanted.seconds, "clock": wanted.control}
-    for name, value in kinds.items():
-        if value is not None and name not in engine.takes:
-            takes = " or ".join(kind for kind in kinds if kind in engine.takes) or "no limit"
-            raise EngineTextError(f"{wanted.text}: expected {takes} after {wanted.who}, found {found}")
-    if wanted.policy:
-        if not isinstance(engine, TreeEngine) or wanted.who in (ROLLOUT, UNIFORM):
-            raise EngineTextError(f"{wanted.text}: expected a network with @policy, found {wanted.who}")
-        engine.takes = frozenset()
-        return POLICY
-    if wanted.number is not None:
-        return Limit(**{number: wanted.number})
-    return None if wanted.seconds is None else Limit(seconds=wanted.seconds)
-
-
-def _alpha_beta(
-    text: str,
-    source: str | Path,
-    tables: Tables | None,
-    seed: int | None,
-    threads: int | None,
-    game: GameSpec,
-) -> AlphaBetaEngine:
-    try:
-        integers = load_evaluator(source, "integers", game=game.name)
-    except BackendError as error:
-        raise EngineTextError(
-            f"{text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
-            f"another ({error})"
-        ) from None
-    assert isinstance(integers, IntegerEvaluator)
-    cores = threads or available_cores()
-    return AlphaBetaEngine(integers, tables=tables, spec=game, threads=cores, seed=seed)
-
-
-def _level(number: int, tables: Tables | None, seed: int | None, threads: int | None) -> Engine:
-    """Return the engine of a level; the highest has full strength and takes a time."""
-    network = IntegerEvaluator(load_network(CKAI))
-    if number <= len(LEVELS):
-        people = IntegerEvaluator(load_network(HUMAN))
-        return LevelEngine(LEVELS[number - 1], people, network, tables, seed=seed)
-    cores = threads or available_cores()
-    engine = AlphaBetaEngine(network, tables=tables, threads=cores, seed=seed)
-    if number < FULL_LEVEL:
-        engine.limit, engine.takes = Limit(nodes=QUICK_NODES[number - len(LEVELS) - 1]), frozenset()
-    else:
-        engine.limit, engine.takes = Limit(seconds=FULL_STRENGTH_SECONDS), frozenset(("seconds", "clock"))
+    engine.name, engine.spec, engine.control = text, game, wanted.control
+    engine.limit, engine.takes = limit, takes
     return engine
 
 
-def _gtp_engine(command: str, game: GameSpec) -> Engine:
-    """Return a program that speaks GTP. Its game is imported only here."""
-    from ckai.rl.engine.gtp import GtpEngine
+def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = True) -> frozenset[str]:
+    """Return the limits that an engine takes.
 
-    return GtpEngine(command, spec=game)
-
-
-def check_text(text: str, game: GameSpec = DEFAULT_GAME) -> None:
-    """Raise the errors of the text of an engine that gets its time with each move.
+    Args:
+        wanted: the text of the engine.
+        game: the game.
+        clock: whether it may have a clock for a whole game; False: it gets its time with each move.
 
     Raises:
-        EngineTextError: see `Engine.load`; or its limit is a clock.
+        EngineTextError: the text names no engine, a limit that this engine does not have, or a game that it
+            does not play.
     """
-    wanted = EngineText.read(text)
-    if wanted.control is not None:
+    text, who = wanted.text, wanted.who
+    kind, rest = _kind_of(who)
+    takes = _KINDS[kind].takes if kind else TreeEngine.takes
+    if kind in _GAMES and game.name != _GAMES[kind]:
         raise EngineTextError(
-            f"{text}: expected visits, seconds or a depth after {wanted.who}, found a clock for a whole game"
+            f"{text}: expected an engine of {game.name}, found one of {_GAMES[kind]}; "
+            "choose another engine or game"
         )
-    _maker(wanted, game)
+    if kind == "perfect" and game.solver is None:
+        raise EngineTextError(f"perfect: expected a game that can be solved, found {game.name}")
+    if kind == "level:":
+        if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= FULL_LEVEL:
+            raise EngineTextError(f"{text}: expected a level from 1 to {FULL_LEVEL}, found {rest}")
+        takes = ProgramEngine.takes if int(rest) == FULL_LEVEL else frozenset()
+    if (
+        kind in ("", "alphabeta:")
+        and not os.path.isfile(path := _source(kind, rest))
+        and path not in SEARCHES
+    ):
+        raise EngineTextError(f"{text}: expected {_missing(wanted, path)}")
+    number = "depth" if kind else "visits"
+    given = {number: wanted.number, "seconds": wanted.seconds, "clock": wanted.control}
+    found = text.removeprefix(who)
+    if wanted.control is not None and not clock:
+        raise EngineTextError(
+            f"{text}: expected visits, seconds or a depth after {who}, found a clock for a whole game"
+        )
+    if any(value is not None and name not in takes for name, value in given.items()):
+        limits = " or ".join(name for name in given if name in takes) or "no limit"
+        raise EngineTextError(f"{text}: expected {limits} after {who}, found {found}")
+    if wanted.policy and (kind or who in SEARCHES):
+        raise EngineTextError(f"{text}: expected a network with @policy, found {who}")
+    return frozenset() if wanted.policy else takes
 
 
-TRIAL = Limit(seconds=0.05)
-"""Limit of the searches that compile, load and measure what no time limit should pay for."""
-_TRIAL_FENS = ("W:WK23,32:B18,10,9,19", "W:WK18,K15:BK4")
-"""Positions of these searches after the first one: with captures of several hops, with few pieces."""
+def _kind_of(who: str) -> tuple[str, str]:
+    """Return the key of `_KINDS`, empty for a tree search, and the rest of the text."""
+    if who in _KINDS:
+        return who, ""
+    kind = next((kind for kind in _KINDS if kind.endswith(":") and who.startswith(kind)), "")
+    return kind, who.removeprefix(kind)
 
 
-def try_out(engine: Engine) -> None:
-    """Compile and measure what searches need in any kind of position."""
-    if not engine.honours(TRIAL) or isinstance(engine, ProgramEngine):
-        return
-    game = engine.spec
-    for position in (game.position(), *map(game.read_position, _TRIAL_FENS if game == DEFAULT_GAME else ())):
-        played = game.game(position)
-        for _ in range(3):  # the later ones go on from the search before
-            for move in engine.play(played, TRIAL).pv[:2]:
-                played.push(move)
-            if not played.position.legal_moves():
-                break
-    engine.new_game()
+def _own_limit(wanted: EngineText) -> Limit | None:
+    """Return the limit of the moves of an engine by its text; None: it has none of a single move."""
+    kind, rest = _kind_of(wanted.who)
+    if wanted.policy:
+        return POLICY
+    if wanted.seconds is not None:
+        return Limit(seconds=wanted.seconds)
+    if wanted.number is not None:
+        return Limit(depth=wanted.number) if kind else Limit(visits=wanted.number)
+    if kind == "level:" and int(rest) == FULL_LEVEL:
+        return Limit(seconds=FULL_STRENGTH_SECONDS)
+    if kind == "level:" and int(rest) > len(LEVELS):
+        return Limit(nodes=QUICK_NODES[int(rest) - len(LEVELS) - 1])
+    return None
 
 
-def _require_checkpoint(wanted: EngineText) -> Path:
-    """Return the checkpoint of a text.
+def _source(kind: str, who: str) -> str | Path:
+    """Return the file of a network, the best one of a run folder; or the name of a search without one."""
+    if not kind and who in SEARCHES:
+        return who
+    # Unlike `Path.is_dir`, this never raises, such as for a name that is too long.
+    path = network_path(who)
+    return path / "best.ckpt" if os.path.isdir(path) else path
 
-    Raises:
-        EngineTextError: there is none; says what a text can be.
-    """
-    if (path := checkpoint_of(wanted)) is not None:
-        return path
+
+def _missing(wanted: EngineText, path: str | Path) -> str:
+    """Say what a text can be that names no file."""
     who = wanted.who.removeprefix(ALPHA_BETA)
-    if os.path.isdir(folder := network_path(who)):
-        raise EngineTextError(f"{wanted.text}: expected a run with a network, found no best.ckpt in {folder}")
+    if os.path.isdir(network_path(who)):
+        return f"a run with a network, found no best.ckpt in {network_path(who)}"
     before, at, limit = wanted.text.rpartition("@")
     limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
     hint = f"; a limit is {limits}, not {limit!r}" if at and before and wanted.who == wanted.text else ""
-    raise EngineTextError(
-        f"{wanted.text}: expected a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, "
-        f"alphabeta:NETWORK, rollout, uniform, alphabeta, random, perfect, hub:COMMAND or "
-        f"gtp:COMMAND, found no file {who}{hint}"
+    return (
+        f"a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, alphabeta:NETWORK, rollout, uniform, "
+        f"alphabeta, random, perfect, hub:COMMAND or gtp:COMMAND, found no file {who}{hint}"
     )
+
+
+def networks_of(text: str) -> list[Path]:
+    """Return the checkpoints that decide how an engine moves; the levels have two of those installed.
+
+    Raises:
+        EngineTextError: the text cannot be read.
+    """
+    kind, rest = _kind_of(EngineText.read(text).who)
+    if kind == "level:":
+        return [network_path(CKAI), network_path(HUMAN)]
+    path = _source(kind, rest) if kind in ("", "alphabeta:") else ""
+    return [path] if isinstance(path, Path) and os.path.isfile(path) else []
 
 
 def game_of(texts: Sequence[str]) -> str | None:
@@ -228,34 +221,21 @@ def game_of(texts: Sequence[str]) -> str | None:
         EngineTextError: a text cannot be read.
         CheckpointError: a file is not a checkpoint.
     """
-    for text in texts:
-        path = checkpoint_of(EngineText.read(text))
-        if path is not None:
-            return load_checkpoint(path).network().encode.GAME
+    for path in (path for text in texts if not text.startswith(LEVEL) for path in networks_of(text)):
+        return load_checkpoint(path).network().encode.GAME
     return None
 
 
-def checkpoint_of(wanted: EngineText) -> Path | None:
-    """Return the checkpoint of a text, None if there is none; a run folder stands for its best network."""
-    if wanted.who in BUILT_IN or wanted.who.startswith((HUB, GTP, LEVEL)):
-        return None
-    # Unlike `Path.is_dir`, these never raise, such as for a name that is too long.
-    path = network_path(wanted.who.removeprefix(ALPHA_BETA))
-    if os.path.isdir(path):
-        path = path / "best.ckpt"
-    return path if os.path.isfile(path) else None
-
-
-def checkpoints_of(wanted: EngineText) -> list[Path]:
-    """Return the checkpoints that decide how an engine moves; the levels have two of those installed."""
-    if wanted.who.startswith(LEVEL):
-        return [network_path(CKAI), network_path(HUMAN)]
-    path = checkpoint_of(wanted)
-    return [] if path is None else [path]
-
-
-def _require_game(name: str, game: GameSpec, text: str) -> None:
-    if game.name != name:
-        raise EngineTextError(
-            f"{text}: expected an engine of {game.name}, found one of {name}; choose another engine or game"
-        )
+def try_out(engine: Engine) -> None:
+    """Compile and measure what searches need in any kind of position."""
+    if not engine.honours(TRIAL) or isinstance(engine, ProgramEngine):
+        return
+    game = engine.spec
+    for position in (game.position(), *map(game.read_position, _TRIAL_FENS if game == DEFAULT_GAME else ())):
+        played = game.game(position)
+        for _ in range(3):  # the later ones continue from the search before
+            for move in engine.play(played, TRIAL).pv[:2]:
+                played.push(move)
+            if not played.position.legal_moves():
+                break
+    engine.new_game()

@@ -1,4 +1,4 @@
-"""Another program, driven by lines of text on its standard input and output."""
+"""Another program as an engine, driven by lines of text on its standard input and output."""
 
 import math
 import queue
@@ -7,6 +7,8 @@ import subprocess
 import threading
 import time
 from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
 from typing import IO, Any, Self
@@ -21,15 +23,14 @@ from ckai.rl.games.spec import GameSpec
 
 SILENCE: float = 600.0
 """Seconds without a line after which a program without a limit of time times out."""
-
 START_SECONDS = 30.0
 """Time limit for a program to say who it is."""
 SPARE_SECONDS = 30.0
-"""Time beyond a limit of seconds after which a program times out."""
+"""Time beyond a limit of seconds, or after it was told to stop, after which a program times out."""
 END_SECONDS = 2.0
 """Longest wait for the last words and the status of a program that has closed its output or shall quit."""
 MAX_LINE, MAX_LINES = 1 << 16, 1_000
-"""Most characters of a line, and most lines that wait to be read."""
+"""Most characters of a line, and most lines that wait to be read: then the oldest go."""
 WAKE = ""
 """Stands for no line where who waits for one is to look at the time again."""
 MAX_ERROR_TEXT = 300
@@ -56,10 +57,11 @@ class ProgramError(RuntimeError):
 class ProgramEngine(Engine):
     """Another program as an engine; its protocol derives from this.
 
-    It is started again for the next move after it has failed, and is told of the whole game then.
+    It is started again for the next move after it has failed, and is told of the whole game then. Its first
+    twin takes over the program that runs.
     """
 
-    default_limit = Limit()
+    takes = frozenset(("seconds", "clock"))
     by_time = True  # it has one game at a time, under any limit
 
     def __init__(self, command: str, *, spec: GameSpec = DEFAULT_GAME, silence: float = SILENCE) -> None:
@@ -78,13 +80,16 @@ class ProgramEngine(Engine):
         self._process: subprocess.Popen[str] | None = None
         self._stopped = math.inf
         """When the search was told to stop, by `time.monotonic`."""
-        self._moves: list[Any] | None = None
-        """The moves of the game that it knows; None: none yet."""
         self._first: Any = None
+        self._moves: list[Any] | None = None
+        """The first position and the moves of the game that it knows; None: none yet."""
         self._start()
 
     def _copy(self) -> Self:
-        return type(self)(self.command, spec=self.spec, silence=self._silence)
+        twin = super()._copy()
+        self._process = None
+        twin._start()
+        return twin
 
     @abstractmethod
     def _handshake(self) -> None:
@@ -94,38 +99,38 @@ class ProgramEngine(Engine):
         if self._process is not None:
             return
         try:
-            words = shlex.split(self.command)
-            if not words:
+            if not (command := shlex.split(self.command)):
                 raise ValueError("the command is empty")
-            self._process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                bufsize=1,
-            )
+            pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+            self._process = subprocess.Popen(command, **pipes, encoding="utf-8", errors="replace", bufsize=1)
         except (OSError, ValueError) as error:
-            raise ProgramError(
-                f"{self.command}: expected a program, found none that can be started "
+            raise self._error(
+                "a program, found none that can be started "
                 f"({getattr(error, 'strerror', None) or error}); check the command",
                 Fault.CRASH,
             ) from error
-        self._lines: queue.Queue[str | None] = queue.Queue(MAX_LINES)
-        self._last_error = ""
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._lines.queue = deque(maxlen=MAX_LINES)
+        self._last_words = words = deque[str](maxlen=1)
         """The last line on its standard error."""
-        self._errors = JoinableThread(target=self._read_errors, args=(self._process.stderr,), daemon=True)
-        output = JoinableThread(target=self._read, args=(self._process.stdout, self._lines), daemon=True)
-        for reader in (output, self._errors):
-            reader.start()
+
+        def hear(line: str | None) -> None:
+            if line is not None and line.strip():
+                words.append(line.strip()[:MAX_ERROR_TEXT])
+
+        for source, keep in ((self._process.stdout, self._lines.put), (self._process.stderr, hear)):
+            self._reader = JoinableThread(target=_read, args=(source, keep), daemon=True)
+            self._reader.start()
         self._moves = None
         try:
             self._handshake()
         except BaseException:
             self._release()
             raise
+
+    def _error(self, text: str, fault: Fault = Fault.PROTOCOL) -> ProgramError:
+        """Return the error of a program: what was expected and found."""
+        return ProgramError(f"{self.command}: expected {text}", fault)
 
     def _new_moves(self, game: Any) -> list[Any] | None:
         """Return the moves of a game that the program does not know yet; None: it does not know the game."""
@@ -136,34 +141,16 @@ class ProgramEngine(Engine):
         self._first, self._moves = first, moves
         return moves[len(known) :] if continues and known is not None else None
 
-    @staticmethod
-    def _read(source: IO[str], lines: "queue.Queue[str | None]") -> None:
-        """Keep lines until they are read, in place of the oldest one if nobody reads them."""
-        while True:
-            line = source.readline(MAX_LINE) or None
-            while True:
-                try:
-                    lines.put_nowait(line)
-                    break
-                except queue.Full:
-                    with suppress(queue.Empty):
-                        lines.get_nowait()
-            if line is None:
-                return
-
-    def _read_errors(self, source: IO[str]) -> None:
-        while line := source.readline(MAX_LINE):
-            self._last_error = line.strip()[:MAX_ERROR_TEXT] or self._last_error
-
-    def _end(self) -> str:
-        """Say how the program ended."""
+    def _ended(self, wanted: str) -> ProgramError:
+        """Return the error of a program that has ended."""
         assert self._process is not None
-        self._errors.join(END_SECONDS)
+        self._reader.join(END_SECONDS)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(END_SECONDS)
         status = self._process.returncode
-        text = "found that it has ended" + ("" if status is None else f" with status {status}")
-        return f"{text}: {self._last_error}" if self._last_error else text
+        how = "" if status is None else f" with status {status}"
+        words = "".join(f": {line}" for line in self._last_words)
+        return self._error(f"{wanted}, found that it has ended{how}{words}", Fault.CRASH)
 
     def send(self, line: str) -> None:
         """Send a line.
@@ -177,9 +164,7 @@ class ProgramEngine(Engine):
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise ProgramError(
-                f"{self.command}: expected a running program, {self._end()}", Fault.CRASH
-            ) from error
+            raise self._ended("a running program") from error
 
     def next_line(self, until: float, wanted: str) -> str:
         """Return the next line.
@@ -189,21 +174,23 @@ class ProgramEngine(Engine):
             wanted: what is waited for, for messages.
 
         Raises:
-            ProgramError: the program has ended, or sends no line in time.
+            ProgramError: the program has ended, or sends no line in time, or one that is too long.
         """
+        line: str | None = WAKE
         try:
-            line: str | None = WAKE
             while line == WAKE:
                 seconds = min(until, self._stopped + SPARE_SECONDS) - time.monotonic()
                 if seconds < 0:  # however many lines it sends
                     raise queue.Empty
                 line = self._lines.get(timeout=min(seconds, threading.TIMEOUT_MAX))
         except queue.Empty:
-            raise ProgramError(
-                f"{self.command}: expected {wanted!r}, found no answer in time", Fault.SILENCE
-            ) from None
+            raise self._error(f"{wanted!r}, found no answer in time", Fault.SILENCE) from None
         if line is None:
-            raise ProgramError(f"{self.command}: expected {wanted!r}, {self._end()}", Fault.CRASH)
+            raise self._ended(repr(wanted))
+        if len(line) >= MAX_LINE and not line.endswith("\n"):
+            raise self._error(
+                f"lines of less than {MAX_LINE:,} characters, found a longer one: {line[:40]!r}..."
+            )
         return line
 
     def _stop_with(self, task: Task, *lines: str) -> None:
@@ -214,12 +201,17 @@ class ProgramEngine(Engine):
             with suppress(ProgramError):  # who waits for the answer learns of it
                 for line in lines:
                     self.send(line)
-            with suppress(queue.Full):
-                self._lines.put_nowait(WAKE)
+            self._lines.put(WAKE)
 
         task.stop.attach(stop)
 
-    def _forget(self) -> None:
+    def _most_seconds(self, limit: Limit) -> float | None:
+        """Return the seconds after which a program with a limit of time times out; None without one."""
+        if limit.seconds is None and limit.clock is None:
+            return None
+        return SPARE_SECONDS + (limit.seconds or max(limit.clock or 0.0, 0.0))
+
+    def _forget(self, game: Any = None) -> None:
         self._moves = None
 
     def _spoiled(self) -> None:
@@ -237,3 +229,10 @@ class ProgramEngine(Engine):
             process.kill()
             process.wait()
         self._process = None
+
+
+def _read(source: IO[str], keep: Callable[[str | None], Any]) -> None:
+    """Keep the lines of a program, then None."""
+    while line := source.readline(MAX_LINE):
+        keep(line)
+    keep(None)

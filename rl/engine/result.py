@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from ckai.game import Move
 
@@ -11,6 +11,11 @@ Turn: TypeAlias = Literal["black", "white"]
 Proof: TypeAlias = Literal["win", "loss", "draw"]
 
 T = TypeVar("T")
+
+
+def turn_of(position: Any) -> Turn:
+    """Return the side to move."""
+    return "black" if position.black else "white"
 
 
 class Value(float):

@@ -1,23 +1,47 @@
-"""Serving one conversation on two files: lines in, lines out, and nothing else."""
+"""Serving other programs: one conversation on two files, lines in, lines out, and nothing else."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO
 
-from ckai.rl.engine.hub_text import MAX_LINE
+from ckai.rl.engine.base import Engine
+
+MAX_LINE = 1 << 20
+"""Most characters of a line; a game of 1,000 moves has about 10,000."""
 
 
-class LineSession(Protocol):
-    """One conversation by lines of text."""
+class Session(ABC):
+    """One conversation. A method `do_X` answers the command X; nothing ends it but `quit`."""
 
+    def __init__(self, load: Callable[[Any], Engine], write: Callable[[str], None], version: str) -> None:
+        """Begin a conversation.
+
+        Args:
+            load: loads the engine for what the session knows; its errors are answered.
+            write: sends a line; called from several threads, one at a time.
+            version: the version that the program says it has.
+        """
+        self._load, self._send, self._version = load, write, version
+        self._engine: Engine | None = None
+
+    @classmethod
+    def commands(cls) -> list[str]:
+        """Return the names of the commands; in those of methods `__` stands for a hyphen."""
+        return [name.removeprefix("do_").replace("__", "-") for name in vars(cls) if name.startswith("do_")]
+
+    @abstractmethod
     def handle(self, line: str) -> bool:
-        """Answer one line; return whether the conversation goes on."""
+        """Answer one line; return whether the conversation continues."""
 
     def close(self) -> None:
-        """Release all resources."""
+        """Release the engine."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
 
 
-def serve_lines(source: BinaryIO, output: int, make: Callable[[Callable[[str], None]], LineSession]) -> None:
+def serve_lines(source: BinaryIO, output: int, make: Callable[[Callable[[str], None]], Session]) -> None:
     """Answer lines until the conversation or the input ends.
 
     Args:

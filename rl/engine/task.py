@@ -1,108 +1,185 @@
-"""A search in progress: what it searches, and when it ends."""
+"""What an engine searches: a position with its history, limits, and what ends it early."""
 
+import math
+import random
+import threading
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
-import numpy as np
+from ckai.game import HALFMOVE_LIMIT, Position
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.result import SearchResult
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
 
-from ckai.rl.engine.limit import MAX_COUNT, Limit
-from ckai.rl.engine.result import StopReason
-from ckai.rl.engine.root import Root
-from ckai.rl.engine.stop import Stop
-from ckai.rl.engine.tree_reader import TreeReader
-from ckai.rl.games.contract import NONE
-from ckai.rl.search.move_time import MoveTimer, RootLead
-from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
+
+class Stop:
+    """Ends a search from any thread, also one that is only about to begin. Once set, it stays set."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ends: Callable[[], None] | None = None
+        self._set = False
+
+    def is_set(self) -> bool:
+        """Return whether the search is to end."""
+        return self._set
+
+    def set(self) -> None:
+        """End the search soon; calling it again does nothing."""
+        with self._lock:
+            if not self._set and self._ends is not None:
+                self._ends()
+            self._set = True
+
+    def attach(self, ends: Callable[[], None] | None) -> None:
+        """Give the function that ends the search now in progress; it is called at once after a `set`."""
+        with self._lock:
+            self._ends = ends
+            if self._set and ends is not None:
+                ends()
+
+
+@dataclass(frozen=True)
+class Root:
+    """A position to search and its history."""
+
+    position: Any
+    history: list[Any]
+    """Earlier positions of the game, oldest first."""
+    spec: GameSpec = DEFAULT_GAME
+    game: Any = None
+    """The game with its moves, see `PlayedGame`; None: only positions were given."""
+
+    @classmethod
+    def read(
+        cls, place: Any, history: Sequence[Position | str] = (), spec: GameSpec = DEFAULT_GAME
+    ) -> "Root":
+        """Return the root of a game, of positions, in checkers of FENs too; a root as it is.
+
+        The history sets the halfmove clock of a FEN without H.
+
+        Raises:
+            ValueError: the side to move has no legal move.
+            PositionError: a FEN cannot be read.
+            TypeError: it is none of these.
+        """
+        if isinstance(place, cls):
+            root = place
+        elif hasattr(place, "moves"):
+            root = cls(place.position, place.history, spec, place)
+        elif spec != DEFAULT_GAME:
+            root = cls(place, list(history), spec)
+        else:
+            here, earlier = _read(place), [_read(each) for each in history]
+            clock = 0
+            for before in reversed(earlier):
+                if _irreversible(before) != _irreversible(here):
+                    break
+                clock += 1
+            root = cls(replace(here, halfmove_clock=max(clock, here.halfmove_clock)), earlier, spec)
+        if not root.position.legal_moves():
+            text = root.position.fen if isinstance(root.position, Position) else str(root.position)
+            raise ValueError(f"{text}: the side to move has no legal move, the game is over")
+        return root
+
+    @property
+    def drawn(self) -> bool:
+        """Whether a rule of checkers draws the game here, which no search sees at its root."""
+        here = self.position
+        if not isinstance(here, Position):
+            return False
+        repeated = sum(earlier.key == here.key for earlier in self.history) >= 2
+        return repeated or here.halfmove_clock >= HALFMOVE_LIMIT
+
+    def undrawn(self) -> "Root":
+        """Return the root to search in place of one that is drawn by rule: its clock or history begins again.
+
+        Programs may let a game continue that is drawn by rule. Other roots are returned as they are.
+        """
+        if not self.drawn:
+            return self
+        here = self.position
+        return Root(replace(here, halfmove_clock=0) if here.halfmove_clock >= HALFMOVE_LIMIT else here, [])
+
+    def actions_from(self, old: "Root") -> list[int] | None:
+        """Return the hops of the at most two moves that lead here from an older root, or None.
+
+        The histories must agree; an empty one agrees with any.
+        """
+        for positions in self._ways_from(old):
+            at, actions = old.position, list[int]()
+            for after in positions:
+                move = next((move for move in at.legal_moves() if at.push(move).key == after.key), None)
+                if move is None:
+                    break
+                at, actions = at.push(move), [*actions, *move.actions]
+            else:
+                if at == self.position:
+                    return actions
+        return None
+
+    def _ways_from(self, old: "Root") -> Iterator[list[Any]]:
+        """Yield the positions after an older root, this one last, on the ways that may lead here."""
+        known, line = [*old.history, old.position], [*self.history, self.position]
+        rest = line[len(known) :]
+        if len(line) >= len(known) and all(
+            a is b or a.key == b.key for a, b in zip(known, line, strict=False)
+        ):
+            yield from [rest] if len(rest) <= 2 else ()
+        elif not self.history and isinstance(self.position, Position):
+            yield [self.position]
+            yield from ([old.position.push(move), self.position] for move in old.position.legal_moves())
+
+
+def _read(position: Position | str) -> Position:
+    if not isinstance(position, Position | str):
+        raise TypeError(f"expected a Position or a FEN, found {position!r}")
+    return Position.from_fen(position) if isinstance(position, str) else position
+
+
+def _irreversible(position: Position) -> list[str]:
+    """Return what only captures and moves of men change: the men, and the numbers of kings."""
+    return sorted(p if p.isupper() else f"{p}{square}" for square, p in position.pieces().items())
 
 
 @dataclass
 class Task:
-    """The search in progress."""
+    """A search in progress, as an engine's `_search` gets it."""
 
     root: Root
     limit: Limit
+    """One that the engine takes, or its own."""
     lines: int
+    """Most lines in the result, 1 or more; 0: the move and its value are enough."""
+    chance: random.Random
+    """For random choices."""
+    stop: Stop
+    """Whether to end, and what `Stop.attach` ends a long search with."""
     seed: int | None = None
     """Of the random choices of this move; None: the engine's own random numbers continue."""
-    reuse: bool = True
-    """Whether the tree or table of the search before may be used."""
-    stop: Stop = field(default_factory=Stop)
-
-
-class SearchRun:
-    """The course of one tree search: its steps until a limit is reached.
-
-    Attributes:
-        begun: when it began, by `time.perf_counter`.
-        kept: positions in the tree that earlier searches added.
-    """
-
-    def __init__(
-        self, task: Task, searcher: Searcher, reader: TreeReader, *, kept: int, begun: float
-    ) -> None:
-        """Begin a search whose root is set.
-
-        Args:
-            task: the search.
-            searcher: its tree is tree 0.
-            reader: reads that tree.
-            kept, begun: see the class.
-        """
-        self._task, self._searcher, self._reader = task, searcher, reader
-        self.kept, self.begun = kept, begun
-        self._clock: MoveTimer | None = None
-        if task.limit.clock is not None:
-            times = task.limit.move_time(len(task.root.history), searcher.time_margin)
-            assert times is not None
-            self._clock = MoveTimer(times, begun, int(searcher.root(0)["visits"]))
+    publish: Callable[[SearchResult], None] | None = None
+    """Takes results during the search."""
+    interval: float = 0.0
+    """Seconds between two of these."""
+    _told: float = -math.inf
 
     @property
-    def seconds(self) -> float:
-        """Wall time so far."""
-        return time.perf_counter() - self.begun
+    def due(self) -> bool:
+        """Whether somebody wants a result now."""
+        return self.publish is not None and time.perf_counter() - self._told >= self.interval
 
-    @property
-    def added(self) -> int:
-        """Positions that this search added to the tree."""
-        return self._reader.nodes - self.kept
+    def tell(self, found: SearchResult) -> None:
+        """Publish a result if it is due."""
+        if self.publish is not None and self.due:
+            self._told = time.perf_counter()
+            self.publish(found)
 
-    def reached(self) -> StopReason | None:
-        """Return the limit that is reached, or None if the search goes on."""
-        limit = self._task.limit
-        if self._task.stop.is_set():
-            return StopReason.STOPPED
-        if limit.seconds is not None and self.seconds >= limit.seconds:
-            return StopReason.SECONDS
-        if self._clock is not None:
-            now, visits = time.perf_counter(), int(self._searcher.root(0)["visits"])
-            if self._clock.ended(now, visits, self._root_lead):
-                over = now - self.begun >= self._clock.time.optimum
-                return StopReason.CLOCK if over else StopReason.DECIDED
-        if limit.depth is not None and self._reader.depth() >= limit.depth:
-            return StopReason.DEPTH
-        if limit.nodes is not None and self.added >= limit.nodes:
-            return StopReason.NODES
-        return None
-
-    def _root_lead(self) -> RootLead:
-        return self._reader.root_lead(self._task.root.position)
-
-    def step(self) -> StopReason | None:
-        """Search one more batch; return why the search has ended, or None if it has not."""
-        searcher, limit = self._searcher, self._task.limit
-        root = searcher.root(0)
-        visits_before = int(root["visits"])
-        max_visits = target_visits = MAX_COUNT if limit.visits is None else int(limit.visits)
-        counted = visits_before + searcher.in_flight
-        if limit.nodes is not None:
-            # A visit adds one position at most.
-            target_visits = min(max_visits, counted + limit.nodes - self.added)
-        elif limit.visits is None or limit.by_time:
-            target_visits = min(max_visits, counted + MAX_STEP_SIMULATIONS)
-        if searcher.step(np.array([target_visits], np.int32)):
-            return None
-        if root["proof"] != NONE:
-            return StopReason.PROVEN
-        if root["visits"] >= max_visits:
-            return StopReason.VISITS
-        return StopReason.FULL if root["visits"] == visits_before < target_visits else None
+    @cached_property
+    def game(self) -> Any:
+        """The game, which has a legal move; where a rule has drawn it, its clock or history begins again."""
+        root = self.root.undrawn()
+        return root.game or root.spec.game(root.position)

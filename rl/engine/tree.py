@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,21 +9,20 @@ import numpy as np
 from ckai.datasets.tables import Tables
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.engine.analysis import Publish
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
-from ckai.rl.engine.root import Root, forget_draw, set_root
-from ckai.rl.engine.stop import Stop
-from ckai.rl.engine.task import SearchRun, Task
-from ckai.rl.engine.tree_reader import TreeReader, evaluate_policy, turn_of
+from ckai.rl.engine.limit import MAX_COUNT, Limit
+from ckai.rl.engine.reading import Tree
+from ckai.rl.engine.result import SearchResult, StopReason
+from ckai.rl.engine.task import Task
+from ckai.rl.engine.text import DEFAULT_VISITS
 from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.games.contract import NONE
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.arrays import NEW
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import make_searcher, measured_batch_sizer
-from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.move_time import MoveTimer
+from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS
 from ckai.rl.search.selection import SearchConstants
 
 LEAVES = 256
@@ -54,6 +52,8 @@ class TreeEngine(Engine):
     """
 
     takes = frozenset(("visits", "seconds", "clock", "depth", "nodes"))
+    endless = True
+    default_limit = Limit(visits=DEFAULT_VISITS)
     evaluator: Evaluator
 
     def __init__(
@@ -93,22 +93,17 @@ class TreeEngine(Engine):
         if constants is None and spec.search_defaults and not isinstance(evaluator, RolloutEvaluator):
             constants = SearchConstants(**spec.search_defaults)
         self._settings: dict[str, Any] = {"constants": constants, "game": spec.make_rules(tables)}
-        self._searcher = make_searcher(
-            evaluator,
-            nodes=nodes,
-            leaves=leaves,
-            visits_per_leaf=VISITS_PER_LEAF,
-            batches=batches,
-            threads=threads,
-            seed=seed or 0,
-            **self._settings,
-        )
+        batching = {
+            "leaves": leaves,
+            "visits_per_leaf": VISITS_PER_LEAF,
+            "batches": batches,
+            "threads": threads,
+        }
+        searcher = make_searcher(evaluator, nodes=nodes, seed=seed or 0, **batching, **self._settings)
+        self._tree = Tree(searcher, tables)
         self._batch_sizer: BatchSizer | None = None
-        self._reader = TreeReader(self._searcher, tables, partial(evaluate_policy, evaluator))
-        self._root: Root | None = None
-        """Root of the last search; None if its tree cannot be used again."""
-        self._boards: _Boards | None = None
-        """The games of `play_many`."""
+        self._many: list[Tree] = []
+        """The trees of `play_many`, the one to be used next first."""
 
     def _copy(self) -> "TreeEngine":
         by_visits = self.limit is not None and self.limit.given == {"visits"}
@@ -124,116 +119,151 @@ class TreeEngine(Engine):
         copy._batch_sizer = self._batch_sizer
         return copy
 
-    def play_many(
-        self, games: Sequence[Any], limit: Limit | None = None, *, seeds: Sequence[int] | None = None
-    ) -> list[SearchResult]:
-        """See `Engine`. By visits, each hop of a capture of several is searched with as many."""
-        limit = self._limit(limit)
-        if limit.given != {"visits"}:
-            return super().play_many(games, limit, seeds=seeds)
-        if not games:
-            return []
-        task = self._begin(games[0], limit, (), 1)
-        return self._guarded(task, lambda: self._play_boards(games, int(limit.visits or 1), seeds, task.stop))
-
-    def _play_boards(
-        self, games: Sequence[Any], visits: int, seeds: Sequence[int] | None, stop: Stop
-    ) -> list[SearchResult]:
-        boards = self._boards
-        if boards is None or boards.size < len(games) or boards.visits != visits:
-            self._drop_boards()
-            trees = max(len(games), self.boards)
-            searcher = make_searcher(self.evaluator, trees=trees, nodes=visits + 3, **self._settings)
-            boards = self._boards = _Boards(searcher, self.spec, visits)
-        return boards.play(games, seeds, stop)
-
-    def _drop_boards(self) -> None:
-        if self._boards is not None:
-            self._boards.searcher.close()
-            self._boards = None
-
-    def new_game(self, game: Any = None) -> None:
-        """See `Engine`."""
-        if game is None:
-            super().new_game()
-        elif self._boards is not None:
-            self._boards.drop(game)
-
     def measure(self) -> None:
         """Measure the evaluator now, so that no search by time has to."""
-        self._batch_sizer = measured_batch_sizer(self.evaluator, self._searcher.game)
+        self._batch_sizer = measured_batch_sizer(self.evaluator, self._settings["game"])
 
-    # --- see `Engine` ----------------------------------------------------------------------------
+    def _forget(self, game: Any = None) -> None:
+        for tree in self._many:
+            if game is None or (tree.root is not None and tree.root.game is game):
+                tree.root = None
+        if game is None:
+            self._tree.root = None
 
-    def _forget(self) -> None:
-        self._root = None
-        self._drop_boards()
-
-    def _release(self) -> None:
-        self._drop_boards()
-        self._searcher.close()
-        del self._searcher, self._reader  # the tree may be a hundred megabytes
-        if self.owns_evaluator:
-            self.evaluator.close()
+    def _drop_many(self) -> None:
+        if self._many:
+            self._many[0].searcher.close()
+            self._many = []
 
     def _spoiled(self) -> None:
         # Trees have leaves that were not evaluated: the next search starts from empty ones.
-        self._searcher.discard()
-        self._forget()
+        self._tree.searcher.discard()
+        self._tree.root = None
+        self._drop_many()
 
-    def _takes_too_long_to_keep(self, task: Task) -> bool:
-        """Return whether taking over the part of the tree below a move could use up the time of this one."""
-        times = task.limit.move_time(len(task.root.history))
-        if times is None or self._root is None or self._root.position == task.root.position:
-            return False
-        return self._reader.nodes * REUSE_SECONDS > times.maximum / 2
+    def _release(self) -> None:
+        self._drop_many()
+        self._tree.searcher.close()
+        del self._tree  # it may be a hundred megabytes
+        if self.owns_evaluator:
+            self.evaluator.close()
 
-    def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
-        searcher, reader, limit = self._searcher, self._reader, task.limit
-        if not task.reuse:
-            self._root = None
+    # --- many games ---------------------------------------------------------------------------------
+
+    def _search_many(self, tasks: Sequence[Task]) -> list[SearchResult]:
+        """Search by visits in a tree for each game, evaluating their positions together."""
+        visits = tasks[0].limit.visits
+        if visits is None or tasks[0].limit.given != {"visits"}:
+            return super()._search_many(tasks)
+        trees = self._trees_for(tasks, visits)
+        searcher, stop = trees[0].searcher, tasks[0].stop
+        targets = np.zeros(len(self._many), np.int32)
+        for tree, task in zip(trees, tasks, strict=True):
+            tree.set_root(task.root)
+            targets[tree.t] = 1 if len(task.root.position.legal_moves()) == 1 else visits
+            if task.seed is not None:
+                searcher.tree_batch.info["rng"][tree.t] = np.uint64(task.seed)
+        with one_torch_thread():
+            while searcher.step(targets) and not stop.is_set():
+                pass
+            if stop.is_set():
+                searcher.flush()
+                searcher.run(np.minimum(targets, 2))  # every game has a move
+        reason = StopReason.STOPPED if stop.is_set() else StopReason.VISITS
+        return [tree.result(task.lines, reason) for tree, task in zip(trees, tasks, strict=True)]
+
+    def _trees_for(self, tasks: Sequence[Task], visits: int) -> list[Tree]:
+        """Return a tree for each game, the one that has its last position if there is one."""
+        nodes = visits + 3
+        if len(self._many) < len(tasks) or self._many[0].searcher.tree_batch.nodes.shape[1] != nodes:
+            self._drop_many()
+            size = max(len(tasks), self.boards)
+            searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._settings)
+            self._many = [Tree(searcher, self.tables, t) for t in range(size)]
+        known = {id(tree.root.game): tree for tree in self._many if tree.root is not None}
+        mine = [None if task.root.game is None else known.get(id(task.root.game)) for task in tasks]
+        taken = {tree.t for tree in mine if tree is not None}
+        free = [tree for tree in self._many if tree.t not in taken]
+        free.sort(
+            key=lambda tree: tree.root is not None
+        )  # then those that were not used for the longest time
+        others = iter(free)
+        trees = []
+        for tree in mine:
+            if tree is None:
+                tree = next(others)
+                tree.root = None
+            trees.append(tree)
+        self._many = [*others, *dict.fromkeys(trees)]
+        return trees
+
+    # --- one game -----------------------------------------------------------------------------------
+
+    def _search(self, task: Task) -> SearchResult:
+        tree, limit, searcher = self._tree, task.limit, self._tree.searcher
         if task.seed is not None:
             searcher.tree_batch.info["rng"][0] = np.uint64(task.seed)
         if limit.by_time and self._batch_sizer is None:
             self.measure()
         searcher.batch_sizer = self._batch_sizer if limit.by_time else None
-        begun = time.perf_counter()
-        if self._takes_too_long_to_keep(task):
-            self._root = None
-        set_root(searcher, task.root, self._root)
-        self._root = task.root
-        reader.root_changed()
-        kept = 0 if searcher.root(0)["status"] == NEW else reader.nodes
-        search = SearchRun(task, searcher, reader, kept=kept, begun=begun)
-        earlier_evaluations = searcher.evaluations
-        published_at, published_visits = -interval, 0
+        begun, plies = time.perf_counter(), len(task.root.history)
+        times = limit.move_time(plies)
+        moved = tree.root is not None and tree.root.position != task.root.position
+        too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
+        tree.set_root(task.root, keep=not (moved and too_large))
+        kept, evaluated = tree.nodes if tree.ready else 0, searcher.evaluations
+        timer, margin = None, searcher.time_margin
+        if limit.clock is not None and (times := limit.move_time(plies, margin)) is not None:
+            timer = MoveTimer(times, begun, tree.visits)
+
+        def reached() -> StopReason | None:
+            now = time.perf_counter()
+            if task.stop.is_set():
+                return StopReason.STOPPED
+            if limit.seconds is not None and now - begun >= limit.seconds:
+                return StopReason.SECONDS
+            if timer is not None and timer.ended(now, tree.visits, tree.lead):
+                return StopReason.CLOCK if now - begun >= timer.time.optimum else StopReason.DECIDED
+            if limit.depth is not None and tree.depth() >= limit.depth:
+                return StopReason.DEPTH
+            return StopReason.NODES if limit.nodes is not None and tree.nodes - kept >= limit.nodes else None
+
+        def step() -> StopReason | None:
+            """Search one more batch; return why nothing is left to search, if so."""
+            before = tree.visits
+            most = target = MAX_COUNT if limit.visits is None else int(limit.visits)
+            if limit.nodes is not None:  # a visit adds one position at most
+                target = min(most, before + searcher.in_flight + limit.nodes - (tree.nodes - kept))
+            elif limit.visits is None or limit.by_time:
+                target = min(most, before + searcher.in_flight + MAX_STEP_SIMULATIONS)
+            if searcher.step(np.array([target], np.int32)):
+                return None
+            if searcher.root(0)["proof"] != NONE:
+                return StopReason.PROVEN
+            if tree.visits >= most:
+                return StopReason.VISITS
+            return StopReason.FULL if tree.visits == before < target else None
 
         def result(reason: StopReason | None) -> SearchResult:
-            return reader.result(
-                task.root.position,
-                task.lines,
-                seconds=search.seconds,
-                nodes=search.added,
-                evaluations=searcher.evaluations - earlier_evaluations,
-                reason=reason,
-            )
+            seconds, evaluations = time.perf_counter() - begun, searcher.evaluations - evaluated
+            added = tree.nodes - kept
+            return tree.result(task.lines, reason, seconds=seconds, nodes=added, evaluations=evaluations)
 
+        told = 0
         with one_torch_thread():
             searcher.step(np.ones(1, np.int32))  # the root is evaluated under any limit
-            reason = search.reached()
+            reason = reached()
             while reason is None:
-                reason = search.step() or search.reached()
-                if publish is not None and reader.ready and reason is None:
-                    visits = int(searcher.root(0)["visits"])
-                    if search.seconds - published_at >= interval and visits > published_visits:
-                        publish(result(None))
-                        published_at, published_visits = search.seconds, visits
+                reason = step() or reached()
+                if reason is None and tree.ready and tree.visits > told and task.due:
+                    told = tree.visits
+                    task.tell(result(None))
             searcher.flush()
             return result(reason)
 
 
 def by_visits(evaluator: Evaluator, visits: int, **settings: Any) -> TreeEngine:
-    """Return an engine of some visits per hop, for matches.
+    """Return an engine of some visits per move, for matches.
 
     Args:
         evaluator: see `TreeEngine`, as `settings`.
@@ -242,69 +272,3 @@ def by_visits(evaluator: Evaluator, visits: int, **settings: Any) -> TreeEngine:
     engine = TreeEngine(evaluator, **({"nodes": visits + 3} | settings))
     engine.limit = Limit(visits=visits)
     return engine
-
-
-class _Boards:
-    """Games that are searched together by visits, each in a tree that it keeps from move to move."""
-
-    def __init__(self, searcher: Searcher, spec: GameSpec, visits: int) -> None:
-        self.searcher, self.spec, self.visits = searcher, spec, visits
-        self.size = len(searcher.tree_batch.nodes)
-        self._games: list[Any] = [None] * self.size
-        self._moves, self._calls = [0] * self.size, [0] * self.size
-        """Moves of each game that its tree has seen, and the number of the call that had it last."""
-        self._hops: list[list[int]] = [[] for _ in self._games]
-        """Hops of the next move that its tree has seen."""
-
-    def drop(self, game: Any) -> None:
-        """Free the tree of a game that is over."""
-        self._games = [None if each is game else each for each in self._games]
-
-    def play(self, games: Sequence[Any], seeds: Sequence[int] | None, stop: Stop) -> list[SearchResult]:
-        """Return the move of each game; each has a legal move."""
-        call = max(self._calls) + 1
-        trees = [self._tree_of(game, call) for game in games]
-        searcher, results = self.searcher, dict[int, SearchResult]()
-        if seeds is not None:
-            searcher.tree_batch.info["rng"][trees] = np.array(seeds, np.uint64)
-        while missing := [(t, game) for t, game in zip(trees, games, strict=True) if t not in results]:
-            visits = np.zeros(self.size, np.int32)
-            for t, _ in missing:
-                visits[t] = 1 if int(searcher.root(t)["num_edges"]) == 1 else self.visits
-            with one_torch_thread():
-                while searcher.step(visits) and not stop.is_set():
-                    pass
-                if stop.is_set():
-                    searcher.flush()
-                    searcher.run(np.minimum(visits, 2))  # every game has a move
-            for t, game in missing:
-                root, action = searcher.root(t), searcher.best(t)
-                move = game.position.move_of([*self._hops[t], action])
-                if move is None:  # the capture has more hops
-                    searcher.play(t, action)
-                    self._hops[t].append(action)
-                    continue
-                value = Value(float(root["value_sum"]) / max(1, int(root["visits"])), turn_of(game.position))
-                line = Line(pv=[move], value=value)
-                reason = StopReason.STOPPED if stop.is_set() else StopReason.VISITS
-                results[t] = SearchResult(lines=[line], value=value, sims=int(root["visits"]), reason=reason)
-        return [results[t] for t in trees]
-
-    def _tree_of(self, game: Any, call: int) -> int:
-        """Return the tree of a game, brought to its position."""
-        t = next((t for t, each in enumerate(self._games) if each is game), None)
-        if t is None:
-            t = min(range(self.size), key=lambda t: (self._games[t] is not None, self._calls[t]))
-            self._games[t], self._moves[t], actions = game, -1, list[int]()
-        else:
-            actions = [action for move in game.moves[self._moves[t] :] for action in move.actions]
-        seen = self._hops[t]
-        if 0 <= self._moves[t] <= len(game.moves) and actions[: len(seen)] == seen:
-            for action in actions[len(seen) :]:
-                self.searcher.play(t, action)
-        else:
-            root = Root.read(game, spec=self.spec)
-            root.set_in(self.searcher, t)
-            forget_draw(self.searcher, t, root)
-        self._moves[t], self._hops[t], self._calls[t] = len(game.moves), [], call
-        return t

@@ -15,9 +15,9 @@ from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
-from ckai.rl.engine.forms import TIME_MARGIN
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
+from ckai.rl.engine.text import TIME_MARGIN
 from ckai.rl.games.clock import Clock, ClockReason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
@@ -329,7 +329,7 @@ class _Table:
             limit = FORCED if len(games[0].position.legal_moves()) == 1 else None
         seeds = [seed_stream(game.stream, len(game.game.moves)) for game, _ in mine.values()]
         try:
-            found = engine.play_many(games, limit, seeds=seeds)
+            found = engine.play_many(games, limit, seeds=seeds, lines=0)
         except ResignsError:
             for board, (game, _) in mine.items():
                 self._end(board, _lost(game, number, MatchReason.RESIGNED))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ckai.datasets.files import save_figure
-from ckai.rl.engine.parsing import GTP, HUB
+from ckai.rl.engine.text import GTP, HUB
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.ladder import ladder_text
 from ckai.rl.matches.ratings import Floats, Rating

@@ -191,7 +191,7 @@ def test_a_player_that_can_be_used_again_has_no_trouble(client, monkeypatch):
     with tab(client) as here:
         here.do("new", black="human", white="random")
         with monkeypatch.context() as patch:
-            patch.setattr(RandomEngine, "_choose", fails)
+            patch.setattr(RandomEngine, "_search", fails)
             here.do("play", move="11-15")
             assert here.wait_for(lambda state: state["problem"])["problem"] == "no memory"
         here.do("undo")
@@ -595,7 +595,7 @@ def test_a_player_that_resigns_loses(client, monkeypatch):
     def resigns(self, *_, **__):
         raise ResignsError("random resigns")
 
-    monkeypatch.setattr(RandomEngine, "_choose", resigns)
+    monkeypatch.setattr(RandomEngine, "_search", resigns)
     with tab(client) as here:
         here.do("new", black="human", white="random")
         here.do("play", move="11-15")

@@ -20,7 +20,7 @@ from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.engines import choose_move, player_name
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console
 from ckai.cli.terminal.thinking import wait_for
-from ckai.rl.engine import Engine, Limit, Stop
+from ckai.rl import Engine, Limit, Stop
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.registry import get_game
 

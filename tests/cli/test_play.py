@@ -29,9 +29,10 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
 from ckai.pdn import read_games
-from ckai.rl.engine import Engine, Limit, loading
-from ckai.rl.engine.parsing import EngineTextError
+from ckai.rl import Engine, Limit
+from ckai.rl.engine import loading
 from ckai.rl.engine.result import MoveMap, Value
+from ckai.rl.engine.text import EngineTextError
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 

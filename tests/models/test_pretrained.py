@@ -9,7 +9,7 @@ from ckai.models.checkpoint import load_checkpoint
 from ckai.models.inference.integers import quantize
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, network_path, pretrained_file
-from ckai.rl.engine import Engine
+from ckai.rl import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
 

@@ -9,7 +9,7 @@ from ckai.cli.shared.console import CleanConsole
 from ckai.cli.terminal.game import Options, TerminalGame
 from ckai.game import Game, Position
 from ckai.pdn import read_games
-from ckai.rl.engine import Engine, Line, MoveMap, SearchResult, Value
+from ckai.rl import Engine, Line, MoveMap, SearchResult, Value
 
 
 class FirstMove(Engine):
@@ -23,10 +23,7 @@ class FirstMove(Engine):
         self.value = value
         self.asked = []
 
-    def _copy(self):
-        return type(self)(self.value)
-
-    def _search(self, task, publish, interval):
+    def _search(self, task):
         position = task.root.position
         self.asked.append((position, task.limit, task.root.history))
         moves = position.legal_moves()

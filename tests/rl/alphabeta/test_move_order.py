@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ckai.game import Position
-from ckai.rl.engine import TreeEngine
+from ckai.rl import TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 
@@ -34,7 +34,8 @@ def searched():
 @settings(max_examples=400)
 @given(proof=PROOFS, figures=st.lists(EDGE, min_size=EDGES, max_size=EDGES))
 def test_the_search_and_the_engine_prefer_the_same_move(proof, figures):
-    searcher, reader = searched()._searcher, searched()._reader
+    tree = searched()._tree
+    searcher = tree.searcher
     root = searcher.root(0)
     first = root["first_edge"]
     root["proof"] = proof
@@ -45,16 +46,14 @@ def test_the_search_and_the_engine_prefer_the_same_move(proof, figures):
         edge["value_sum"], edge["prior"] = visits * mean, prior
 
     chosen = searcher.best(0)
-    best = reader._best(START, 0)
-    assert best.move.actions == (chosen,)
-    branches = [reader._branch(START, 0, move) for move in START.legal_moves()]
-    assert best.rank(proof) == max(branch.rank(proof) for branch in branches)
+    best = tree._best(START, 0)
+    assert best.actions == (chosen,)
+    ranks = {move: tree._figures(START, 0, move).rank(proof) for move in START.legal_moves()}
+    assert ranks[best] == max(ranks.values())
 
 
 def test_the_tree_has_the_moves_of_the_position():
-    searcher = searched()._searcher
-    root = searcher.root(0)
-    edges = searcher.tree_batch.edges[0, root["first_edge"] : root["first_edge"] + root["num_edges"]]
+    edges = searched()._tree.searcher.root_edges(0)
     actions = [action for move in START.legal_moves() for action in move.actions]
     assert sorted(edges["action"].tolist()) == sorted(actions)
     assert np.unique(edges["action"]).size == EDGES

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from ckai.game import Position
-from ckai.rl.engine import task, tree
-from ckai.rl.engine.base import Engine, MoveEngine
+from ckai.rl.engine import tree
+from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.parsing import EngineText, EngineTextError
+from ckai.rl.engine.reading import Tree
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.simple import RandomEngine
+from ckai.rl.engine.text import EngineText, EngineTextError
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import clock
@@ -240,8 +241,7 @@ def leaning(monkeypatch):
     evaluator = Leaning()
     with TreeEngine(evaluator, batches=1) as searching:
         searching._batch_sizer = BatchSizer(1.0)
-        for module in (tree, task):
-            monkeypatch.setattr(module, "time", evaluator)
+        monkeypatch.setattr(tree, "time", evaluator)
         yield searching
 
 
@@ -265,7 +265,7 @@ def test_a_search_by_clock_ends_with_its_decision(leaning):
 
 
 def test_with_equal_moves_the_time_is_used(leaning, monkeypatch):
-    monkeypatch.setattr(task.SearchRun, "_root_lead", lambda self: RootLead(0.0, True))
+    monkeypatch.setattr(Tree, "lead", lambda self: RootLead(0.0, True))
     target = move_time(3600, margin=OVERHEAD).optimum
     result = leaning.search(START, Limit(clock=3600))
     assert result.reason == StopReason.CLOCK
@@ -276,8 +276,8 @@ def test_the_way_a_capture_goes_on_is_part_of_the_decision(leaning):
     jumps = Position.from_fen("B:W7,15,16,29,31,32:B2,4")
     assert [str(move) for move in jumps.legal_moves()] == ["2x11x18", "2x11x20"]
     leaning.search(jumps, Limit(visits=200))
-    assert leaning._searcher.root_lead(0).lead == math.inf  # one hop
-    assert leaning._reader.root_lead(jumps).lead == 0.0  # two moves
+    assert leaning._tree.searcher.root_lead(0).lead == math.inf  # one hop
+    assert leaning._tree.lead().lead == 0.0  # two moves
 
 
 def test_no_time_left_is_one_evaluation():
@@ -314,7 +314,7 @@ def test_whole_games_by_clock(spec):
     assert result.lost_by(ClockReason.TIME) == (0, 0)
 
 
-class Late(MoveEngine):
+class Late(Engine):
     """Takes more than its 10 s for its fourth move."""
 
     control, takes = TimeControl(10, 0.0), frozenset(("clock",))
@@ -323,12 +323,9 @@ class Late(MoveEngine):
         super().__init__()
         self.wall = wall
 
-    def _copy(self):
-        return Late(self.wall)
-
-    def _choose(self, game, limit, chance, stop):
-        self.wall.now += 10.1 if len(game.moves) // 2 == 3 else 0.0
-        return game.position.legal_moves()[0]
+    def _search(self, task):
+        self.wall.now += 10.1 if len(task.game.moves) // 2 == 3 else 0.0
+        return task.game.position.legal_moves()[0]
 
 
 @pytest.fixture

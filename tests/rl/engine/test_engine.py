@@ -8,7 +8,7 @@ import pytest
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.engine import Engine, TreeEngine
+from ckai.rl import Engine, TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
 START = Position.start()
@@ -88,8 +88,7 @@ def test_a_third_repetition_is_a_draw_inside_the_search(engine):
     game.pop()  # 28-32 would make the first position stand for the third time
     found = engine.search(game.position, sims=3000, history=game.history)
     assert "28-32" in found.visits
-    root = engine._searcher.root(0)
-    edges = engine._searcher.tree_batch.edges[0, root["first_edge"] : root["first_edge"] + root["num_edges"]]
+    edges = engine._tree.searcher.root_edges(0)
     labels = {m.actions[0]: str(m) for m in game.position.legal_moves()}
     proofs = {labels[int(e["action"])]: int(e["proof"]) for e in edges}
     assert proofs["28-32"] == 3
@@ -101,8 +100,7 @@ def test_history_as_fen_tells_the_quiet_count(engine):
         game.push(move)
     fens = [p.fen for p in game.history]
     engine.search(game.position.fen, sims=20, history=fens)
-    assert engine._root is not None
-    assert engine._root.position.halfmove_clock == 3
+    assert engine._tree.root.position.halfmove_clock == 3
 
 
 def test_the_quiet_rule_is_seen_at_its_boundary():

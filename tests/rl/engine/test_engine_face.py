@@ -53,7 +53,7 @@ def modules():
 @pytest.mark.parametrize("name", modules())
 def test_the_examples_in_the_docstrings(name):
     module = importlib.import_module(name)
-    names = {**vars(ckai.rl.engine), "Position": Position, **vars(module)}
+    names = {"Engine": Engine, "Position": Position, **vars(module)}
     ran = doctest.testmod(module, extraglobs=names, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
     assert ran.failed == 0
     if name.endswith((".base", ".limit", ".result")):
@@ -131,7 +131,7 @@ def test_a_capture_of_several_hops_is_one_ply(engine):
 
 def deepest(engine):
     """The depth of the tree by walking up from every node."""
-    nodes = engine._searcher.tree_batch.nodes[0][: engine._reader.nodes]
+    nodes = engine._tree.searcher.tree_batch.nodes[0][: engine._tree.nodes]
     most = 0
     for node in nodes:
         plies = 0
@@ -431,7 +431,7 @@ def test_a_search_after_a_failure_is_as_good_as_new(at, batches):
         with pytest.raises(OSError, match="the device is gone"):
             engine.search(START, sims=2000)
         assert engine.search(START, sims=2000).visits == good.search(START, sims=2000).visits
-        assert (engine._searcher.tree_batch.edges["in_flight"] == 0).all()
+        assert (engine._tree.searcher.tree_batch.edges["in_flight"] == 0).all()
 
 
 def test_an_analysis_raises_what_the_search_raised():

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from ckai.rl.engine import gtp, program
-from ckai.rl.engine.base import Engine, MoveEngine, ResignsError
+from ckai.rl.engine import program
+from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.gtp import GtpEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramError
@@ -21,21 +21,19 @@ SERVER = f"{sys.executable} -m ckai.cli.main engine --protocol gtp --engine"
 GNUGO = shutil.which("gnugo") or shutil.which("/usr/games/gnugo")
 
 
-class First(MoveEngine):
+class First(Engine):
     """Plays the first legal move; resigns once that is the pass."""
 
-    spec = SPEC
+    spec, takes = SPEC, frozenset(("clock",))
 
     def __init__(self):
         super().__init__()
-        self.seen = []
+        self.seen, self.limits = [], []
 
-    def _copy(self):
-        return First()
-
-    def _choose(self, game, limit, chance, stop):
-        self.seen.append(game.position)
-        move = game.position.legal_moves()[0]
+    def _search(self, task):
+        self.seen.append(task.game.position)
+        self.limits.append(task.limit)
+        move = task.game.position.legal_moves()[0]
         if move.actions == (PASS,):
             raise ResignsError("no stone is left to play")
         return move
@@ -100,34 +98,34 @@ def test_moves_are_generated_taken_back_and_made_out_of_turn():
     assert texts == ["......... b", "bb....... w", "bb....... b", "......... w"]
 
 
-def test_a_player_with_a_clock_knows_its_time():
-    found = []
+@pytest.mark.parametrize(
+    ("lines", "limits"),
+    [
+        ("time_settings 100 0 0;time_left b 40 0;genmove b", [Limit(clock=40)]),
+        ("time_settings 0 30 5;time_left w 20 4;genmove w", [Limit(clock=20, remaining_moves=4)]),
+        ("time_settings 0 30 5;genmove b", [Limit(clock=30, remaining_moves=5)]),
+        ("time_settings 0 1 0;genmove b", [Limit()]),  # a period without moves
+        ("time_settings 60 10 3;time_left b 9 2;genmove b", [Limit(clock=9, remaining_moves=2)]),
+        ("time_settings 60 10 3;time_left w 0 0;genmove w", [Limit(clock=10, remaining_moves=3)]),
+        (
+            "time_settings 60 10 1;time_left w 9 1;genmove w;genmove w",
+            [Limit(clock=9, remaining_moves=1), Limit(clock=10, remaining_moves=1)],
+        ),
+        ("genmove b;time_settings 9 0 0", [Limit()]),
+    ],
+)
+def test_a_player_with_a_clock_knows_its_time(lines, limits):
+    player = First()
+    conversation(*lines.split(";"), load=lambda spec: player)
+    assert player.limits == limits
 
-    def load(spec):
-        found.append(Engine.load("rollout@5", game=spec))
-        return found[-1]
 
-    session = GtpSession(load, lambda line: None, "1")
-    for line in ("time_settings 100 0 0", "time_left b 40 0", "time_settings 0 30 5", "time_left w 20 4"):
-        session.handle(line)
-    assert session._control == TimeControl(30, moves=5)
-    assert (session._clocks[False].left, session._clocks[False].moves) == (20, 4)
-    assert (session._clocks[True].left, session._clocks[True].moves) == (30, 5)
-    session.handle("time_settings 0 1 0")  # a period without stones: no limit
-    assert session._control is None
-
-
-@pytest.mark.slow
-def test_periods_follow_the_main_time():
-    session = GtpSession(lambda spec: Engine.load("rollout@5", game=spec), lambda line: None, "1")
-    session.handle("time_settings 60 10 3")
-    assert session._clocks[True].control == session._clocks[False].control == TimeControl(60)
-    session.handle("time_left b 9 2")
-    assert session._clocks[True].control == TimeControl(10, moves=3)
-    assert (session._clocks[True].left, session._clocks[True].moves) == (9, 2)
-    session._clocks[False].reset(-1)  # nobody has told it
-    session.handle("genmove w")
-    assert session._clocks[False].control == TimeControl(10, moves=3)
+def test_a_clock_runs_while_the_player_thinks():
+    player = First()
+    conversation(*["time_settings 100 0 0"], *["genmove b"] * 3, load=lambda spec: player)
+    times = [limit.clock for limit in player.limits]
+    assert times == sorted(times, reverse=True)
+    assert 90 < times[-1] < times[0] == 100
 
 
 def test_a_resignation_ends_a_game():
@@ -176,7 +174,7 @@ for line in sys.stdin:
     ],
 )
 def test_a_program_that_fails_costs_one_line(then, words, tmp_path, monkeypatch):
-    monkeypatch.setattr(gtp, "SPARE_SECONDS", 0.3 if "no answer" in words else 30.0)
+    monkeypatch.setattr(program, "SPARE_SECONDS", 0.3 if "no answer" in words else 30.0)
     monkeypatch.setattr(program, "END_SECONDS", 0.1)
     script = tmp_path / "go.py"
     script.write_text(SCRIPT.replace("{then}", then))

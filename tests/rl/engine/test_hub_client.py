@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ckai.game import Position
-from ckai.rl.engine import hub, program
+from ckai.rl.engine import program
 from ckai.rl.engine.hub import HubEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import Fault, ProgramError
@@ -89,8 +89,7 @@ def child(tmp_path, monkeypatch):
     engines = []
 
     def start(how, spare=30.0):
-        for module in (hub, program):
-            monkeypatch.setattr(module, "SPARE_SECONDS", spare)
+        monkeypatch.setattr(program, "SPARE_SECONDS", spare)
         script = tmp_path / "engine.py"
         script.write_text(SCRIPT.replace("HOW", how))
         engines.append(HubEngine(f"{sys.executable} {script}"))
@@ -104,7 +103,11 @@ def child(tmp_path, monkeypatch):
 HOSTILE = [
     ("time.sleep(60)", Fault.SILENCE, "expected 'done move=...', found no answer in time"),
     ("while True: say('info depth=1 pv=11-15')", Fault.SILENCE, "found no answer in time"),
-    ("while True: sys.stdout.write('x' * 10000)", Fault.SILENCE, "found no answer in time"),
+    (
+        "sys.stdout.write('x' * 5_000_000)",
+        Fault.PROTOCOL,
+        "lines of less than 65,536 characters, found a longer",
+    ),
     ("sys.exit('no memory\\n')", Fault.CRASH, "has ended with status 1: no memory"),
     ("import os; os.close(0); os.close(1); time.sleep(60)", Fault.CRASH, "found that it has ended"),
     ("say('done move=1-32')", Fault.ILLEGAL, "found '1-32'"),

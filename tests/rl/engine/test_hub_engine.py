@@ -14,21 +14,18 @@ from hypothesis import strategies as st
 
 from ckai.game import Game, Position
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.hub_lines import MAX_MEN, done_line, info_line, read_level, score
-from ckai.rl.engine.hub_parameters import Parameters
-from ckai.rl.engine.hub_server import HubSession
-from ckai.rl.engine.hub_text import (
-    MAX_LINE,
+from ckai.rl.engine.hub import (
     find_move,
     hub_position,
     read_line,
     read_position,
     write_line,
 )
+from ckai.rl.engine.hub_server import MAX_MEN, HubSession, Parameter, done_line, info_line, read_level, score
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.loading import try_out
 from ckai.rl.engine.result import Line, SearchResult, Value
-from ckai.rl.engine.serving import serve_lines
+from ckai.rl.engine.serving import MAX_LINE, serve_lines
 
 START = hub_position(Position.start())
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"], exclude_characters='="'), min_size=1)
@@ -147,29 +144,36 @@ def test_lines_of_results():
 class Slow(Engine):
     """An engine that goes on until it is stopped, or for no time if it has a limit."""
 
-    takes = frozenset(("seconds", "clock", "depth", "nodes"))
+    takes, endless = frozenset(("seconds", "clock", "depth", "nodes")), True
 
     def __init__(self):
         super().__init__()
         self.limits, self.games, self.forgotten, self.fails = [], [], 0, False
 
-    def _copy(self):
-        return Slow()
-
-    def _search(self, task, publish, interval):
+    def _search(self, task):
         self.limits.append(task.limit)
         self.games.append(task.root.game)
         stopped, pv = threading.Event(), task.root.position.legal_moves()[:1]
         task.stop.attach(stopped.set)
-        publish(report(0.0, depth=1, nodes=1, pv=pv))
+        task.tell(report(0.0, depth=1, nodes=1, pv=pv))
         if self.fails:
             raise RuntimeError("no memory")
         if task.limit == Limit():
             stopped.wait(30)
         return report(0.0, depth=2, nodes=2, pv=pv)
 
-    def _forget(self):
+    def _forget(self, game=None):
         self.forgotten += 1
+
+
+def parameters():
+    return {
+        "variant": Parameter("english", ("english",)),
+        "engine": Parameter("ckai"),
+        "tables": Parameter("auto", ("auto", "none")),
+        "evaluator": Parameter("auto", ("auto", "torch")),
+        "threads": Parameter("0", range(1025)),
+    }
 
 
 class Talk:
@@ -178,14 +182,13 @@ class Talk:
     def __init__(self, engine=None):
         self.engine = engine or Slow()
         self.lines = queue.Queue()
-        parameters = Parameters("ckai", "auto", "auto", ("auto", "none"), ("auto", "torch"))
-        self.session = HubSession(parameters, self.load, self.lines.put, "1.0")
+        self.session = HubSession(parameters(), self.load, self.lines.put, "1.0")
         self.loaded = None
 
-    def load(self, parameters):
-        if parameters.engine == "missing":
+    def load(self, values):
+        if values["engine"] == "missing":
             raise OSError("no such file")
-        self.loaded = parameters.engine
+        self.loaded = dict(values)
         return self.engine
 
     def say(self, *lines):
@@ -238,8 +241,7 @@ def test_the_beginning(talk):
     talk.say("set-param name=variant value=english", "set-param name=threads value=3")
     talk.say('set-param name=engine value="level:3"', "init", "init")
     assert talk.heard() == ["ready", "ready"]
-    assert talk.loaded == "level:3"
-    assert talk.session.parameters.threads == 3
+    assert (talk.loaded["engine"], talk.loaded["threads"]) == ("level:3", "3")
     assert "before init" in talk.error("set-param name=engine value=other")
     talk.say("set-param name=engine value=level:3")
     assert not talk.heard()
@@ -433,13 +435,13 @@ def test_no_lines_end_it(lines):
     talk.session.close()
 
 
-@given(st.text().filter(lambda text: text.split("=")[0].strip() not in HubSession._commands | {"quit": 0}))
+@given(st.text().filter(lambda text: text.split("=")[0].strip() not in {*HubSession.commands(), "quit"}))
 def test_what_is_no_command_gets_one_error(line):
     talk = Talk()
     talk.say("init")
     talk.heard()
     command = read_line_or_none(line)
-    if command in HubSession._commands or command == "quit":
+    if command in HubSession.commands() or command == "quit":
         return
     assert talk.error(line)
 
@@ -460,9 +462,8 @@ def served(data):
     answers, output = os.pipe()
     with os.fdopen(sink, "wb") as file:
         threading.Thread(target=lambda: (file.write(data), file.close()), daemon=True).start()
-        parameters = Parameters("ckai", "auto", "auto", ("auto",), ("auto",))
         with os.fdopen(source, "rb") as lines:
-            serve_lines(lines, output, lambda write: HubSession(parameters, lambda _: Slow(), write, "1.0"))
+            serve_lines(lines, output, lambda write: HubSession(parameters(), lambda _: Slow(), write, "1.0"))
     os.close(output)
     with os.fdopen(answers, "rb") as file:
         return file.read().decode().splitlines()
@@ -478,12 +479,11 @@ def test_bytes_that_are_no_text():
 def test_a_pipe_that_is_closed_in_mid_search_ends_it(end):
     source, sink = os.pipe()
     answers, output = os.pipe()
-    parameters = Parameters("ckai", "auto", "auto", ("auto",), ("auto",))
     engine = Engine.load("uniform")
 
     def serve():
         with os.fdopen(source, "rb") as lines:
-            serve_lines(lines, output, lambda write: HubSession(parameters, lambda _: engine, write, "1.0"))
+            serve_lines(lines, output, lambda write: HubSession(parameters(), lambda _: engine, write, "1.0"))
 
     server = threading.Thread(target=serve, daemon=True)
     server.start()

@@ -22,8 +22,8 @@ from ckai.rl.engine.levels import (
     move_values,
 )
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.parsing import EngineTextError
 from ckai.rl.engine.simple import RandomEngine
+from ckai.rl.engine.text import EngineTextError
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 

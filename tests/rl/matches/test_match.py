@@ -21,16 +21,13 @@ from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine import hub, tree
 from ckai.rl.engine import program as programs
-from ckai.rl.engine.alphabeta import material_values
-from ckai.rl.engine.base import Engine, MoveEngine
-from ckai.rl.engine.forms import PLAYER_FORMS
-from ckai.rl.engine.hub import HubEngine
-from ckai.rl.engine.hub_text import find_move, hub_move, hub_position
+from ckai.rl.engine.base import Engine
+from ckai.rl.engine.hub import HubEngine, find_move, hub_move, hub_position
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.loading import BUILT_IN, game_of
-from ckai.rl.engine.parsing import ALPHA_BETA, GTP, HUB, LEVEL, EngineText, EngineTextError
+from ckai.rl.engine.loading import game_of
 from ckai.rl.engine.program import ProgramError
-from ckai.rl.engine.simple import RandomEngine
+from ckai.rl.engine.simple import RandomEngine, material_values
+from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB, LEVEL, PLAYER_FORMS, EngineText, EngineTextError
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
@@ -121,12 +118,9 @@ def test_no_more_games_are_in_flight_than_wanted():
     games = []
 
     class Counting(RandomEngine):
-        def _copy(self):
-            return Counting()
-
-        def play_many(self, boards, limit=None, *, seeds=None):
-            games.append(len(boards))
-            return super().play_many(boards, limit, seeds=seeds)
+        def _search_many(self, tasks):
+            games.append(len(tasks))
+            return super()._search_many(tasks)
 
     play_match(Counting(), RandomEngine(), draw_openings(6, 0), max_plies=20, threads=3, in_flight=1)
     assert set(games) == {1}
@@ -188,18 +182,12 @@ def test_a_search_by_time_plays_one_board_at_a_time_and_spends_none_on_forced_mo
     limits = []
 
     class Timed(RandomEngine):
-        by_time, takes = True, frozenset(("seconds",))
+        default_limit, takes = Limit(seconds=1), frozenset(("seconds",))
 
-        def _copy(self):
-            return Timed()
-
-        def _choose(self, game, limit, chance, stop):
-            limits.append((len(game.position.legal_moves()) == 1, limit == FORCED))
-            return super()._choose(game, limit, chance, stop)
-
-        def play_many(self, games, limit=None, *, seeds=None):
-            assert len(games) == 1
-            return super().play_many(games, limit, seeds=seeds)
+        def _search_many(self, tasks):
+            (task,) = tasks
+            limits.append((len(task.game.position.legal_moves()) == 1, task.limit == FORCED))
+            return super()._search_many(tasks)
 
     play_match(Timed(), RandomEngine(), draw_openings(2, 0))
     assert set(limits) == {(True, True), (False, False)}
@@ -377,8 +365,8 @@ def test_the_help_has_every_form_of_a_player(ckai):
     for form, meaning in PLAYER_FORMS.items():
         assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
     for form in PLAYER_FORMS:
-        who = EngineText.read(form).who
-        assert who in (*BUILT_IN, "best.ckpt", *PRETRAINED) or who.startswith((HUB, GTP, ALPHA_BETA, LEVEL))
+        who, names = EngineText.read(form).who, ("rollout", "uniform", "alphabeta", "random", "perfect")
+        assert who in (*names, "best.ckpt", *PRETRAINED) or who.startswith((HUB, GTP, ALPHA_BETA, LEVEL))
 
 
 def test_the_table_fits_on_a_screen_and_keeps_its_figures():
@@ -442,12 +430,9 @@ def uniform(spec):
 @pytest.mark.parametrize("name", ["checkers", "connect4"])
 @pytest.mark.parametrize("other", [RandomEngine, uniform])
 def test_an_illegal_move_names_the_engine_and_the_place(name, other):
-    class Illegal(MoveEngine):
-        def _choose(self, game, limit, chance, stop):
+    class Illegal(Engine):
+        def _search(self, task):
             return 99
-
-        def _copy(self):
-            return Illegal()
 
     spec, bad = get_game(name), Illegal()
     bad.spec = spec

@@ -13,7 +13,7 @@ from numba import njit, typeof
 from numba.core import serialize
 
 from ckai.game import Position
-from ckai.rl.engine import Engine
+from ckai.rl import Engine
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator

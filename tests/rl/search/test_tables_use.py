@@ -10,7 +10,7 @@ from numba import njit
 
 from ckai.datasets.tables import DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
 from ckai.game import Game, Position
-from ckai.rl.engine import TreeEngine
+from ckai.rl import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack

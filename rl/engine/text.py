@@ -1,0 +1,99 @@
+"""The texts of engines, `WHO` or `WHO@LIMIT`; imports nothing heavy, so that help and checks are quick."""
+
+import re
+from dataclasses import dataclass
+
+from ckai.rl.games.clock import TimeControl
+
+DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 400, 6, 0.1
+"""Limits of a text without one: of a tree search, of alpha-beta on material, of others by time."""
+TIME_MARGIN = 0.05
+"""Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
+FULL_STRENGTH_SECONDS = 0.5
+"""Time per move of the highest level."""
+MOST = 1_000_000_000
+"""Largest number after the @."""
+HUB, GTP, LEVEL, ALPHA_BETA = "hub:", "gtp:", "level:", "alphabeta:"
+"""Starts of texts: a command follows, a number, or a network."""
+
+PLAYER_FORMS = {
+    "best.ckpt@400": "a network or a run's best, 400 visits per move",
+    "best.ckpt@0.5s": "half a second per move; @50ms is 0.05 s",
+    "best.ckpt@60s+0.6s": "a clock: a minute a game and 0.6 s a move; @5m, @40/5m for 40 moves",
+    "best.ckpt@policy": "the policy's best move, without search",
+    "ckai@0.5s": "the network installed with ckai, the best one where time is short",
+    "small@400": "a larger one installed with it, the best one at equal visits",
+    "level:3": "a level of play, from 1 for beginners; 16 is full strength",
+    "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",
+    f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
+    "alphabeta:swift.ckpt@50ms": "alpha-beta search with an integer network; or @8 plies, @60s+0.6s",
+    "hub:COMMAND": "another program, by the Hub protocol; @0.5s, @60s+0.6s, or @8 plies",
+    "gtp:COMMAND": "another program, by GTP, the protocol of Go programs; @5s or @5m",
+    "uniform@100": "search with uniform priors, without a network",
+    "random": "random legal moves",
+    "perfect": "perfect play, ties broken at random, in games that can be solved",
+}
+"""Every form of a text, by example, and what it stands for."""
+
+_TIME = r"\d*\.?\d+(?:ms|m|s)"
+_TEXT = re.compile(
+    rf"(?P<who>.+)@(?:(?P<control>\d+/{_TIME}(?:\+[^@/]*)?|{_TIME}\+[^@/]*|\d*\.?\d+m)"
+    r"|(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))"
+)
+"""A control is moves/time, time+increment (which is checked later), or minutes."""
+
+
+class EngineTextError(ValueError):
+    """A text is not the text of an engine; says what was expected and found."""
+
+
+@dataclass(frozen=True)
+class EngineText:
+    """A parsed text of an engine."""
+
+    text: str
+    who: str
+    number: int | None = None
+    """Visits, playouts or depth in plies."""
+    seconds: float | None = None
+    policy: bool = False
+    control: TimeControl | None = None
+    """Time per game."""
+
+    @classmethod
+    def read(cls, text: str) -> "EngineText":
+        """Parse a text, see `PLAYER_FORMS`.
+
+        Raises:
+            EngineTextError: an empty text or command, or a limit of 0 or too large.
+        """
+        if not text.strip():
+            raise EngineTextError("expected a player, found an empty name")
+        parts = _TEXT.fullmatch(text)
+        who = parts["who"] if parts else text
+        for start, what in ((HUB, "COMMAND"), (GTP, "COMMAND"), (ALPHA_BETA, "NETWORK")):
+            if who.startswith(start) and not who.removeprefix(start).strip():
+                raise EngineTextError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
+        if parts is None:
+            return cls(text, text)
+        if parts["control"]:
+            try:
+                return cls(text, who, control=TimeControl.read(parts["control"]))
+            except ValueError as error:
+                raise EngineTextError(f"{text}: {error}") from None
+        number, seconds = parts["number"], parts["seconds"]
+        most = float(number or seconds or 1) / (1000 if parts["unit"] else 1)
+        if not 0 < most <= MOST:
+            raise EngineTextError(
+                f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
+                f"found {text.rpartition('@')[2]}"
+            )
+        return cls(
+            text, who, int(number) if number else None, most if seconds else None, bool(parts["policy"])
+        )
+
+
+def forms_text() -> str:
+    """Return `PLAYER_FORMS` as the lines of a list, for help."""
+    width = max(map(len, PLAYER_FORMS))
+    return "\n".join(f"  {form:<{width}}  {meaning}" for form, meaning in PLAYER_FORMS.items())
