@@ -108,17 +108,14 @@ def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
 
     def load(values: "Mapping[str, str]") -> "Engine":
         from ckai.rl.engine.base import Engine
-        from ckai.rl.engine.loading import try_out
 
         check_player(values["engine"])
-        engine = Engine.load(
+        return Engine.load(
             values["engine"],
             evaluator=values["evaluator"],
             tables=open_tables(values["tables"]),
             threads=int(values["threads"]) or None,
         )
-        try_out(engine)
-        return engine
 
     if spec != CKAI:
         check_player(spec)

@@ -43,8 +43,8 @@ Two players: the Elo difference. More: ratings from a round robin. Each opening 
 A player is WHO or WHO@LIMIT:
 {forms_text()}
 
-Without @LIMIT a tree search has {DEFAULT_VISITS} visits per move. Limits of visits and playouts apply to
-each hop of a multi-jump capture, time limits to the whole move. A player whose clock runs out loses the game.
+Without @LIMIT a tree search has {DEFAULT_VISITS} visits per move. A limit is for a whole move, however many
+pieces it captures. A player whose clock runs out loses the game.
 """
 
 

@@ -77,7 +77,7 @@ def command(
     from ckai.rl.analysis.problems import Problem, read_problems, solve
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.limit import Limit
-    from ckai.rl.engine.loading import check, try_out
+    from ckai.rl.engine.loading import check
     from ckai.rl.engine.text import EngineText
 
     spec = spec or (FULL_STRENGTH if visits is None else CKAI)
@@ -98,7 +98,6 @@ def command(
         if visits is None and seconds is None:
             usual = Limit(seconds=SECONDS)
             limit = engine.limit or (usual if engine.honours(usual) else limit)
-        try_out(engine)
         with progress_bar("solving", "problems") as progress:
             for problem in problems:
                 progress(len(outcomes), len(problems))

@@ -18,7 +18,6 @@ from ckai.rl.engine.text import (
     HUB,
     LEVEL,
     EngineText,
-    EngineTextError,
 )
 from ckai.rl.games.spec import GameSpec
 
@@ -109,31 +108,27 @@ class EngineLoader:
     """Returns a context in which a text says what is being loaded; None: nothing says it."""
 
     def load(self, text: str, sims: int | None = None, seconds: float | None = None) -> "Engine":
-        """Load an engine and compile its kernels with a short search.
+        """Load an engine.
 
         Args:
             text: see `Engine.load`.
             sims, seconds: limits of its moves; both None: as the text says.
 
         Raises:
-            EngineTextError: it does not take these limits; see `Engine.load` for others.
+            ValueError: it does not take these limits; see `Engine.load` for others.
         """
         from ckai.rl import Engine, Limit
-        from ckai.rl.engine.program import ProgramEngine
 
         tables = open_tables(self.tables) if self.spec.supports_tables else None
         with self.status("loading the network ...") if self.status else nullcontext():
             seed = random.getrandbits(63) if self.seed is None else self.seed
             engine = Engine.load(text, evaluator=self.evaluator, tables=tables, game=self.spec, seed=seed)
-        limit, short = Limit(visits=sims, seconds=seconds), Limit(depth=2)
-        if not engine.honours(limit):
-            engine.close()
-            takes = ", ".join(sorted(engine.takes)) or "none, as it has its own"
-            raise EngineTextError(f"{text}: expected a limit of {takes}, found {limit!r}")
-        if limit.given:
-            engine.limit = limit
-        if engine.honours(short) and not isinstance(engine, ProgramEngine):
-            engine.play(self.spec.game(), short)
+        if sims is not None or seconds is not None:
+            try:
+                engine.limit = Limit(visits=sims, seconds=seconds)
+            except ValueError:
+                engine.close()
+                raise
         return engine
 
     def opponent(

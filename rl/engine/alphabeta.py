@@ -51,6 +51,9 @@ class AlphaBetaEngine(Engine):
         self._alpha_beta = AlphaBetaSearch(
             evaluator, game=spec.make_rules(tables), threads=threads, seed=seed
         )
+        first = spec.state(spec.position())
+        self._alpha_beta.search(first, [first], depth=1)  # compiles what no limit of time should pay for
+        self._alpha_beta.forget()
 
     def _copy(self) -> "AlphaBetaEngine":
         return AlphaBetaEngine(self.evaluator, tables=self.tables, spec=self.spec)

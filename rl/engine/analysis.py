@@ -3,7 +3,8 @@
 import atexit
 import threading
 from collections.abc import Callable, Iterator
-from types import TracebackType
+from concurrent.futures import Future
+from functools import partial
 from typing import Self, TypeAlias
 
 from ckai.models.inference.threads import JoinableThread
@@ -30,8 +31,7 @@ class Analysis:
     search ended. Leaving the loop or the `with` block stops the search and waits until it has ended.
 
     Raises:
-        Exception: whatever the search raised, from the loop, `next`, `wait` or the end of the `with` block,
-            once.
+        Exception: whatever the search raised, from the loop, `next`, `wait` or the end of the `with` block.
     """
 
     def __init__(self, work: Callable[[Publish], SearchResult], stop: Callable[[], None]) -> None:
@@ -41,37 +41,32 @@ class Analysis:
             work: runs the search, passes intermediate results to its argument and returns the final one.
             stop: makes `work` return soon; may be called from any thread.
         """
-        self._stop = stop
+        self._work, self._stop = work, stop
         self._changed = threading.Condition()
         self._fresh: SearchResult | None = None
         """The newest result; None if it was read already."""
-        self._final: SearchResult | None = None
-        self._error: BaseException | None = None
-        self._ended = False
+        self._final: Future[SearchResult] = Future()
         _searching.add(self)
-        self._thread = JoinableThread(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
+        self._thread = JoinableThread(target=self._run, name="ckai-analysis", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
         """End the search soon; its last result can still be read. May be called from any thread."""
         with self._changed:
-            if not self._ended:
+            if not self._final.done():
                 self._stop()
 
     def wait(self) -> SearchResult:
         """Wait until the search has ended and return its last result."""
         self._thread.join()
-        self._raise_error()
-        if self._final is None:
-            raise RuntimeError("the search failed; its error was raised before")
-        return self._final
+        return self._final.result()
 
     def __next__(self) -> SearchResult:
         with self._changed:
-            self._changed.wait_for(lambda: self._fresh is not None or self._ended)
+            self._changed.wait_for(lambda: self._fresh is not None or self._final.done())
             result, self._fresh = self._fresh, None
         if result is None:
-            self._raise_error()
+            self._final.result()  # raises what the search raised
             raise StopIteration
         return result
 
@@ -85,32 +80,24 @@ class Analysis:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self._end()
         if kind is None:
-            self._raise_error()
+            self._final.result()
 
     def _end(self) -> None:
         self.stop()
         self._thread.join()
 
-    def _raise_error(self) -> None:
-        error, self._error = self._error, None
-        if error is not None:
-            raise error
-
-    def _run(self, work: Callable[[Publish], SearchResult]) -> None:
-        final: SearchResult | None = None
+    def _run(self) -> None:
         try:
-            final = work(self._publish)
+            self._fresh = final = self._work(self._publish)
+            finish: Callable[[], None] = partial(self._final.set_result, final)
         except BaseException as error:
-            self._error = error
+            finish = partial(self._final.set_exception, error)
         _searching.discard(self)
         with self._changed:
-            self._fresh = self._final = final
-            self._ended = True
+            finish()
             self._changed.notify_all()
 
     def _publish(self, result: SearchResult) -> None:

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from os import PathLike
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from ckai.datasets.tables import Tables
@@ -118,9 +117,7 @@ class Engine(ABC):
         """
         loading = import_module("ckai.rl.engine.loading")  # it imports the engines, which derive from this
         opened = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
-        engine: Engine = loading.load_engine(
-            str(text), evaluator=evaluator, tables=opened, seed=seed, game=game, threads=threads
-        )
+        engine: Engine = loading.load_engine(str(text), evaluator, opened, seed, game, threads)
         return engine
 
     # --- what each kind does ------------------------------------------------------------------------
@@ -202,9 +199,7 @@ class Engine(ABC):
             self._check_open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -262,6 +257,8 @@ class Engine(ABC):
         game: Place,
         limit: Limit | None = None,
         *,
+        sims: int | None = None,
+        seconds: float | None = None,
         history: Sequence[Position | str] = (),
         lines: int = 1,
         seed: int | None = None,
@@ -270,12 +267,13 @@ class Engine(ABC):
         on_result: Callable[[SearchResult], None] | None = None,
         interval: float = INTERVAL,
     ) -> SearchResult:
-        """Choose a move.
+        """Choose a move; `search` is the same.
 
         Args:
             game: a game, whose earlier positions count for repetitions; or a position or a FEN. If it is at
                 most two moves after the last one searched, its subtree is kept.
             limit: when the search ends; None: the engine's own limit.
+            sims, seconds: in place of `Limit(visits=sims, seconds=seconds)`.
             history: earlier positions of a position or FEN, oldest first, for repetitions. They also set the
                 halfmove clock of a FEN without H.
             lines: number of lines in the result, 1 or more; the search does not depend on it.
@@ -289,7 +287,7 @@ class Engine(ABC):
             The result, its values for the side to move.
 
         Raises:
-            ValueError: there is no legal move, or the engine cannot honour the limit.
+            ValueError: there is no legal move, the engine cannot honour the limit, or it is given twice.
             PositionError: a FEN cannot be read.
             EngineError: the engine is closed, or searching.
             ProgramError: another program ends, takes too long or plays an illegal move.
@@ -304,6 +302,10 @@ class Engine(ABC):
             >>> result.visits["14x23"], result.reason
             (0, <StopReason.PROVEN: 'proven'>)
         """
+        if sims is not None or seconds is not None:
+            if limit is not None:
+                raise ValueError("expected a limit, or sims and seconds, found both")
+            limit = Limit(visits=sims, seconds=seconds)
         task = self._task(game, limit, history, lines, seed, stop)
         task.publish, task.interval = on_result, _interval(interval)
         self._begin(task.stop, reuse)
@@ -340,25 +342,7 @@ class Engine(ABC):
         self._begin(stop)
         return self._run(stop, lambda: self._search_many(tasks) if tasks else [])
 
-    def search(
-        self,
-        position: Place,
-        limit: Limit | None = None,
-        *,
-        sims: int | None = None,
-        seconds: float | None = None,
-        **settings: Any,
-    ) -> SearchResult:
-        """Search a position: `play` with `Limit(visits=sims, seconds=seconds)`.
-
-        Raises:
-            ValueError: a limit is given twice; others see `play`.
-        """
-        if sims is not None or seconds is not None:
-            if limit is not None:
-                raise ValueError("expected a limit, or sims and seconds, found both")
-            limit = Limit(visits=sims, seconds=seconds)
-        return self.play(position, limit, **settings)
+    search = play
 
     def analysis(
         self,

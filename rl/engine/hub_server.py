@@ -168,10 +168,6 @@ class HubSession(Session):
         self._game, self._start, self._texts = Game(), "", []
         self._limit, self._level_refused = None, False
 
-    def do_ping(self, arguments: dict[str, str]) -> None:
-        """Answer."""
-        self._write("pong")
-
     def do_pos(self, arguments: dict[str, str]) -> None:
         """Set up a position and play moves."""
         if "pos" not in arguments and "start" not in arguments:
@@ -222,6 +218,15 @@ class HubSession(Session):
             search.thread = JoinableThread(target=self._run, args=(engine, search), daemon=True)
             search.thread.start()
 
+    def do_stop(self, arguments: dict[str, str]) -> None:
+        """End the search, and wait until its last line is sent."""
+        search = self._search
+        if search is not None and search.thread is not None:
+            for stop in search.stops:
+                stop.set()
+            search.answered.set()
+            search.thread.join()
+
     def do_ponder__hit(self, arguments: dict[str, str]) -> None:
         """Begin to measure the limit: the opponent has played the expected move."""
         search = self._search
@@ -232,14 +237,9 @@ class HubSession(Session):
             search.stops[0].set()
             search.answered.set()
 
-    def do_stop(self, arguments: dict[str, str]) -> None:
-        """End the search, and wait until its last line is sent."""
-        search = self._search
-        if search is not None and search.thread is not None:
-            for stop in search.stops:
-                stop.set()
-            search.answered.set()
-            search.thread.join()
+    def do_ping(self, arguments: dict[str, str]) -> None:
+        """Answer."""
+        self._write("pong")
 
     # --- the search, and lines to the other side ----------------------------------------------------
 

@@ -30,12 +30,6 @@ SEARCHES = (ROLLOUT, UNIFORM)
 """Tree searches without a network."""
 POLICY = Limit(visits=2)
 """The limit that plays the most likely move of the policy: the root and that move are visited."""
-TRIAL = Limit(seconds=0.05)
-"""Limit of the searches that compile, load and measure what no time limit should pay for."""
-_TRIAL_FENS = ("W:WK23,32:B18,10,9,19", "W:WK18,K15:BK4")
-"""Positions of these searches after the first one: with captures of several hops, with few pieces."""
-
-
 _KINDS: dict[str, type[Engine]] = {
     "random": RandomEngine,
     "perfect": PerfectEngine,
@@ -56,13 +50,7 @@ _GAMES = {
 
 
 def load_engine(
-    text: str,
-    *,
-    evaluator: str = "auto",
-    tables: Tables | None = None,
-    seed: int | None = None,
-    game: GameSpec = DEFAULT_GAME,
-    threads: int | None = None,
+    text: str, evaluator: str, tables: Tables | None, seed: int | None, game: GameSpec, threads: int | None
 ) -> Engine:
     """Load an engine; see `Engine.load`."""
     wanted = EngineText.read(text)
@@ -224,18 +212,3 @@ def game_of(texts: Sequence[str]) -> str | None:
     for path in (path for text in texts if not text.startswith(LEVEL) for path in networks_of(text)):
         return load_checkpoint(path).network().encode.GAME
     return None
-
-
-def try_out(engine: Engine) -> None:
-    """Compile and measure what searches need in any kind of position."""
-    if not engine.honours(TRIAL) or isinstance(engine, ProgramEngine):
-        return
-    game = engine.spec
-    for position in (game.position(), *map(game.read_position, _TRIAL_FENS if game == DEFAULT_GAME else ())):
-        played = game.game(position)
-        for _ in range(3):  # the later ones continue from the search before
-            for move in engine.play(played, TRIAL).pv[:2]:
-                played.push(move)
-            if not played.position.legal_moves():
-                break
-    engine.new_game()

@@ -7,13 +7,14 @@ import numpy as np
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Move, Position
-from ckai.game.jit import compile_for, kernel
+from ckai.game.jit import compile_for
 from ckai.game.warmup import compile_rules
 from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value, turn_of
 from ckai.rl.engine.task import Root
 from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import OPEN, TERMINAL
+from ckai.rl.search.batch import deepest_ply
 from ckai.rl.search.move_time import RootLead
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
@@ -230,17 +231,8 @@ class Tree:
             return None
         # A capture whose last hops were not searched: the best one by the tables, then by the network.
         candidates = [m for m in moves if m.actions[: len(actions)] == tuple(actions)]
-        candidates = [m for m in candidates if self._goes_on_best(position, m, len(actions))] or candidates
         priors, _ = move_priors(self.searcher.evaluator, position)
-        return max(candidates, key=lambda m: priors[m])
-
-    def _goes_on_best(self, position: Position, move: Move, hops: int) -> bool:
-        """Return whether a move goes on as the tables would after its first hops."""
-        for n, action in enumerate(move.actions):
-            if n >= hops and (self._tables is None or action not in self._tables.best_actions(position)):
-                return False
-            position = position.push_action(action)
-        return True
+        return max(candidates, key=lambda m: (self._figures(position, node, m).rank(DRAW)[:4], priors[m]))
 
     def _table_figures(self, after: Position) -> Figures:
         """Return the proof of a move by the tables' value of the position after it."""
@@ -281,28 +273,3 @@ class Tree:
         if self._tables is not None and self._tables.knows(position):
             pv += self._tables.line(position, MAX_PV - len(pv))
         return pv
-
-
-@kernel
-def deepest_ply(nodes: Any, first: Any, last: Any, plies: Any) -> Any:
-    """Compute the depth of nodes `first` to `last - 1` and return the greatest.
-
-    Depth counts turns, not actions: a capture of several hops is 1 ply, counted when the turn passes.
-
-    Args:
-        nodes: `[C]` NODE; a parent has a lower index than its children.
-        first, last: range of nodes; the depths of the nodes before `first` must be in `plies` already.
-        plies: `[C]` int16, depth of each node in plies from the root; filled for the range.
-
-    Returns:
-        The greatest depth in the range, 0 if the range is empty.
-    """
-    deepest = 0
-    for node in range(first, last):
-        parent = nodes[node].parent
-        depth: Any = 0
-        if parent >= 0:
-            depth = np.int64(plies[parent]) + (1 if nodes[node].sign < 0 else 0)
-        plies[node] = depth
-        deepest = max(deepest, depth)
-    return deepest

@@ -323,7 +323,7 @@ class GameSpec(ABC):
         return np.zeros(len(states), np.int16)
 
     def table_results(self, states: NDArray[np.int64], tables: Tables) -> NDArray[np.int8]:
-        """Return Black's results of states by tablebases, for a game with `supports_tables`.
+        """Return Black's results of states by tablebases; a game without `supports_tables` has none.
 
         Args:
             states: `[N, STATE_WORDS]`.
@@ -332,7 +332,7 @@ class GameSpec(ABC):
         Returns:
             `[N]`: 1, 0 or -1; `NOT_IN_TABLES` where the tables do not have the state.
         """
-        raise NotImplementedError(f"{self.name} has no tablebases")
+        return np.full(len(states), NOT_IN_TABLES)
 
     def openings(self, plies: int = 3) -> tuple[Any, ...]:
         """Return the distinct positions after a few plies that matches and self-play begin from.

@@ -210,11 +210,14 @@ def play_match(
         or violates its protocol has lost that game and is started again, but see `MAX_FAULTS`.
 
     Raises:
+        ValueError: `adjudicate` in a game without tables.
         ProgramError: a program could not be started for its first game.
         TableError: the tables have not been built, or their file is damaged.
         IllegalMoveError: an engine chose a move that is not legal.
         Exception: the error of an engine, after all threads have ended.
     """
+    if adjudicate and not spec.supports_tables:
+        raise ValueError(f"adjudicate: expected a game with tablebases, found {spec.name}")
     tables = Tables.open(adjudicate) if adjudicate else None
     result = MatchResult(list(done))
     lock = threading.Lock()

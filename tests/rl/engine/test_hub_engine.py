@@ -23,7 +23,6 @@ from ckai.rl.engine.hub import (
 )
 from ckai.rl.engine.hub_server import MAX_MEN, HubSession, Parameter, done_line, info_line, read_level, score
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.loading import try_out
 from ckai.rl.engine.result import Line, SearchResult, Value
 from ckai.rl.engine.serving import MAX_LINE, serve_lines
 
@@ -528,10 +527,6 @@ def test_a_position_that_the_clock_has_drawn_is_searched_as_if_it_had_not(spec):
     for _ in range(5):
         assert str(engine.play(game, Limit(depth=6)).move) == "15-11"
     engine.close()
-
-
-def test_a_deep_player_is_ready_at_once():
-    try_out(Engine.load("alphabeta@99"))  # a search of this depth would not end
 
 
 def test_a_search_without_a_limit_ends():
