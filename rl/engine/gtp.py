@@ -24,14 +24,14 @@ class GtpEngine(ProgramEngine):
         self._commands = frozenset(self._ask("list_commands").split())
         self._ask(f"boardsize {SIZE}")
 
-    def _ask(self, command: str, seconds: float = START_SECONDS) -> str:
+    def _ask(self, command: str, until: float | None = None) -> str:
         """Send a command and return the answer without its sign.
 
         Raises:
             ProgramError: the program refuses it, ends, or answers too late or more than `MAX_LINES`.
         """
         self.send(command)
-        until, lines = time.monotonic() + seconds, list[str]()
+        until, lines = until or time.monotonic() + START_SECONDS, list[str]()
         while not lines or lines[-1]:
             if len(lines) > MAX_LINES:
                 raise self._error(f"an empty line after {command}, found an answer without end")
@@ -67,7 +67,7 @@ class GtpEngine(ProgramEngine):
         colour = "b" if position.black else "w"
         if limit.clock is not None and "time_left" in self._commands:
             self._ask(f"time_left {colour} {max(0, int(limit.clock))} {limit.remaining_moves or 0}")
-        answer = self._ask(f"genmove {colour}", self._most_seconds(limit) or self._silence)
+        answer = self._ask(f"genmove {colour}", self._until(limit, time.monotonic()))
         if answer.lower() == "resign":
             self._moves = None
             raise ResignsError(f"{self.command} resigns")

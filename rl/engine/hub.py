@@ -164,10 +164,9 @@ class HubEngine(ProgramEngine):
         self.send(_level(limit))
         self.send("go think" if limit.given else "go analyze")
         self._stop_with(task, "stop")
-        most, told = self._most_seconds(limit), dict[str, str]()
+        told: dict[str, str] = {}
         while True:
-            until = time.monotonic() + self._silence if most is None else begun + most
-            command, arguments = self._next(until, "done move=...")
+            command, arguments = self._next(self._until(limit, begun), "done move=...")
             seconds = time.monotonic() - begun
             if command == "info":
                 told |= arguments

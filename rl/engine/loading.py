@@ -18,7 +18,7 @@ from ckai.rl.engine.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramEngine
 from ckai.rl.engine.simple import MaterialEngine, PerfectEngine, RandomEngine
-from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, LEVEL, EngineText, EngineTextError
+from ckai.rl.engine.text import FULL_STRENGTH_SECONDS, EngineText, EngineTextError
 from ckai.rl.engine.tree import THREADS, TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
@@ -55,8 +55,7 @@ def load_engine(
     """Load an engine; see `Engine.load`."""
     wanted = EngineText.read(text)
     takes, limit = check(wanted, game), _own_limit(wanted)
-    who, cores = wanted.who, threads or available_cores()
-    kind, rest = _kind_of(who)
+    kind, rest, cores = wanted.kind, wanted.rest, threads or available_cores()
     engine: Engine
     if kind == "random":
         engine = RandomEngine(game, seed=seed)
@@ -75,9 +74,8 @@ def load_engine(
         engine = LevelEngine(LEVELS[int(rest) - 1], people, network, tables, seed=seed)
     elif kind:
         try:
-            integers = load_evaluator(
-                _source(kind, CKAI if kind == "level:" else rest), "integers", game=game.name
-            )
+            source = network_path(CKAI) if kind == "level:" else _source(kind, rest)
+            integers = load_evaluator(source, "integers", game=game.name)
         except BackendError as error:
             raise EngineTextError(
                 f"{text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
@@ -107,8 +105,7 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
         EngineTextError: the text names no engine, a limit that this engine does not have, or a game that it
             does not play.
     """
-    text, who = wanted.text, wanted.who
-    kind, rest = _kind_of(who)
+    text, who, kind, rest = wanted.text, wanted.who, wanted.kind, wanted.rest
     takes = _KINDS[kind].takes if kind else TreeEngine.takes
     if kind in _GAMES and game.name != _GAMES[kind]:
         raise EngineTextError(
@@ -121,12 +118,8 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
         if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= FULL_LEVEL:
             raise EngineTextError(f"{text}: expected a level from 1 to {FULL_LEVEL}, found {rest}")
         takes = ProgramEngine.takes if int(rest) == FULL_LEVEL else frozenset()
-    if (
-        kind in ("", "alphabeta:")
-        and not os.path.isfile(path := _source(kind, rest))
-        and path not in SEARCHES
-    ):
-        raise EngineTextError(f"{text}: expected {_missing(wanted, path)}")
+    if kind in ("", "alphabeta:") and who not in SEARCHES and not os.path.isfile(_source(kind, rest)):
+        raise EngineTextError(f"{text}: expected {_missing(wanted)}")
     number = "depth" if kind else "visits"
     given = {number: wanted.number, "seconds": wanted.seconds, "clock": wanted.control}
     found = text.removeprefix(who)
@@ -142,17 +135,9 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
     return frozenset() if wanted.policy else takes
 
 
-def _kind_of(who: str) -> tuple[str, str]:
-    """Return the key of `_KINDS`, empty for a tree search, and the rest of the text."""
-    if who in _KINDS:
-        return who, ""
-    kind = next((kind for kind in _KINDS if kind.endswith(":") and who.startswith(kind)), "")
-    return kind, who.removeprefix(kind)
-
-
 def _own_limit(wanted: EngineText) -> Limit | None:
     """Return the limit of the moves of an engine by its text; None: it has none of a single move."""
-    kind, rest = _kind_of(wanted.who)
+    kind, rest = wanted.kind, wanted.rest
     if wanted.policy:
         return POLICY
     if wanted.seconds is not None:
@@ -175,9 +160,9 @@ def _source(kind: str, who: str) -> str | Path:
     return path / "best.ckpt" if os.path.isdir(path) else path
 
 
-def _missing(wanted: EngineText, path: str | Path) -> str:
+def _missing(wanted: EngineText) -> str:
     """Say what a text can be that names no file."""
-    who = wanted.who.removeprefix(ALPHA_BETA)
+    who = wanted.rest
     if os.path.isdir(network_path(who)):
         return f"a run with a network, found no best.ckpt in {network_path(who)}"
     before, at, limit = wanted.text.rpartition("@")
@@ -195,10 +180,10 @@ def networks_of(text: str) -> list[Path]:
     Raises:
         EngineTextError: the text cannot be read.
     """
-    kind, rest = _kind_of(EngineText.read(text).who)
-    if kind == "level:":
+    wanted = EngineText.read(text)
+    if wanted.kind == "level:":
         return [network_path(CKAI), network_path(HUMAN)]
-    path = _source(kind, rest) if kind in ("", "alphabeta:") else ""
+    path = _source(wanted.kind, wanted.rest) if wanted.kind in ("", "alphabeta:") else ""
     return [path] if isinstance(path, Path) and os.path.isfile(path) else []
 
 
@@ -209,6 +194,6 @@ def game_of(texts: Sequence[str]) -> str | None:
         EngineTextError: a text cannot be read.
         CheckpointError: a file is not a checkpoint.
     """
-    for path in (path for text in texts if not text.startswith(LEVEL) for path in networks_of(text)):
+    for path in (path for text in texts if not text.startswith("level:") for path in networks_of(text)):
         return load_checkpoint(path).network().encode.GAME
     return None

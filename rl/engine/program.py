@@ -64,19 +64,18 @@ class ProgramEngine(Engine):
     takes = frozenset(("seconds", "clock"))
     by_time = True  # it has one game at a time, under any limit
 
-    def __init__(self, command: str, *, spec: GameSpec = DEFAULT_GAME, silence: float = SILENCE) -> None:
+    def __init__(self, command: str, *, spec: GameSpec = DEFAULT_GAME) -> None:
         """Start the program and wait until it is ready.
 
         Args:
             command: command line, as for a shell.
             spec: the game.
-            silence: seconds without a line after which it times out where no limit of time holds.
 
         Raises:
             ProgramError: it cannot be started, or does not get ready in time.
         """
         super().__init__()
-        self.command, self.spec, self._silence = command, spec, silence
+        self.command, self.spec = command, spec
         self._process: subprocess.Popen[str] | None = None
         self._stopped = math.inf
         """When the search was told to stop, by `time.monotonic`."""
@@ -205,11 +204,11 @@ class ProgramEngine(Engine):
 
         task.stop.attach(stop)
 
-    def _most_seconds(self, limit: Limit) -> float | None:
-        """Return the seconds after which a program with a limit of time times out; None without one."""
+    def _until(self, limit: Limit, begun: float) -> float:
+        """Return when a program times out that has a limit, by `time.monotonic`, if it says nothing more."""
         if limit.seconds is None and limit.clock is None:
-            return None
-        return SPARE_SECONDS + (limit.seconds or max(limit.clock or 0.0, 0.0))
+            return time.monotonic() + SILENCE
+        return begun + SPARE_SECONDS + (limit.seconds or max(limit.clock or 0.0, 0.0))
 
     def _forget(self, game: Any = None) -> None:
         self._moves = None

@@ -15,6 +15,8 @@ MOST = 1_000_000_000
 """Largest number after the @."""
 HUB, GTP, LEVEL, ALPHA_BETA = "hub:", "gtp:", "level:", "alphabeta:"
 """Starts of texts: a command follows, a number, or a network."""
+KINDS = ("random", "perfect", "alphabeta", HUB, GTP, LEVEL, ALPHA_BETA)
+"""Texts, and starts of texts, that are no tree search."""
 
 PLAYER_FORMS = {
     "best.ckpt@400": "a network or a run's best, 400 visits per move",
@@ -60,6 +62,17 @@ class EngineText:
     control: TimeControl | None = None
     """Time per game."""
 
+    @property
+    def kind(self) -> str:
+        """One of `KINDS`, empty for a tree search."""
+        who = self.who
+        return next((k for k in KINDS if who == k or (k.endswith(":") and who.startswith(k))), "")
+
+    @property
+    def rest(self) -> str:
+        """What follows the kind: a command, a number, or a network."""
+        return self.who.removeprefix(self.kind)
+
     @classmethod
     def read(cls, text: str) -> "EngineText":
         """Parse a text, see `PLAYER_FORMS`.
@@ -72,7 +85,7 @@ class EngineText:
         parts = _TEXT.fullmatch(text)
         who = parts["who"] if parts else text
         for start, what in ((HUB, "COMMAND"), (GTP, "COMMAND"), (ALPHA_BETA, "NETWORK")):
-            if who.startswith(start) and not who.removeprefix(start).strip():
+            if who.rstrip() == start:
                 raise EngineTextError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
         if parts is None:
             return cls(text, text)

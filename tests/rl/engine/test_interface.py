@@ -90,7 +90,10 @@ def test_every_kind_plays_every_game_that_it_knows(game, text):
 )
 def test_a_limit_that_cannot_be_honoured_is_an_error_that_says_so(text, limit, takes):
     with Engine.load(text) as engine:
-        for begin in (engine.play, engine.analysis, lambda game, limit: engine.play_many([game], limit)):
+        for begin in (
+            engine.play, engine.analysis, lambda game, limit: engine.play_many([game], limit),
+            lambda game, limit: setattr(engine, "limit", limit),
+        ):  # fmt: skip
             with pytest.raises(ValueError, match=f"expected a limit of {takes}, found Limit"):
                 begin(Game(), limit)
         assert engine.play(Game()).move in Game().legal_moves()
@@ -128,13 +131,33 @@ def test_an_engine_that_is_busy_says_so_and_survives_a_storm_of_stops(text):
                 thread.join()
 
 
-def test_many_games_are_stopped_and_closed_from_another_thread():
-    engine = Engine.load("ckai")
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("ckai", Limit(visits=1_000_000)),
+        ("ckai", Limit(seconds=60)),
+        ("alphabeta:ckai", Limit(depth=99)),
+        (f"{PROGRAM.partition('@')[0]} patient", Limit(depth=9)),
+    ],
+)
+def test_many_games_are_stopped_and_closed_from_another_thread(text, limit):
+    """Together and one after the other."""
+    engine = Engine.load(text)
     games = [Game() for _ in range(20)]
     for end in (engine.stop, engine.close):
         threading.Timer(0.2, end).start()
         begun = time.monotonic()
-        found = engine.play_many(games, Limit(visits=1_000_000))
+        found = engine.play_many(games, limit)
         assert time.monotonic() - begun < 30
         assert {result.reason for result in found} == {StopReason.STOPPED}
         assert all(result.move in Position.start().legal_moves() for result in found)
+
+
+def test_an_engine_of_ones_own_is_a_method():
+    class First(Engine):
+        def _search(self, task):
+            return task.game.position.legal_moves()[0]
+
+    with First() as engine, engine.twin() as twin:
+        assert {str(each.play(Game()).move) for each in (engine, twin)} == {"9-13"}
+        assert [str(found.move) for found in engine.play_many([Game(), Game()])] == ["9-13"] * 2

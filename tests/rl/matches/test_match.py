@@ -2,7 +2,6 @@
 
 import io
 import json
-import math
 import queue
 import random
 import sys
@@ -233,9 +232,9 @@ def test_a_program_plays(how):
 class Thinking(HubEngine):
     """A program that sends a line after each of these seconds, by a clock of its own, then its move."""
 
-    def __init__(self, waits, **settings):
+    def __init__(self, waits):
         self.now, self.waits, self._lines = 0.0, list(waits), self
-        super().__init__("program", **settings)
+        super().__init__("program")
 
     def _start(self):
         pass
@@ -255,18 +254,16 @@ class Thinking(HubEngine):
 
 
 @pytest.mark.parametrize(
-    ("limit", "settings", "waits", "times_out"),
+    ("limit", "waits", "times_out"),
     [
-        (Limit(depth=20), {}, [500, 500, 500], False),  # long, but never silent
-        (Limit(depth=20), {}, [5, 700, 5], True),
-        (Limit(depth=20), {"silence": 800}, [5, 700, 5], False),
-        (Limit(depth=20), {"silence": math.inf}, [5, 70_000, 5], False),
-        (Limit(seconds=1), {}, [20, 5, 5], False),
-        (Limit(seconds=1), {}, [20, 5, 7], True),
+        (Limit(depth=20), [500, 500, 500], False),  # long, but never silent
+        (Limit(depth=20), [5, 700, 5], True),
+        (Limit(seconds=1), [20, 5, 5], False),
+        (Limit(seconds=1), [20, 5, 7], True),
     ],
 )
-def test_when_a_program_times_out(limit, settings, waits, times_out, monkeypatch):
-    engine = Thinking(waits, **settings)
+def test_when_a_program_times_out(limit, waits, times_out, monkeypatch):
+    engine = Thinking(waits)
     monkeypatch.setattr(hub, "time", engine)
     monkeypatch.setattr(programs, "time", engine)
     if times_out:
