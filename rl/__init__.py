@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ckai.rl.engine.base import Engine, ResignsError
     from ckai.rl.engine.limit import EngineError, Limit
     from ckai.rl.engine.program import ProgramError
-    from ckai.rl.engine.result import Line, MoveMap, Policy, SearchResult, StopReason, Value
+    from ckai.rl.engine.result import Line, MoveMap, SearchResult, StopReason, Value
     from ckai.rl.engine.task import Stop, Task
     from ckai.rl.engine.text import EngineTextError
     from ckai.rl.engine.tree import TreeEngine
@@ -32,7 +32,7 @@ else:
             "engine.base": ["Engine", "ResignsError"],
             "engine.limit": ["EngineError", "Limit"],
             "engine.program": ["ProgramError"],
-            "engine.result": ["Line", "MoveMap", "Policy", "SearchResult", "StopReason", "Value"],
+            "engine.result": ["Line", "MoveMap", "SearchResult", "StopReason", "Value"],
             "engine.task": ["Stop", "Task"],
             "engine.text": ["EngineTextError"],
             "engine.tree": ["TreeEngine"],
@@ -47,7 +47,6 @@ __all__ = [
     "Limit",
     "Line",
     "MoveMap",
-    "Policy",
     "ProgramError",
     "ResignsError",
     "SearchResult",

@@ -15,7 +15,7 @@ from ckai.game import Position
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine.analysis import Analysis
 from ckai.rl.engine.limit import EngineError, Limit
-from ckai.rl.engine.result import Line, MoveMap, Policy, SearchResult, Value, turn_of
+from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value, turn_of
 from ckai.rl.engine.task import Root, Stop, Task
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
@@ -386,15 +386,15 @@ class Engine(ABC):
 
         return Analysis(work, task.stop.set)
 
-    def policy(self, position: Position | str) -> Policy:
+    def policy(self, position: Position | str) -> SearchResult:
         """Evaluate a position with the network alone, without a search.
 
         Args:
             position: a `Position` or a FEN.
 
         Returns:
-            The probability of every legal move (of a capture of several hops, the product over the hops) and
-            the value for the side to move.
+            The value for the side to move, and as `priors` the probability of every legal move (of a capture
+            of several hops, the product over the hops), the highest first.
 
         Raises:
             ValueError: the side to move has no legal move; or the network answered with another shape, or
@@ -404,7 +404,7 @@ class Engine(ABC):
 
         Example:
             >>> with Engine.load("uniform") as engine:
-            ...     engine.policy("B:W32:B1").moves
+            ...     engine.policy("B:W32:B1").priors
             MoveMap({'1-5': 0.5, '1-6': 0.5})
         """
         from ckai.rl.evaluators.move_priors import move_priors
@@ -415,8 +415,12 @@ class Engine(ABC):
             raise EngineError(f"expected an engine with a network, found {self.name}")
         here = Root.read(position).position
         priors, value = move_priors(self.evaluator, here)
-        moves = {move: priors[move] for move in sorted(priors, key=lambda move: (-priors[move], move))}
-        return Policy(MoveMap(moves), Value(value, turn_of(here)))
+        moves = sorted(priors, key=lambda move: (-priors[move], move))
+        return SearchResult(
+            lines=[Line(pv=[move], prior=priors[move]) for move in moves],
+            value=Value(value, turn_of(here)),
+            priors=MoveMap({move: priors[move] for move in moves}),
+        )
 
     # --- one search at a time -----------------------------------------------------------------------
 

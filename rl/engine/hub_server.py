@@ -18,6 +18,8 @@ from ckai.rl.games.clock import MAX_SECONDS
 from ckai.rl.search.move_time import OVERHEAD
 
 AUTHOR = "The ckai authors"
+_NAMES = "hub set-param init new-game pos level go stop ponder-hit ping quit"
+COMMANDS = _NAMES.split()
 MODES = ("think", "ponder", "analyze")
 DURING_SEARCH = ("ping", "stop", "ponder-hit", "quit")
 """Commands that are allowed during a search."""
@@ -95,13 +97,14 @@ class HubSession(Session):
         """Begin a conversation; `load` gets the values of the parameters."""
         super().__init__(load, write, version)
         self.parameters = parameters
-        self._game: Game | None = Game()
-        """The position with its history; None after a `pos` that was refused."""
+        self._game = Game()
+        """The position with its history."""
         self._start, self._texts = "", list[str]()
         """What the last `pos` said: the first position and the moves."""
         self._limit: Limit | None = None
         """The `level` of the next search; None without one."""
-        self._level_refused = False
+        self._refused: set[str] = set()
+        """Which of the last `pos` and `level` were refused, so that there must be no search."""
         self._search: _Search | None = None
         self._lock = threading.Lock()
         """Held while a line is sent, and while a search begins or is noted to have ended."""
@@ -112,14 +115,14 @@ class HubSession(Session):
             if len(line) > MAX_LINE:
                 raise ValueError(f"expected a line of at most {MAX_LINE:,} characters, found a longer one")
             command, arguments = read_line(line)
-            if command == "quit":
-                return False
-            if command not in (known := self.commands()):
-                names = ", ".join([*known, "quit"])
-                raise ValueError(f"expected one of the commands {names}, found {quoted(command)}")
+            if command not in COMMANDS:
+                raise ValueError(
+                    f"expected one of the commands {', '.join(COMMANDS)}, found {quoted(command)}"
+                )
             if self._search is not None and command not in DURING_SEARCH:
                 raise ValueError(f"expected {', '.join(DURING_SEARCH)} during a search, found {command}")
-            getattr(self, f"do_{command.replace('-', '__')}")(arguments)
+            self._answer(command, arguments)
+            return command != "quit"
         except (ValueError, RuntimeError, OSError) as error:
             self._error(str(error))
         except Exception as error:  # whatever a library raises must not end the conversation
@@ -128,86 +131,96 @@ class HubSession(Session):
 
     def close(self) -> None:
         """Stop the search and release the engine."""
-        self.do_stop({})
+        self._stop()
         super().close()
 
-    # --- the commands -------------------------------------------------------------------------------
+    def _answer(self, command: str, arguments: dict[str, str]) -> None:
+        """Do what a command says."""
+        match command:
+            case "hub":
+                self._write(write_line("id", name="ckai", version=self._version, author=AUTHOR))
+                for name, parameter in self.parameters.items():
+                    self._write(parameter.line(name))
+                self._write("wait")
+            case "set-param":
+                self._set_parameter(arguments)
+            case "init":
+                if self._engine is None:
+                    self._engine = self._load({name: each.value for name, each in self.parameters.items()})
+                self._write("ready")
+            case "new-game":
+                if self._engine is not None:
+                    self._engine.new_game()
+                self._set_game(Game(), "", [])
+            case "pos":
+                self._set_up(arguments)
+            case "level":
+                self._limit = None
+                self._refused.add("level")
+                self._limit = read_level(arguments)
+                self._refused.remove("level")
+            case "go":
+                self._begin(arguments)
+            case "stop":
+                self._stop()
+            case "ponder-hit" if (search := self._search) is not None:
+                if not search.pondering:
+                    raise ValueError("expected ponder-hit after go ponder, found another search")
+                search.pondering = False
+                search.stops[0].set()
+                search.answered.set()
+            case "ping":
+                self._write("pong")
 
-    def do_hub(self, arguments: dict[str, str]) -> None:
-        """Say who it is and what can be set."""
-        self._write(write_line("id", name="ckai", version=self._version, author=AUTHOR))
-        for name, parameter in self.parameters.items():
-            self._write(parameter.line(name))
-        self._write("wait")
-
-    def do_set__param(self, arguments: dict[str, str]) -> None:
-        """Set a parameter."""
+    def _set_parameter(self, arguments: dict[str, str]) -> None:
         for name in ("name", "value"):
             if name not in arguments:
                 raise ValueError(f"expected set-param name=... value=..., found no {name}")
         name, value = arguments["name"], arguments["value"]
         if (parameter := self.parameters.get(name)) is None:
-            raise ValueError(
-                f"expected one of the parameters {', '.join(self.parameters)}, found {quoted(name)}"
-            )
+            names = ", ".join(self.parameters)
+            raise ValueError(f"expected one of the parameters {names}, found {quoted(name)}")
         if self._engine is None:
             parameter.set(name, value)
         elif value != parameter.value:
             raise ValueError(f"expected set-param before init, found it after; {name} is unchanged")
 
-    def do_init(self, arguments: dict[str, str]) -> None:
-        """Load the engine."""
-        if self._engine is None:
-            self._engine = self._load({name: each.value for name, each in self.parameters.items()})
-        self._write("ready")
-
-    def do_new__game(self, arguments: dict[str, str]) -> None:
-        """Drop the tree and the game."""
-        if self._engine is not None:
-            self._engine.new_game()
-        self._game, self._start, self._texts = Game(), "", []
-        self._limit, self._level_refused = None, False
-
-    def do_pos(self, arguments: dict[str, str]) -> None:
+    def _set_up(self, arguments: dict[str, str]) -> None:
         """Set up a position and play moves."""
         if "pos" not in arguments and "start" not in arguments:
             raise ValueError("expected pos pos=... or pos start, found neither")
-        game, self._game = self._game, None  # rather none than another one
-        start, texts = arguments.get("pos", ""), arguments.get("moves", "").split()
-        if game is None or start != self._start or texts[: len(self._texts)] != self._texts:
-            game, self._start, self._texts = Game(read_position(start) if start else None), start, []
-        # Most positions come after the last one, in a game that may be long.
-        for text in texts[len(self._texts) :]:
+        game, start, texts = self._game, arguments.get("pos", ""), arguments.get("moves", "").split()
+        known = len(self._texts)  # most positions come after the last one, in a game that may be long
+        continues = "pos" not in self._refused and start == self._start and texts[:known] == self._texts
+        self._refused.add("pos")
+        if not continues:
+            game, known = Game(read_position(start) if start else None), 0
+        for number, text in enumerate(texts[known:], known + 1):
             move = find_move(text, game.position)
             if move is None:
-                number, fen = len(self._texts) + 1, game.position.fen
+                fen = game.position.fen
                 raise ValueError(f"expected a legal move in {fen}, found {quoted(text)} as move {number}")
             game.push(move)
-            self._texts.append(text)
-        self._game = game
-        self._limit, self._level_refused = None, False
+        self._set_game(game, start, texts)
 
-    def do_level(self, arguments: dict[str, str]) -> None:
-        """Limit the next search."""
-        self._limit, self._level_refused = None, True
-        self._limit, self._level_refused = read_level(arguments), False
+    def _set_game(self, game: Game, start: str, texts: list[str]) -> None:
+        self._game, self._start, self._texts, self._limit = game, start, texts, None
+        self._refused.clear()
 
-    def do_go(self, arguments: dict[str, str]) -> None:
-        """Begin a search."""
+    # --- the search, and lines to the other side ----------------------------------------------------
+
+    def _begin(self, arguments: dict[str, str]) -> None:
         modes = [mode for mode in MODES if mode in arguments]
         engine, game, limit = self._engine, self._game, self._limit
         if len(modes) != 1:
-            raise ValueError(
-                f"expected one of go {', go '.join(MODES)}, found {' and '.join(modes) or 'none'}"
-            )
+            found = " and ".join(modes) or "none"
+            raise ValueError(f"expected one of go {', go '.join(MODES)}, found {found}")
         if engine is None:
             raise ValueError("expected init before go, found none")
-        if game is None:
-            raise ValueError("expected pos before go, found one that was refused")
+        for refused in sorted(self._refused, reverse=True):
+            raise ValueError(f"expected {refused} before go, found one that was refused")
         if not game.legal_moves():
             raise ValueError(f"expected a position with a legal move, found {game.position.fen}")
-        if self._level_refused:
-            raise ValueError("expected level before go, found one that was refused")
         if limit is None and modes != ["analyze"]:
             limit = engine.limit
         elif limit is not None and not engine.honours(limit):
@@ -218,7 +231,7 @@ class HubSession(Session):
             search.thread = JoinableThread(target=self._run, args=(engine, search), daemon=True)
             search.thread.start()
 
-    def do_stop(self, arguments: dict[str, str]) -> None:
+    def _stop(self) -> None:
         """End the search, and wait until its last line is sent."""
         search = self._search
         if search is not None and search.thread is not None:
@@ -226,22 +239,6 @@ class HubSession(Session):
                 stop.set()
             search.answered.set()
             search.thread.join()
-
-    def do_ponder__hit(self, arguments: dict[str, str]) -> None:
-        """Begin to measure the limit: the opponent has played the expected move."""
-        search = self._search
-        if search is not None and not search.pondering:
-            raise ValueError("expected ponder-hit after go ponder, found another search")
-        if search is not None:
-            search.pondering = False
-            search.stops[0].set()
-            search.answered.set()
-
-    def do_ping(self, arguments: dict[str, str]) -> None:
-        """Answer."""
-        self._write("pong")
-
-    # --- the search, and lines to the other side ----------------------------------------------------
 
     def _run(self, engine: Engine, search: _Search) -> None:
         try:

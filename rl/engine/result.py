@@ -191,13 +191,3 @@ class SearchResult:
         value = "" if self.value is None else f"{self.value:+.3f} for {self.value.turn} in "
         effort = f"{self.sims} visits" if self.sims else f"{self.depth} plies"
         return f"<SearchResult {value}{effort}{proof}: {moves}>"
-
-
-@dataclass(frozen=True)
-class Policy:
-    """The output of the network for a position, without a search."""
-
-    moves: MoveMap[float]
-    """Probability of every legal move, the highest first; they sum to 1."""
-    value: Value
-    """For the side to move."""

@@ -12,7 +12,7 @@ MAX_LINE = 1 << 20
 
 
 class Session(ABC):
-    """One conversation. A method `do_X` answers the command X; nothing ends it but `quit`."""
+    """One conversation; nothing ends it but `quit`."""
 
     def __init__(self, load: Callable[[Any], Engine], write: Callable[[str], None], version: str) -> None:
         """Begin a conversation.
@@ -24,11 +24,6 @@ class Session(ABC):
         """
         self._load, self._send, self._version = load, write, version
         self._engine: Engine | None = None
-
-    @classmethod
-    def commands(cls) -> list[str]:
-        """Return the names of the commands; in those of methods `__` stands for a hyphen."""
-        return [name.removeprefix("do_").replace("__", "-") for name in vars(cls) if name.startswith("do_")]
 
     @abstractmethod
     def handle(self, line: str) -> bool:

@@ -52,4 +52,4 @@ def test_an_unknown_name():
 def test_an_engine_without_a_source_has_the_installed_network():
     with Engine.load(evaluator="integers") as engine, Engine.load(HUMAN, evaluator="integers") as human:
         start = Position.start()
-        assert engine.policy(start).moves != human.policy(start).moves
+        assert engine.policy(start).priors != human.policy(start).priors

@@ -1,6 +1,5 @@
 """GTP, the protocol of Go programs (version 2), from the side of the program: what each command does."""
 
-import inspect
 import re
 import time
 from collections.abc import Callable
@@ -15,7 +14,11 @@ from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
 from ckai.rl.games.go.spec import SPEC, GoSpec
 
-SIDES = {"b": True, "black": True, "w": False, "white": False}
+_NAMES = (
+    "protocol_version name version known_command list_commands quit boardsize clear_board komi play genmove "
+    "undo final_score showboard time_settings time_left"
+)
+COMMANDS = _NAMES.split()
 
 
 class RefusedError(Exception):
@@ -56,56 +59,76 @@ class GtpSession(Session):
         number = words.pop(0) if words[0].isdecimal() and words[0].isascii() else ""
         command, arguments = (words[0].lower(), words[1:]) if words else ("", [])
         try:
-            if command not in self.commands():
-                raise RefusedError("unknown command")
-            method = getattr(self, f"do_{command}")
-            count = len(inspect.signature(method).parameters)
-            if len(arguments) < count:
-                raise RefusedError("syntax error")
-            sign, answer = "=", method(*arguments[:count])  # more are ignored
+            sign, answer = "=", self._answer(command, arguments) or ""
         except Exception as error:  # whatever a library raises must not end the conversation
             sign, answer = "?", " ".join(str(error).split())
-        self._send(f"{sign}{number} {answer or ''}".rstrip() + "\n")
+        self._send(f"{sign}{number} {answer}".rstrip() + "\n")
         return command != "quit"
 
-    # --- the commands -------------------------------------------------------------------------------
+    def _answer(self, command: str, arguments: list[str]) -> str | None:
+        """Do what a command says, and return the answer; more arguments than it needs are ignored."""
+        match command, *arguments:
+            case "protocol_version", *_:
+                return "2"
+            case "name", *_:
+                return "ckai"
+            case "version", *_:
+                return self._version
+            case "known_command", name, *_:
+                return "true" if name.lower() in COMMANDS else "false"
+            case "list_commands", *_:
+                return "\n".join(COMMANDS)
+            case "boardsize", size, *_:
+                if _integer(size) != SIZE:
+                    raise RefusedError("unacceptable size")
+                self._clear()
+            case "clear_board", *_:
+                self._clear()
+            case "komi", komi, *_:
+                self._set_komi(komi)
+            case "play", colour, vertex, *_:
+                black, move = _is_black(colour), read_move(vertex)
+                if move is None:
+                    raise RefusedError("invalid color or coordinate")
+                self._make(self._turned(black), move)
+            case "genmove", colour, *_:
+                return self._choose(_is_black(colour))
+            case "undo", *_:
+                if len(self._stack) == 1:
+                    raise RefusedError("cannot undo")
+                self._stack.pop()
+                if len(self._stack) > 1 and self._stack[-1][1] is None:
+                    self._stack.pop()
+            case "final_score", *_:
+                score = self.position.area - self.spec.rules.komi
+                return "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
+            case "showboard", *_:
+                rows = self.position.text.split()[0].translate(str.maketrans("bw", "XO")).split("/")
+                labels = "   " + " ".join(COLUMNS)
+                return "\n".join(
+                    ["", labels, *(f"{SIZE - n:>2} {' '.join(r)}" for n, r in enumerate(rows)), labels]
+                )
+            case "time_settings", main, period, moves, *_:
+                seconds, later, number = _integer(main), _integer(period), _integer(moves)
+                self._period = (float(later), number) if later and number else None
+                self._first = (float(seconds), 0) if seconds else self._period
+                if later and not number:  # no limit
+                    self._first = None
+                self._reset_clocks()
+            case "time_left", colour, left, moves, *_:
+                if (black := _is_black(colour)) in self._left:
+                    self._left[black] = float(_integer(left)), _integer(moves)
+            case "quit", *_:
+                pass
+            case _:
+                raise RefusedError("syntax error" if command in COMMANDS else "unknown command")
+        return None
 
-    def do_protocol_version(self) -> str:
-        """Return the version of GTP."""
-        return "2"
-
-    def do_name(self) -> str:
-        """Return the name of the program."""
-        return "ckai"
-
-    def do_version(self) -> str:
-        """Return the version of the program."""
-        return self._version
-
-    def do_known_command(self, command: str) -> str:
-        """Return whether there is a command."""
-        return "true" if command.lower() in self.commands() else "false"
-
-    def do_list_commands(self) -> str:
-        """Return all commands."""
-        return "\n".join(self.commands())
-
-    def do_quit(self) -> None:
-        """End the conversation."""
-
-    def do_boardsize(self, size: str) -> None:
-        """Refuse all boards but 9x9."""
-        if _integer(size) != SIZE:
-            raise RefusedError("unacceptable size")
-        self.do_clear_board()
-
-    def do_clear_board(self) -> None:
-        """Begin a game."""
+    def _clear(self) -> None:
         self._stack = [(self.spec.position(), None)]
         self._reset_clocks()
 
-    def do_komi(self, komi: str) -> None:
-        """Set the komi."""
+    def _set_komi(self, komi: str) -> None:
         try:
             spec = self.spec.with_komi(float(komi))
         except (ValueError, OverflowError) as error:
@@ -115,18 +138,8 @@ class GtpSession(Session):
             self._stack = [(replace(position, rules=spec.rules), move) for position, move in self._stack]
             self.close()
 
-    def do_play(self, colour: str, vertex: str) -> None:
-        """Make a move of either side."""
-        black, move = SIDES.get(colour.lower()), read_move(vertex)
-        if black is None or move is None:
-            raise RefusedError("invalid color or coordinate")
-        self._make(self._turned(black), move)
-
-    def do_genmove(self, colour: str) -> str:
+    def _choose(self, black: bool) -> str:
         """Choose a move and make it."""
-        black = SIDES.get(colour.lower())
-        if black is None:
-            raise RefusedError("invalid color or coordinate")
         here = self._turned(black)
         if here.outcome() is not None:  # the longest game
             return "pass"
@@ -147,43 +160,6 @@ class GtpSession(Session):
             self._left[black] = self._period if moves == 1 and self._period else (seconds, max(0, moves - 1))
         self._make(here, move)
         return str(move)
-
-    def do_undo(self) -> None:
-        """Take back the last move."""
-        if len(self._stack) == 1:
-            raise RefusedError("cannot undo")
-        self._stack.pop()
-        if len(self._stack) > 1 and self._stack[-1][1] is None:
-            self._stack.pop()
-
-    def do_final_score(self) -> str:
-        """Return the score, all stones taken for alive."""
-        score = self.position.area - self.spec.rules.komi
-        return "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
-
-    def do_showboard(self) -> str:
-        """Return the board as text."""
-        rows = self.position.text.split()[0].translate(str.maketrans("bw", "XO")).split("/")
-        labels = "   " + " ".join(COLUMNS)
-        lines = [f"{SIZE - n:>2} {' '.join(row)}" for n, row in enumerate(rows)]
-        return "\n".join(["", labels, *lines, labels])
-
-    def do_time_settings(self, main: str, period: str, stones: str) -> None:
-        """Set main time and periods of some moves, in seconds; a period without moves is no limit."""
-        seconds, byo_yomi, moves = _integer(main), _integer(period), _integer(stones)
-        self._period = (float(byo_yomi), moves) if byo_yomi and moves else None
-        self._first = (float(seconds), 0) if seconds else self._period
-        if byo_yomi and not moves:
-            self._first = None
-        self._reset_clocks()
-
-    def do_time_left(self, colour: str, seconds: str, stones: str) -> None:
-        """Set the time of a side: in a period with stones, else in the main time."""
-        black, left, moves = SIDES.get(colour.lower()), _integer(seconds), _integer(stones)
-        if black is None:
-            raise RefusedError("invalid color or coordinate")
-        if black in self._left:
-            self._left[black] = float(left), moves
 
     # --- positions and clocks -----------------------------------------------------------------------
 
@@ -211,6 +187,12 @@ class GtpSession(Session):
 
     def _reset_clocks(self) -> None:
         self._left = {} if self._first is None else dict.fromkeys((True, False), self._first)
+
+
+def _is_black(colour: str) -> bool:
+    if (side := colour.lower()) not in ("b", "black", "w", "white"):
+        raise RefusedError("invalid color or coordinate")
+    return side[0] == "b"
 
 
 def _integer(text: str) -> int:

@@ -175,8 +175,8 @@ def test_policy_multiplies_the_hops_of_a_move():
             return logits, values
 
     policy = TreeEngine(Leaning()).policy("B:W6,7,14,15:B2")
-    assert [str(move) for move in policy.moves] == ["2x11x18", "2x9x18"]
-    assert list(policy.moves.values()) == pytest.approx([0.75, 0.25])
+    assert [str(move) for move in policy.priors] == ["2x11x18", "2x9x18"]
+    assert list(policy.priors.values()) == pytest.approx([0.75, 0.25])
     assert policy.value.black() == policy.value == 0
 
 

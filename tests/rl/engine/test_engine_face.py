@@ -252,7 +252,7 @@ def test_results_are_looked_up_by_move_or_text(engine):
         result.visits["11-18"]
     assert result.visits == pickle.loads(pickle.dumps(result)).visits
     assert MoveMap({move: 1}) == {move: 1}
-    assert engine.policy(START).moves["11-15"] == pytest.approx(1 / 7)
+    assert engine.policy(START).priors["11-15"] == pytest.approx(1 / 7)
 
 
 # --- analysis ------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def test_an_engine_searches_with_integers():
         result = engine.search(Position.start(), sims=300)
         assert result.sims == 300
         assert result.evaluations > 0
-        assert len(engine.policy(Position.start()).moves) == 7
+        assert len(engine.policy(Position.start()).priors) == 7
 
 
 def test_selfplay_evaluates_legal_actions_alone_and_plays_the_same():
