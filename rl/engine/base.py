@@ -134,7 +134,7 @@ class Engine(ABC):
         """Search several games under one limit and one `Stop`; see `_search`."""
         return [self._search(task) for task in tasks]
 
-    def _copy(self) -> Self:
+    def _copy(self) -> "Engine":
         """Return an engine like this one for another thread; a memory that changes must be its own."""
         twin = copy.copy(self)
         Engine.__init__(twin)
@@ -224,7 +224,7 @@ class Engine(ABC):
             if self._stop is not None:
                 self._stop.set()
 
-    def twin(self, boards: int = 1) -> Self:
+    def twin(self, boards: int = 1) -> "Engine":
         """Return another engine like this one, for another thread; a network is shared.
 
         Args:
@@ -334,7 +334,8 @@ class Engine(ABC):
         Raises:
             ValueError, EngineError, ProgramError, ResignsError: see `play`.
         """
-        given, stop = seeds or [None] * len(games), Stop()
+        given: Sequence[int | None] = seeds or [None] * len(games)
+        stop = Stop()
         tasks = [
             self._task(game, limit, (), lines, seed, stop, least=0)
             for game, seed in zip(games, given, strict=True)

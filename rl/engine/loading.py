@@ -30,16 +30,17 @@ SEARCHES = (ROLLOUT, UNIFORM)
 """Tree searches without a network."""
 POLICY = Limit(visits=2)
 """The limit that plays the most likely move of the policy: the root and that move are visited."""
-_KINDS: dict[str, type[Engine]] = {
-    "random": RandomEngine,
-    "perfect": PerfectEngine,
-    "alphabeta": MaterialEngine,
-    "alphabeta:": AlphaBetaEngine,
-    "level:": LevelEngine,
-    "hub:": HubEngine,
-    "gtp:": ProgramEngine,
+_TAKES = {
+    "random": RandomEngine.takes,
+    "perfect": PerfectEngine.takes,
+    "alphabeta": MaterialEngine.takes,
+    "alphabeta:": AlphaBetaEngine.takes,
+    "level:": LevelEngine.takes,
+    "hub:": HubEngine.takes,
+    "gtp:": ProgramEngine.takes,
+    "": TreeEngine.takes,
 }
-"""By the text or its start; all others are a `TreeEngine`."""
+"""The limits that each kind takes."""
 _GAMES = {
     "alphabeta": DEFAULT_GAME_NAME,
     "level:": DEFAULT_GAME_NAME,
@@ -106,7 +107,7 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
             does not play.
     """
     text, who, kind, rest = wanted.text, wanted.who, wanted.kind, wanted.rest
-    takes = _KINDS[kind].takes if kind else TreeEngine.takes
+    takes = _TAKES[kind]
     if kind in _GAMES and game.name != _GAMES[kind]:
         raise EngineTextError(
             f"{text}: expected an engine of {game.name}, found one of {_GAMES[kind]}; "

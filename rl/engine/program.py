@@ -86,6 +86,7 @@ class ProgramEngine(Engine):
 
     def _copy(self) -> Self:
         twin = super()._copy()
+        assert isinstance(twin, type(self))
         self._process = None
         twin._start()
         return twin
@@ -100,8 +101,10 @@ class ProgramEngine(Engine):
         try:
             if not (command := shlex.split(self.command)):
                 raise ValueError("the command is empty")
-            pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-            self._process = subprocess.Popen(command, **pipes, encoding="utf-8", errors="replace", bufsize=1)
+            pipe = subprocess.PIPE
+            self._process = subprocess.Popen(
+                command, bufsize=1, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace"
+            )
         except (OSError, ValueError) as error:
             raise self._error(
                 "a program, found none that can be started "

@@ -93,7 +93,7 @@ class TreeEngine(Engine):
         if constants is None and spec.search_defaults and not isinstance(evaluator, RolloutEvaluator):
             constants = SearchConstants(**spec.search_defaults)
         self._settings: dict[str, Any] = {"constants": constants, "game": spec.make_rules(tables)}
-        batching = {
+        batching: dict[str, Any] = {
             "leaves": leaves,
             "visits_per_leaf": VISITS_PER_LEAF,
             "batches": batches,
