@@ -31,9 +31,9 @@ class Stop:
     def set(self) -> None:
         """End the search soon; calling it again does nothing."""
         with self._lock:
-            if not self._set and self._ends is not None:
+            before, self._set = self._set, True
+            if not before and self._ends is not None:
                 self._ends()
-            self._set = True
 
     def attach(self, ends: Callable[[], None] | None) -> None:
         """Give the function that ends the search now in progress; it is called at once after a `set`."""

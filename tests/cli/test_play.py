@@ -96,7 +96,7 @@ def test_the_engine_sees_the_game_so_far(tmp_path):
     script, _ = table("11-15\n8-11\n", tmp_path, engine=engine)
     script.play()
     _, (position, limit, history) = engine.asked
-    assert limit == Limit(visits=400)
+    assert limit == Limit()
     assert [*history, position] == script.session.game.positions[:4]
 
 
@@ -520,7 +520,7 @@ def invoke(words, lines):
 
 def test_the_newest_network_plays_when_none_is_named(here, monkeypatch):
     loaded = []
-    monkeypatch.setattr(loading, "load_engine", lambda source, **_: loaded.append(str(source)) or FirstMove())
+    monkeypatch.setattr(loading, "load_engine", lambda source, *_: loaded.append(str(source)) or FirstMove())
     save_network(here / "pretrained.ckpt")
     save_network(here / "runs/run-001/best.ckpt", "connect4")
     os.utime(here / "pretrained.ckpt", (1e9, 1e9))

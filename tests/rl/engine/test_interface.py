@@ -144,6 +144,7 @@ def test_many_games_are_stopped_and_closed_from_another_thread(text, limit):
     """Together and one after the other."""
     engine = Engine.load(text)
     games = [Game() for _ in range(20)]
+    assert games[0].legal_moves()  # loads the rules before the clock runs
     for end in (engine.stop, engine.close):
         threading.Timer(0.2, end).start()
         begun = time.monotonic()
