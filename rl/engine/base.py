@@ -448,8 +448,7 @@ class Engine(ABC):
         limit = self._limit_of(limit)
         if not hasattr(lines, "__index__") or lines < least:
             raise ValueError(f"expected an integer lines >= {least}, found {lines!r}")
-        chance = self._random if seed is None else random.Random(seed)
-        return Task(Root.read(game, history, self.spec), limit, lines, chance, stop or Stop(), seed)
+        return Task(Root.read(game, history, self.spec), limit, lines, self._random, stop or Stop(), seed)
 
     def _begin(self, stop: Stop, reuse: bool = True) -> None:
         """Mark the engine as searching; `_run` must follow."""

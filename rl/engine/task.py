@@ -111,6 +111,9 @@ class Root:
         The histories must agree; an empty one agrees with any.
         """
         for positions in self._ways_from(old):
+            plies = len(old.history)
+            if self.history and self.game is not None and self.game.positions[plies] == old.position:
+                return [action for move in self.game.moves[plies:] for action in move.actions]
             at, actions = old.position, list[int]()
             for after in positions:
                 move = next((move for move in at.legal_moves() if at.push(move).key == after.key), None)
@@ -155,8 +158,8 @@ class Task:
     """One that the engine takes, or its own."""
     lines: int
     """Most lines in the result, 1 or more; 0: the move and its value are enough."""
-    chance: random.Random
-    """For random choices."""
+    engine_chance: random.Random
+    """The engine's own random numbers."""
     stop: Stop
     """Whether to end, and what `Stop.attach` ends a long search with."""
     seed: int | None = None
@@ -177,6 +180,11 @@ class Task:
         if self.publish is not None and self.due:
             self._told = time.perf_counter()
             self.publish(found)
+
+    @cached_property
+    def chance(self) -> random.Random:
+        """For random choices."""
+        return self.engine_chance if self.seed is None else random.Random(self.seed)
 
     @cached_property
     def game(self) -> Any:
