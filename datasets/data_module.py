@@ -1,4 +1,4 @@
-"""Batches for training: whole tensors cut from shuffled blocks, never a Python loop per row.
+"""Batches for training: rows live packed where the training is, are shuffled there and cut into batches.
 
 A batch is a dict of tensors, everything in the view of the side to move:
 
@@ -17,6 +17,10 @@ If the data include self-play, it also has:
     q_known  [B] bool          whether the row has a search's value
     policy   [B, A] float32    shares of the visits, or the action played without a search; a row sums to 1,
                                or to 0 where it has no policy target; A is 8 times the bytes of `legal`
+
+After `RowsDataModule.prepare`, for an encoding that needs a search:
+
+    extra    [B, EXTRA] int8   the output of `ckai.models.Encoding.extra`
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -44,11 +48,14 @@ _HELDOUT_BATCH = 2048
 
 
 class RowsDataModule(pl.LightningDataModule):
-    """Training and held-out batches of one or several data sets, as a LightningDataModule.
+    """Training and held-out batches of one or several data sets, for any `Trainer` of Lightning.
 
     Games are held out by a hash of `split_seed` and their moves (`ckai.datasets.split`): copies are on one
-    side. The rows are kept in memory (about 64 bytes each without a search) and shuffled as a whole every
-    epoch. The order depends only on `seed` and the epoch.
+    side. The rows, about 60 bytes each without a search, are copied once to the device of the trainer if they
+    take at most half of its free memory, shuffled there as a whole every epoch, and cut into batches. Others
+    stay in the memory of the CPU, and blocks of 65,536 shuffled rows are copied. The order depends only on
+    `seed`, the epoch and the type of the device that holds the rows. With several devices, each takes every
+    n-th row of it.
 
     Attributes:
         train_rows, heldout_rows: rows of each side.
@@ -68,7 +75,7 @@ class RowsDataModule(pl.LightningDataModule):
         self,
         paths: Sequence[str | Path],
         *,
-        batch_size: int = 512,
+        batch_size: int = 256,
         heldout: float = 0.1,
         split_seed: int = 0,
         seed: int = 0,
@@ -122,37 +129,48 @@ class RowsDataModule(pl.LightningDataModule):
             raise ValueError(
                 f"expected weights that leave some of {self.train_rows} rows in an epoch, found {weights}"
             )
-        self._epoch, self._skip = 0, 0
 
     # --- for Lightning ------------------------------------------------------------------------------
 
-    def train_dataloader(self) -> "_Batches":
+    def train_dataloader(self) -> "TrainingBatches":
         """The training batches; each iteration over it is the next epoch."""
-        return _Batches(self._next_epoch)
+        return self._training
 
-    def val_dataloader(self) -> "_Batches | list[Batch]":
+    def state_dict(self) -> dict[str, int]:
+        """Return where the training batches are: Lightning restores those of a loader too late."""
+        return self._training.state_dict()
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Continue there."""
+        self._training.load_state_dict(state)
+
+    def val_dataloader(self) -> "HeldOutBatches | list[Batch]":
         """The held-out batches in file order; empty if no games are held out."""
-        return _Batches(lambda: self.batches("heldout")) if self.measures else []
+        return HeldOutBatches(self) if self.heldout_rows else []
 
     @property
     def steps_per_epoch(self) -> int:
-        """Number of training batches in an epoch; the last may be smaller."""
-        return -(-self.epoch_rows // self.batch_size)
+        """Number of training batches in an epoch on each device; the last may be smaller."""
+        return -(-(self.epoch_rows // self._shares[1]) // self.batch_size)
 
     @property
-    def measures(self) -> bool:
-        """Whether there is anything to evaluate on during training."""
-        return bool(self.heldout_rows)
-
-    def resume_at(self, epoch: int, batch: int) -> None:
-        """Continue training in `epoch` (0-based) after `batch` of its batches."""
-        self._epoch, self._skip = epoch, batch
-
-    def _next_epoch(self) -> Iterator[Batch]:
-        yield from self.epoch(self._epoch, self._skip)
-        self.resume_at(self._epoch + 1, 0)
+    def _shares(self) -> tuple[int, int]:
+        """The number of this device among those that train, from 0, and how many these are."""
+        return (self.trainer.global_rank, self.trainer.world_size) if self.trainer else (0, 1)
 
     # --- rows ---------------------------------------------------------------------------------------
+
+    def prepare(self, encoding: Any) -> None:
+        """Let batches have `extra`, computed once for all rows, packed into 4 bits where these suffice.
+
+        Boards that `symmetries` turn have none; their encoding computes it for each batch.
+
+        Args:
+            encoding: a `ckai.models.Encoding`, the network's `encode`.
+        """
+        if getattr(self._encoding, "VERSION", None) != encoding.VERSION:
+            self._packed.clear()
+        self._encoding = encoding
 
     def blocks(self, split: Split) -> Iterator[Rows]:
         """The rows of one side in blocks, in file order; of "all", the training side first."""
@@ -163,8 +181,10 @@ class RowsDataModule(pl.LightningDataModule):
 
     def batches(self, split: Split, size: int = _HELDOUT_BATCH) -> Iterator[Batch]:
         """The rows of one side in the order of `blocks`, in batches of at most `size`."""
-        for rows in self.blocks(split):
-            yield from _cut(self._tensors(rows), size)
+        for side, rows in self._rows.items():
+            if split in (side, "all"):
+                for start in range(0, len(rows), _BLOCK_ROWS):
+                    yield from _cut(self._block(side, slice(start, start + _BLOCK_ROWS)), size)
 
     def train_positions(self) -> NDArray[np.uint64]:
         """Keys of the training side's positions: sorted, distinct uint64, see `ckai.datasets.split`."""
@@ -173,26 +193,25 @@ class RowsDataModule(pl.LightningDataModule):
 
     def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
         """The training batches of epoch `number` (0-based), without the first `skip`."""
-        batches = self._shuffled(number, skip)
-        return batches if self.transform is None else map(self.transform, batches)
-
-    def _shuffled(self, number: int, skip: int = 0) -> Iterator[Batch]:
-        rng = np.random.default_rng([self.seed & 0xFFFFFFFF, number])
-        rows = self._rows["train"]
+        device = self._columns("train")["label"].device
+        generator = torch.Generator(device).manual_seed((self.seed * 1_000_003 + number) % 2**63)
         parts = [
-            start + draw(stop - start, weight, rng)
+            start + draw(stop - start, weight, generator)
             for (start, stop), weight in zip(self._spans, self._span_weights, strict=True)
         ]
-        pool = np.concatenate(parts)
-        order = pool[rng.permutation(len(pool))]
-        which = None if self.symmetries is None else self.symmetries.draw(rng, len(order))
+        pool = torch.cat(parts)
+        order = pool[torch.randperm(len(pool), generator=generator, device=device)]
+        rank, devices = self._shares
+        order = order[rank : len(order) // devices * devices : devices]
+        which = None if self.symmetries is None else self.symmetries.draw(generator, len(order))
         block = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
         for start in range(skip * self.batch_size, len(order), block):
             part = slice(start, start + block)
-            batch = self._tensors(rows.take(order[part]))
+            rows = self._block("train", order[part])
             if self.symmetries is not None and which is not None:
-                batch = self.symmetries.turned(batch, which[part])
-            yield from _cut(batch, self.batch_size)
+                rows = self.symmetries.turned(rows, which[part])
+            for batch in _cut(rows, self.batch_size):
+                yield batch if self.transform is None else self.transform(batch)
 
     def _load(self) -> None:
         """Read the files: the rows of each side, and which training rows have which weight."""
@@ -219,6 +238,9 @@ class RowsDataModule(pl.LightningDataModule):
             epoch_size(stop - start, weight)
             for (start, stop), weight in zip(self._spans, self._span_weights, strict=True)
         )
+        self._training = TrainingBatches(self)
+        self._encoding: Any = None
+        self._packed: dict[Split, Batch] = {}
 
     def _read(self) -> Iterator[tuple[float, Rows]]:
         """Yield the weight and the rows of each file, or of shards that follow one another with one weight.
@@ -239,8 +261,37 @@ class RowsDataModule(pl.LightningDataModule):
                 rows = rows.take(np.lexsort((np.arange(len(rows)), rows.game, worker)))
             yield weight, rows
 
-    def _tensors(self, rows: Rows) -> Batch:
-        return to_batch(rows, searched=self.files.selfplay)
+    @property
+    def _device(self) -> torch.device:
+        return self.trainer.strategy.root_device if self.trainer else torch.device("cpu")
+
+    def _columns(self, side: Split) -> Batch:
+        """The rows of one side, packed, on the device of the training or, if they are too many, the CPU."""
+        columns = self._packed.get(side)
+        if columns is None:
+            columns = pack(self._rows[side], searched=self.files.selfplay)
+            if self._encoding is not None and self._encoding.EXTRA and self.symmetries is None:
+                parts = [
+                    _pack_extra(self._encoding, *(block[name] for name in ("board", "jumper", "quiet")))
+                    for block in _cut(columns, _BLOCK_ROWS)
+                ]
+                if parts:
+                    columns["extra"] = torch.cat(parts)
+        device = self._device
+        if device != columns["label"].device:
+            size = sum(column.nbytes for column in columns.values())
+            if device.type != "cuda" or size <= torch.cuda.mem_get_info(device)[0] // 2:
+                columns = {name: column.to(device) for name, column in columns.items()}
+        self._packed[side] = columns
+        return columns
+
+    def _block(self, side: Split, index: Tensor | slice) -> Batch:
+        """Some rows of one side as one batch, on the device of the training."""
+        device = self._device
+        rows = {name: column[index].to(device) for name, column in self._columns(side).items()}
+        if "extra" in rows:
+            rows["extra"] = _unpack_extra(self._encoding, rows["extra"])
+        return unpack(rows)
 
 
 def epoch_size(rows: int, weight: float) -> int:
@@ -248,25 +299,104 @@ def epoch_size(rows: int, weight: float) -> int:
     return int(weight) * rows + round((weight - int(weight)) * rows)
 
 
-def draw(rows: int, weight: float, rng: np.random.Generator) -> NDArray[np.int64]:
+def draw(rows: int, weight: float, generator: torch.Generator) -> Tensor:
     """Indices of the rows an epoch takes: all of them int(weight) times, and a random share for the rest."""
-    whole = np.tile(np.arange(rows), int(weight))
+    device = generator.device
+    whole = torch.arange(rows, device=device).repeat(int(weight))
     rest = epoch_size(rows, weight) - len(whole)
-    return np.concatenate([whole, rng.permutation(rows)[:rest]]) if rest else whole
+    if not rest:
+        return whole
+    return torch.cat([whole, torch.randperm(rows, generator=generator, device=device)[:rest]])
 
 
-class _Batches:
-    """Batches that can be iterated over again, as Lightning does."""
+class TrainingBatches:
+    """The training batches of a data module: each iteration is the next epoch, or the one Lightning sets.
 
-    def __init__(self, begin: Callable[[], Iterator[Batch]]) -> None:
-        self._begin = begin
+    Lightning saves its state with a training, and sets the epoch as it sets that of a sampler.
+    """
+
+    def __init__(self, data: RowsDataModule) -> None:
+        """Begin with epoch 0."""
+        self._data, self._epoch, self._batch = data, 0, 0
+        self.sampler = self
+
+    def __len__(self) -> int:
+        """Number of batches in an epoch."""
+        return self._data.steps_per_epoch
 
     def __iter__(self) -> Iterator[Batch]:
-        return self._begin()
+        """Iterate over the batches of an epoch that are left."""
+        skip = self._batch if self._batch < len(self) else 0
+        for number, batch in enumerate(self._data.epoch(self._epoch, skip), skip + 1):
+            self._batch = number
+            yield batch
+        self._epoch, self._batch = self._epoch + 1, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next iteration be epoch `epoch`, counted from 0."""
+        if epoch != self._epoch:
+            self._epoch, self._batch = epoch, 0
+
+    def state_dict(self) -> dict[str, int]:
+        """Return the epoch and how many of its batches were taken."""
+        return {"epoch": self._epoch, "batch": self._batch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Continue an iteration that was interrupted."""
+        self._epoch, self._batch = state["epoch"], state["batch"]
+
+
+class HeldOutBatches:
+    """The held-out batches of a data module, in file order."""
+
+    def __init__(self, data: RowsDataModule) -> None:
+        """Take a module with held-out rows."""
+        self._data = data
+
+    def __len__(self) -> int:
+        """Number of batches."""
+        full, rest = divmod(self._data.heldout_rows, _BLOCK_ROWS)
+        return full * (_BLOCK_ROWS // _HELDOUT_BATCH) - (-rest // _HELDOUT_BATCH)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Iterate over the batches."""
+        return self._data.batches("heldout")
+
+
+def pack(rows: Rows, *, searched: bool | None = None) -> Batch:
+    """Rows as tensors of their own small types, which `unpack` turns into a batch; may share memory.
+
+    Args:
+        rows: any number.
+        searched: whether to include `q` and the visits; None: if the rows have visits.
+    """
+    arrays: dict[str, NDArray[Any]] = {
+        name: getattr(rows, name)
+        for name in ("board", "jumper", "quiet", "legal", "label", "ply", "z", "z_known")
+    }
+    if searched or (searched is None and rows.visits is not None):
+        known = np.zeros(len(rows), np.bool_) if rows.q is None else ~np.isnan(rows.q)
+        q = rows.z if rows.q is None else np.where(known, rows.q, rows.z)
+        arrays["q"], arrays["q_known"] = q.astype(np.float32), known
+        if rows.visits is None:
+            arrays["actions"], arrays["shares"] = rows.label[:, None], np.ones((len(rows), 1), np.float32)
+        else:
+            arrays["actions"], arrays["shares"] = rows.visits.padded(rows.label)
+    return {name: torch.from_numpy(a if a.flags.writeable else a.copy()) for name, a in arrays.items()}
+
+
+def unpack(rows: Batch) -> Batch:
+    """A batch, described in `ckai.datasets.data_module`, of rows that were packed; on their device."""
+    batch = {**rows, "label": rows["label"].long(), "z": rows["z"].float()}
+    if "actions" in batch:
+        actions, shares = batch.pop("actions").long(), batch.pop("shares")
+        policy = shares.new_zeros(len(shares), 8 * batch["legal"].shape[1])
+        batch["policy"] = policy.scatter_add_(1, actions, shares)
+    return batch
 
 
 def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
-    """Rows as a batch of tensors, described in `ckai.datasets.data_module`; shares memory where it can.
+    """Rows as one batch of tensors, described in `ckai.datasets.data_module`.
 
     Args:
         rows: at least one.
@@ -278,28 +408,17 @@ def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
         >>> batch["z"].dtype, batch["label"].shape
         (torch.float32, torch.Size([11]))
     """
-    z = rows.z.astype(np.float32)
-    arrays: dict[str, NDArray[Any]] = {
-        "board": rows.board,
-        "jumper": rows.jumper,
-        "quiet": rows.quiet,
-        "legal": rows.legal,
-        "label": rows.label.astype(np.int64),
-        "ply": rows.ply,
-        "z": z,
-        "z_known": rows.z_known,
-    }
-    if searched or (searched is None and rows.visits is not None):
-        known = np.zeros(len(rows), np.bool_) if rows.q is None else ~np.isnan(rows.q)
-        q = z if rows.q is None else np.where(known, rows.q, z)
-        arrays["q"], arrays["q_known"] = q.astype(np.float32, copy=False), known
-        if rows.visits is None:
-            policy = np.zeros((len(rows), 8 * rows.legal.shape[1]), np.float32)
-            policy[np.arange(len(rows)), rows.label] = 1
-            arrays["policy"] = policy
-        else:
-            arrays["policy"] = rows.visits.dense(rows.label, 8 * rows.legal.shape[1])
-    return {name: torch.from_numpy(a if a.flags.writeable else a.copy()) for name, a in arrays.items()}
+    return unpack(pack(rows, searched=searched))
+
+
+def _pack_extra(encoding: Any, board: Tensor, jumper: Tensor, halfmove_clock: Tensor) -> Tensor:
+    """`[N, EXTRA]` int8, or half as many bytes of two numbers each."""
+    extra: Tensor = encoding.extra(board, jumper, halfmove_clock)
+    return (extra[:, ::2] & 15) | (extra[:, 1::2] << 4) if encoding.EXTRA_BITS == 4 else extra
+
+
+def _unpack_extra(encoding: Any, packed: Tensor) -> Tensor:
+    return torch.stack([packed << 4 >> 4, packed >> 4], 2).flatten(1) if encoding.EXTRA_BITS == 4 else packed
 
 
 def _cut(block: Batch, size: int) -> Iterator[Batch]:

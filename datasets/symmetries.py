@@ -1,13 +1,10 @@
 """Rotated and mirrored rows: the symmetries of a board, drawn at random in training."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-
-Indices: TypeAlias = NDArray[np.int64]
+from torch import Tensor
 
 
 class BoardSymmetry(Protocol):
@@ -25,7 +22,7 @@ class BoardSymmetry(Protocol):
 
 
 class Symmetries:
-    """The symmetries of a board as arrays; number 0 changes nothing.
+    """The symmetries of a board as tensors; number 0 changes nothing.
 
     Attributes:
         squares: `[S, n]` int64, see `BoardSymmetry`.
@@ -44,39 +41,44 @@ class Symmetries:
         one = symmetries[0]
         self.squares = _orders([each.squares for each in symmetries], len(one.squares))
         self.actions = _orders([each.actions for each in symmetries], len(one.actions))
-        self.inverse = np.argsort(self.actions, 1)
+        self.inverse = self.actions.argsort(1)
 
     def __len__(self) -> int:
         return len(self.squares)
 
-    def draw(self, rng: np.random.Generator, rows: int) -> Indices:
-        """Return a random symmetry for each of some rows, `[rows]`."""
-        return rng.integers(0, len(self), rows)
+    def draw(self, generator: torch.Generator, rows: int) -> Tensor:
+        """Return a random symmetry for each of some rows, `[rows]` int64, on the generator's device."""
+        return torch.randint(len(self), (rows,), generator=generator, device=generator.device)
 
-    def turned(self, batch: dict[str, torch.Tensor], which: Indices) -> dict[str, torch.Tensor]:
+    def turned(self, batch: dict[str, Tensor], which: Tensor) -> dict[str, Tensor]:
         """Return a batch with every row transformed by its symmetry.
 
         Args:
             batch: see `ckai.datasets.data_module`.
-            which: `[B]`, numbers of symmetries.
+            which: `[B]` int64, numbers of symmetries.
         """
-        legal = np.unpackbits(batch["legal"].numpy(), axis=1, bitorder="little")
-        changed: dict[str, NDArray[Any]] = {
-            "board": in_order(batch["board"].numpy(), self.squares[which]),
-            "legal": np.packbits(in_order(legal, self.actions[which]), axis=1, bitorder="little"),
-            "label": self.inverse[which, batch["label"].numpy()],
+        device = batch["label"].device
+        which = which.to(device)
+        squares, actions, inverse = (
+            table.to(device)[which] for table in (self.squares, self.actions, self.inverse)
+        )
+        bits = torch.arange(8, dtype=torch.uint8, device=device)
+        legal = (batch["legal"].unsqueeze(2) >> bits & 1).flatten(1)
+        legal = in_order(legal, actions).view(*batch["legal"].shape, 8) << bits
+        changed = {
+            "board": in_order(batch["board"], squares),
+            "legal": legal.sum(2, dtype=torch.uint8),
+            "label": inverse.gather(1, batch["label"].unsqueeze(1))[:, 0],
         }
         if "policy" in batch:
-            changed["policy"] = in_order(batch["policy"].numpy(), self.actions[which])
-        return batch | {name: torch.from_numpy(array) for name, array in changed.items()}
+            changed["policy"] = in_order(batch["policy"], actions)
+        return batch | changed
 
 
-def in_order(values: NDArray[Any], order: Indices) -> NDArray[Any]:
+def in_order(values: Tensor, order: Tensor) -> Tensor:
     """Return `[B, n or more]` values with the first n of each row in an order, `[B, n]`; the rest stay."""
-    out, count = values.copy(), order.shape[1]
-    out[:, :count] = np.take_along_axis(values[:, :count], order, 1)
-    return out
+    return torch.cat([values.gather(1, order), values[:, order.shape[1] :]], 1)
 
 
-def _orders(orders: Sequence[Sequence[int]], size: int) -> Indices:
-    return np.array([range(size), *orders], np.int64)
+def _orders(orders: Sequence[Sequence[int]], size: int) -> Tensor:
+    return torch.tensor([list(range(size)), *map(list, orders)])

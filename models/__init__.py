@@ -7,13 +7,12 @@ Examples:
     Train a network on rows, keep it, and let it evaluate positions:
 
     >>> from ckai.datasets import RowsDataModule, read_rows
-    >>> from ckai.models import TrainConfig, build, load_network, predict, save_checkpoint, train
-    >>> network = build("resnet", {"channels": 8, "blocks": 1})
-    >>> data = RowsDataModule(["games.parquet"], heldout=0.5, seed=1)
-    >>> state = train(network, data, TrainConfig(epochs=2))
-    >>> len(state["history"])
-    2
-    >>> save_checkpoint("mine.ckpt", network)
+    >>> import pytorch_lightning as pl
+    >>> from ckai.models import PolicyValueModule, load_network, predict, save_checkpoint
+    >>> module = PolicyValueModule("resnet", {"channels": 8, "blocks": 1}, lr=2e-3)
+    >>> trainer = pl.Trainer(max_epochs=2, logger=False, enable_checkpointing=False, accelerator="cpu")
+    >>> trainer.fit(module, datamodule=RowsDataModule(["games.parquet"], heldout=0.5, seed=1))
+    >>> save_checkpoint("mine.ckpt", module.network)
     >>> rows = read_rows("games.parquet")
     >>> policy, value = predict(load_network("mine.ckpt"), rows)
     >>> policy.shape == (len(rows), 128), value.shape == (len(rows),)
@@ -50,14 +49,9 @@ if TYPE_CHECKING:
         TargetConfig,
         TrainConfig,
     )
+    from ckai.models.training.lightning_module import PolicyValueModule
     from ckai.models.training.pretrain import PretrainResult, pretrain
-    from ckai.models.training.trainer import (
-        TrainingError,
-        TrainingProgress,
-        load_average,
-        load_best,
-        train,
-    )
+    from ckai.models.training.trainer import TrainingError, TrainingProgress
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -87,14 +81,9 @@ else:
                 "TargetConfig",
                 "TrainConfig",
             ],
+            "training.lightning_module": ["PolicyValueModule"],
             "training.pretrain": ["PretrainResult", "pretrain"],
-            "training.trainer": [
-                "TrainingError",
-                "TrainingProgress",
-                "load_average",
-                "load_best",
-                "train",
-            ],
+            "training.trainer": ["TrainingError", "TrainingProgress"],
         },
     )
 
@@ -111,6 +100,7 @@ __all__ = [
     "Network",
     "NetworkSettings",
     "OptimizerConfig",
+    "PolicyValueModule",
     "Predictions",
     "PretrainConfig",
     "PretrainResult",
@@ -123,8 +113,6 @@ __all__ = [
     "encode_rows",
     "evaluate_checkpoint",
     "export_network",
-    "load_average",
-    "load_best",
     "load_checkpoint",
     "load_network",
     "make_evaluator",
@@ -137,5 +125,4 @@ __all__ = [
     "register",
     "require_at_least",
     "save_checkpoint",
-    "train",
 ]

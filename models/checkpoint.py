@@ -1,4 +1,4 @@
-"""Checkpoints: one file of plain dicts and tensors that rebuilds a network and resumes its training.
+"""Checkpoints: one file of plain dicts and tensors that rebuilds a network.
 
 Keys of format 1:
 
@@ -9,7 +9,6 @@ Keys of format 1:
     weights       name -> tensor
     metrics       metrics on held-out rows, see `ckai.models.evaluation.metrics`
     info          origin: data sets, split, training settings, epochs, time
-    training      None, or the state to resume from, see `ckai.models.training.trainer`
 
 A file may come from anywhere. It is read with `weights_only=True`, so that it cannot run code; the checksums
 of its parts, which PyTorch passes over, are compared; and what is odd in it is found when it is read.
@@ -71,8 +70,6 @@ class Checkpoint:
     """On held-out rows, see `ckai.models.evaluation.metrics`."""
     info: dict[str, Any] = field(default_factory=dict)
     """Origin: data sets, split, training settings, epochs, time."""
-    training: dict[str, Any] | None = None
-    """The state to resume from, see `ckai.models.train`; None if the file has none."""
     path: Path
     """The file it was read from."""
 
@@ -108,7 +105,6 @@ def save_checkpoint(
     *,
     metrics: Mapping[str, Any] | None = None,
     info: Mapping[str, Any] | None = None,
-    training: Mapping[str, Any] | None = None,
     dtype: torch.dtype | None = None,
 ) -> None:
     """Write a checkpoint atomically.
@@ -116,7 +112,7 @@ def save_checkpoint(
     Args:
         path: the file to write or replace.
         network: its weights are saved from any device.
-        metrics, info, training: plain data and tensors, see `Checkpoint`.
+        metrics, info: plain data and tensors, see `Checkpoint`.
         dtype: dtype of the layers' weights in the file; biases and statistics, which are few, keep theirs.
             float16 halves the file and rounds the weights to 11 bits. None: unchanged.
 
@@ -143,7 +139,6 @@ def save_checkpoint(
         "weights": weights,
         "metrics": dict(metrics or {}),
         "info": dict(info or {}),
-        "training": None if training is None else dict(training),
     }
     data = io.BytesIO()
     torch.save(content, data)
@@ -162,11 +157,11 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
     Examples:
         >>> checkpoint = load_checkpoint("network.ckpt")
-        >>> checkpoint.architecture, checkpoint.encoding, checkpoint.training
-        ('resnet', 'planes-1', None)
+        >>> checkpoint.architecture, checkpoint.encoding
+        ('resnet', 'planes-1')
     """
     path = network_path(path)
-    content = _read(path)
+    content = read_plain(path)
     if not isinstance(content, dict) or "format" not in content:
         contents = (
             f"keys {_shown(', '.join(map(str, list(content)[:5])))}"
@@ -180,16 +175,13 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             "version of ckai; train the network again"
         )
     fields: dict[str, Any] = {key: content.get(key) for key in _TYPES}
-    training = content.get("training")
     try:
         for key, type_ in _TYPES.items():
             _check_type(key, fields[key], type_)
-        if training is not None:
-            _check_type("training", training, dict)
         _check_info(fields["info"])
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from error
-    return Checkpoint(**fields, training=training, path=path)
+    return Checkpoint(**fields, path=path)
 
 
 def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Network:
@@ -226,8 +218,12 @@ def _of_layer(name: str, tensor: Tensor) -> bool:
     return tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias")
 
 
-def _read(path: Path) -> Any:
-    """The contents of a file."""
+def read_plain(path: Path) -> Any:
+    """Read a file of PyTorch that holds plain data and tensors, which cannot run code.
+
+    Raises:
+        CheckpointError: the file is missing, damaged or contains anything else.
+    """
     if not path.exists():
         raise CheckpointError(
             f"{path}: expected a checkpoint or an installed network, found no such file; check the path"

@@ -1,6 +1,7 @@
 """What the documentation shows is true: commands, options and paths exist, and the code runs."""
 
 import ast
+import json
 import re
 import shlex
 import shutil
@@ -28,7 +29,10 @@ def page_id(path):
 
 
 def python_blocks(text):
-    """The fenced Python of a page, one piece of source after the other."""
+    """The fenced Python of a page, or the code of a notebook, one piece of source after the other."""
+    if text.startswith("{"):
+        cells = json.loads(text)["cells"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     return re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
@@ -176,8 +180,13 @@ def trained(tmp_path_factory):
     return folder
 
 
+NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [p for p in PAGES if python_blocks(p.read_text())], ids=page_id)
+@pytest.mark.parametrize(
+    "page", [*(p for p in PAGES if python_blocks(p.read_text())), *NOTEBOOKS], ids=page_id
+)
 def test_the_code_of_a_page_runs(page, trained, tmp_path):
     shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
     script = tmp_path / "page.py"

@@ -34,9 +34,10 @@ from ckai.models.inference.cuda_backend import CUDA, CudaEvaluator, find_gpu
 from ckai.models.inference.evaluator import Evaluator, TorchEvaluator
 from ckai.models.layers.network import Network
 from ckai.models.training.config import PretrainConfig
+from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.presets import PRESETS
 from ckai.models.training.pretrain import network_and_data
-from ckai.models.training.trainer import train
+from ckai.models.training.trainer import fit
 from ckai.rl.bench import ceiling, selfplay_rates
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.run import Run
@@ -135,9 +136,10 @@ class Bench:
         network, data = network_and_data([self.data], config)
         config = replace(config, weights=(self.sizes.epoch_rows / data.train_rows,))
         network, data = network_and_data([self.data], config)
-        state = train(network, data, config.train, device=self.device)
+        module = PolicyValueModule.of(network, config.train)
+        trained = fit(module, data, config.train, device=self.device)
         self.networks[name] = network
-        seconds = state["history"][-1]["seconds"]
+        seconds = trained.history[-1]["seconds"]
         return f"{seconds:.1f} s", f"{data.epoch_rows / max(seconds, 1e-3):,.0f} rows/s"
 
     def agreement(self, network: Network, dtype: torch.dtype, bound: float) -> tuple[str, str]:

@@ -102,6 +102,7 @@ def evaluate_checkpoint(
     if split == "heldout" and not data.heldout_rows:
         raise DatasetError(f"expected held-out games, found none with a share of {share}; try --split all")
     device = pick_device()
+    data.prepare(network.encode)
     seen = None if other_data else data.train_positions()
     measured = measure(network.to(device), data.batches(split), seen=seen, device=device)
     metrics = measured.report()

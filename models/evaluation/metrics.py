@@ -36,7 +36,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from ckai.datasets.split import position_keys
-from ckai.models.inputs.prepared import PreparedBatches
 from ckai.models.layers.network import Network
 
 _TOPS = (1, 2, 3, 5)
@@ -268,7 +267,7 @@ def measure(
     training = network.training
     network.eval()
     with torch.inference_mode():
-        for batch in PreparedBatches(batches, network.encode):
+        for batch in batches:
             moved = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
             logits, value = network(moved["board"], moved["jumper"], moved["quiet"], moved.get("extra"))
             metrics.update(logits, value, moved)

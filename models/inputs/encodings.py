@@ -22,6 +22,7 @@ Version history:
     tactics4-1: tactics-1, and the same from a search of four plies.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import ClassVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.machine import available_cores
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
 from ckai.models.inputs.packing import pack_positions, unpack_position
@@ -53,6 +55,7 @@ class Encoding(nn.Module):
         NUM_ACTIONS: number of actions.
         BYTES_PER_SQUARE: a board is the first bytes of all squares, then their second ones, and so on.
         EXTRA: bytes per position that only the CPU can compute, see `extra`.
+        EXTRA_BITS: 4 if all of these are in [-8, 7] and their number is even, else 8.
         STEPS: whether action i is a step from square i // 4 in direction i % 4.
         VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
         JUMPER: whether the plane after these marks the jumper.
@@ -67,6 +70,7 @@ class Encoding(nn.Module):
     NUM_ACTIONS: ClassVar[int]
     BYTES_PER_SQUARE: ClassVar[int] = 1
     EXTRA: ClassVar[int] = 0
+    EXTRA_BITS: ClassVar[int] = 8
     STEPS: ClassVar[bool] = False
     VALUES: ClassVar[tuple[int, ...]] = ()
     JUMPER: ClassVar[bool] = False
@@ -115,7 +119,7 @@ class Encoding(nn.Module):
         return positions
 
     def extra(self, board: Tensor, jumper: Tensor, halfmove_clock: Tensor) -> Tensor | None:
-        """Return `[B, EXTRA]` int8, computed on the CPU, on the device of `board`; None if `EXTRA` is 0.
+        """Return `[B, EXTRA]` int8, computed by all cores, on the device of `board`; None if `EXTRA` is 0.
 
         The rows are those of `forward`.
         """
@@ -125,8 +129,13 @@ class Encoding(nn.Module):
         positions[:, : self.board_bytes] = board.cpu().numpy()
         positions[:, self.board_bytes] = jumper.cpu().numpy()
         positions[:, self.board_bytes + 1] = halfmove_clock.clamp(max=127).cpu().numpy()
-        extra = self.append_extra(positions)[:, self.position_bytes :]
-        return torch.from_numpy(np.ascontiguousarray(extra)).to(board.device)
+        parts = np.array_split(positions, max(1, min(available_cores(), len(positions) // 512)))
+        if len(parts) == 1:
+            found = [self.append_extra(positions)]
+        else:
+            with ThreadPoolExecutor(len(parts)) as threads:
+                found = list(threads.map(self.append_extra, parts))
+        return torch.from_numpy(np.concatenate(found)[:, self.position_bytes :].copy()).to(board.device)
 
     def forward(
         self,
@@ -344,6 +353,7 @@ class TacticsEncoding(MovesEncoding):
     PLANES = MovesEncoding.PLANES + 8 * 2
     NAMES = _tactics_names(0, 2)
     EXTRA = NUM_ACTIONS * 2
+    EXTRA_BITS = 4
 
     SCALE = 6.0
     """Change of material, in half men, at which a plane is 1: three men."""

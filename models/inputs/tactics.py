@@ -16,7 +16,7 @@ from ckai.game.kernels import apply_hop, legal_actions
 from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta, material
 from ckai.game.squares import NUM_ACTIONS, SQUARES
 
-MOST = 12
+MOST = 6
 """Changes are capped at this many half men: anything beyond is won or lost anyway."""
 
 VALUES = MaterialValues(man=2, king=3, loss=60, loss_per_ply=0, halfmove_limit=UNBOUNDED)
@@ -64,7 +64,7 @@ def append_changes(positions: NDArray[np.int8], depths: Sequence[int]) -> NDArra
         depths: plies searched after the hop, before captures only.
 
     Returns:
-        `[B, P + 128 * len(depths)]` int8: the positions, then the changes of each depth in turn, in [-12, 12]
+        `[B, P + 128 * len(depths)]` int8: the positions, then the changes of each depth in turn, in [-6, 6]
         and 0 for illegal actions.
     """
     # The kernel is compiled for arrays that can be written to.

@@ -1,21 +1,21 @@
 """The losses, and the LightningModule that trains a network."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, cast
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ckai.datasets.files import first_line
+from ckai.datasets.data_module import RowsDataModule
 from ckai.models.evaluation.metrics import Metrics, unpack_legal
-from ckai.models.inputs.prepared import with_extra
 from ckai.models.layers.heads import value_of
 from ckai.models.layers.network import Network
-from ckai.models.training.averaging import MovingAverage
-from ckai.models.training.config import TargetConfig, TrainConfig
+from ckai.models.registry import build
+from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
 from ckai.models.training.graphs import GraphedPasses
 
 
@@ -98,169 +98,216 @@ def planes_of(network: Network, batch: dict[str, Tensor]) -> Tensor:
     return planes
 
 
-class StateError(ValueError):
-    """The saved state of a training does not fit the training that is to continue it."""
-
-
-@contextmanager
-def restoring() -> Iterator[None]:
-    """Turn whatever an odd state makes Python and PyTorch raise in the block into a `StateError`."""
-    try:
-        yield
-    except Exception as error:
-        raise StateError(
-            f"expected the state of this training, found another ({type(error).__name__}: "
-            f"{first_line(error):.200})"
-        ) from error
-
-
 class PolicyValueModule(pl.LightningModule):
-    """Trains a `Network`. Nothing is logged per step: sums stay on the device and are read once an epoch.
+    """Trains a network in any `Trainer` of Lightning, with the batches of a `ckai.datasets.RowsDataModule`.
+
+    Logs `loss` every `Trainer(log_every_n_steps=...)` steps; `train_policy_loss`, `train_value_loss` and
+    `train_top1` at the end of an epoch, means over it; and on held-out games `heldout_NAME` for each metric
+    of `ckai.models.evaluation.metrics`, which compare with the action played and the result, as well as
+    `heldout_training_policy_loss` and `heldout_training_value_loss`, the quantities of `train_policy_loss`
+    and `train_value_loss`. Held-out rows are evaluated in full precision.
 
     Attributes:
-        network: the network in training.
-        averaged: the moving average of its weights, or None.
-        sums: `[6]` float64 over the epoch: rows with a policy target, policy loss times those, rows with a
-            value target, value loss times those, correct rows, rows.
-        heldout: the metrics of the held-out rows.
-        heldout_sums: `[4]` float64, the first four over the held-out rows.
+        network: the network in training; `ckai.models.save_checkpoint` writes it for every other command.
+        report: the held-out metrics of the last validation.
+
+    Examples:
+        >>> import pytorch_lightning as pl
+        >>> from ckai.datasets import RowsDataModule
+        >>> from ckai.models import PolicyValueModule, save_checkpoint
+        >>> module = PolicyValueModule("mlp", {"hidden": 8}, lr=4e-3)
+        >>> trainer = pl.Trainer(max_epochs=2, logger=False, enable_checkpointing=False, accelerator="cpu")
+        >>> trainer.fit(module, datamodule=RowsDataModule(["games.parquet"], batch_size=4, heldout=0.5))
+        >>> 0 <= trainer.callback_metrics["heldout_top1"] <= 1
+        tensor(True)
+        >>> save_checkpoint("mine.ckpt", module.network)
     """
 
-    def __init__(self, network: Network, config: TrainConfig, *, epoch_steps: int) -> None:
-        """Wrap a network.
+    def __init__(
+        self,
+        network: str | Network = "cnn2x2",
+        settings: Mapping[str, Any] | None = None,
+        *,
+        lr: float = OptimizerConfig.lr,
+        warmup: float = OptimizerConfig.warmup,
+        weight_decay: float = OptimizerConfig.weight_decay,
+        clip: float = OptimizerConfig.clip,
+        value_weight: float = LossConfig.value_weight,
+        mask_illegal: bool = LossConfig.mask_illegal,
+        q_weight: float = TargetConfig.q_weight,
+    ) -> None:
+        """Build a network, or take one.
 
         Args:
-            network: trained in place.
-            config: losses and optimizer.
-            epoch_steps: steps in an epoch; the schedule ends with the last epoch.
+            network: name of an architecture, see `ckai.models.names`, or a network, trained in place.
+            settings: of an architecture given by its name, see `ckai.models.build`.
+            lr, warmup, weight_decay, clip: see `OptimizerConfig`.
+            value_weight, mask_illegal: see `LossConfig`.
+            q_weight: see `TargetConfig`.
+
+        Raises:
+            ModelError: an unknown architecture or setting.
+            ValueError: a number out of range.
         """
         super().__init__()
-        self.network, self.config, self.epoch_steps = network, config, epoch_steps
-        self.averaged: MovingAverage | None = None
-        if config.ema:
-            self.averaged = MovingAverage(network, config.ema)
-        self.outputs = GraphedPasses(network)
-        self.resumed: dict[str, Any] | None = None
-        """What to resume from: `step`, and the state of the `optimizer`."""
-        self.register_buffer("sums", torch.zeros(6, dtype=torch.float64), persistent=False)
-        self.sums: Tensor
-        self.heldout = Metrics()
-        self.register_buffer("heldout_sums", torch.zeros(4, dtype=torch.float64), persistent=False)
-        self.heldout_sums: Tensor
+        self.network = build(network, settings) if isinstance(network, str) else network
+        self.optimizing = OptimizerConfig(lr=lr, warmup=warmup, weight_decay=weight_decay, clip=clip)
+        self.loss = LossConfig(
+            value_weight=value_weight, mask_illegal=mask_illegal, target=TargetConfig(q_weight=q_weight)
+        )
+        built = {"network": self.network.architecture, "settings": asdict(self.network.settings)}
+        plain = {"value_weight": value_weight, "mask_illegal": mask_illegal, "q_weight": q_weight}
+        self.save_hyperparameters({**built, **asdict(self.optimizing), **plain})
+        self.outputs = GraphedPasses(self.network)
+        self.report: dict[str, float] = {}
+        # Sums over the epoch, and over the held-out rows: rows with a policy target, policy loss times these,
+        # rows with a value target, value loss times these, correct rows, rows. No buffers, which a moving
+        # average of the weights would take for part of the network.
+        self._sums = self._heldout_sums = torch.zeros(6, dtype=torch.float64)
+        self._heldout, self._seen, self._random = Metrics(), None, None
 
-    @property
-    def eval_network(self) -> Network:
-        """The network that is evaluated and saved: the moving average, or the network in training."""
-        if self.averaged is None:
-            return self.network
-        return cast(Network, self.averaged.module)
+    @classmethod
+    def of(cls, network: Network, config: TrainConfig) -> "PolicyValueModule":
+        """The module that trains a network with some settings."""
+        loss = config.loss
+        return cls(
+            network,
+            **asdict(config.optimizer),
+            value_weight=loss.value_weight,
+            mask_illegal=loss.mask_illegal,
+            q_weight=loss.target.q_weight,
+        )
 
-    def on_before_batch_transfer(self, batch: dict[str, Tensor], dataloader_idx: int) -> dict[str, Tensor]:
-        """Compute the encoding's `extra` while the batch is still on the CPU."""
-        return with_extra(batch, self.network.encode)
+    # --- steps ----------------------------------------------------------------------------------------
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
         logits, raw = self.outputs(planes_of(self.network, batch))
         policy, error = self._losses(logits, raw, batch)
-        loss = policy + self.config.loss.value_weight * error
-        with torch.no_grad():
-            right = logits.argmax(1) == batch["label"]
-            seen = torch.stack([right.sum(), torch.ones_like(right).sum()]).double()
-            self.sums += torch.cat([self._weighed(policy, error, batch), seen])
+        loss = policy + self.loss.value_weight * error
+        self._sums += self._weighed(policy, error, logits, batch)
+        if self._trainer is not None and batch_idx % max(1, self.trainer.log_every_n_steps) == 0:
+            self.log("loss", loss, prog_bar=True)
         return loss
 
-    def _weighed(self, policy: Tensor, error: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        """What a batch with these mean losses adds to the first four `sums`."""
-        policy_rows = has_policy_target(batch, mask_illegal=self.config.loss.mask_illegal).sum()
+    @torch.no_grad()
+    def _weighed(self, policy: Tensor, error: Tensor, logits: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """What a batch with these mean losses adds to the sums of an epoch."""
+        policy_rows = has_policy_target(batch, mask_illegal=self.loss.mask_illegal).sum()
         value_rows = has_value_target(batch).sum()
-        return torch.stack([policy_rows, policy * policy_rows, value_rows, error * value_rows]).double()
+        right = (logits.argmax(1) == batch["label"]).sum()
+        found = [policy_rows, policy * policy_rows, value_rows, error * value_rows, right]
+        return torch.stack([*found, torch.full_like(right, len(logits))]).to(self._sums.dtype)
 
     def _losses(self, logits: Tensor, raw: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The policy and the value loss of a batch, as trained."""
-        loss = self.config.loss
-        policy = policy_loss(logits, batch, mask_illegal=loss.mask_illegal)
-        return policy, value_loss(raw, batch, loss.target)
+        policy = policy_loss(logits, batch, mask_illegal=self.loss.mask_illegal)
+        return policy, value_loss(raw, batch, self.loss.target)
 
     def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
-        """Add a held-out batch to `heldout`, evaluated by `eval_network` in full precision."""
-        network = self.eval_network
+        """Add a held-out batch to the metrics."""
         with torch.autocast(self.device.type, enabled=False):
-            logits, raw = network.forward_planes(planes_of(network, batch))
-        self.heldout.update(logits, value_of(raw), batch)
-        policy, error = self._losses(logits, raw, batch)
-        self.heldout_sums += self._weighed(policy, error, batch)
+            logits, raw = self.network.forward_planes(planes_of(self.network, batch))
+        self._heldout.update(logits, value_of(raw), batch)
+        self._heldout_sums += self._weighed(*self._losses(logits, raw, batch), logits, batch)
+
+    # --- hooks of Lightning ---------------------------------------------------------------------------
+
+    def setup(self, stage: str) -> None:
+        """Prepare the rows for the network, and note which positions they train on."""
+        if self.network.CHANNELS_LAST:
+            self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        data = getattr(self.trainer, "datamodule", None)
+        if isinstance(data, RowsDataModule):
+            if data.game != self.network.encode.GAME:
+                game = self.network.encode.GAME
+                raise ValueError(f"expected rows of {game}, the network's game, found {data.game}")
+            data.prepare(self.network.encode)
+            self._seen = data.train_positions()
+        # A network that was loaded is in evaluation mode, which Lightning keeps.
+        self.network.train()
+
+    def on_train_start(self) -> None:
+        """Restore the random numbers of a training that is resumed."""
+        if self._random is not None:
+            torch.set_rng_state(self._random)
+            self._random = None
+        self._sums = self._sums.to(self.device)
+
+    def on_train_epoch_start(self) -> None:
+        """Begin the means of an epoch."""
+        self._sums = self._zeros()
+
+    def on_train_epoch_end(self) -> None:
+        """Log the means of the epoch."""
+        self.log_dict(self.training_report())
 
     def on_validation_epoch_start(self) -> None:
-        """Reset the held-out metrics."""
-        self.heldout = Metrics()
-        self.heldout_sums.zero_()
+        """Begin the held-out metrics."""
+        self._heldout = Metrics(self._seen, self.network.encode.BYTES_PER_SQUARE)
+        self._heldout_sums = self._zeros()
 
-    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Clip gradients here: Lightning refuses to for fused optimizers, because of fp16 (not used here)."""
-        if self.config.optimizer.clip:
-            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.optimizer.clip)
-
-    def close(self) -> None:
-        """Free the CUDA graphs of the passes."""
-        self.outputs.close()
-
-    def _decayed(self) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
-        """Return the parameters with weight decay and those without: norms, and biases of any shape."""
-        named = list(self.network.named_parameters())
-        decays = [p.ndim > 1 and not name.endswith("bias") for name, p in named]
-        weights = [p for (_, p), decayed in zip(named, decays, strict=True) if decayed]
-        return weights, [p for (_, p), decayed in zip(named, decays, strict=True) if not decayed]
-
-    def finish_step(self) -> None:
-        """Clip the weights and update their average after a step.
-
-        Lightning's own hook would run after the callbacks.
-        """
-        self.network.clip_weights()
-        if self.averaged is not None:
-            self.averaged.update_parameters(self.network)
-
-    def configure_optimizers(self) -> Any:
-        """Optimizer and schedule, restored from `resumed`; biases and norms have no weight decay."""
-        config = self.config.optimizer
-        weights, others = self._decayed()
-        groups = [
-            {"params": weights, "weight_decay": config.weight_decay},
-            {"params": others, "weight_decay": 0.0},
-        ]
-        optimizer = torch.optim.AdamW(groups, lr=config.lr, fused=True)
-        done = 0
-        if self.resumed:
-            with restoring():
-                done = self.resumed["step"]
-                optimizer.load_state_dict(self.resumed["optimizer"])
-        steps = self.epoch_steps * self.config.epochs
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: config.factor(step, steps), last_epoch=done - 1
-        )
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+    def on_validation_epoch_end(self) -> None:
+        """Log the held-out metrics."""
+        shown, policy, known, error, _, _ = self._heldout_sums.tolist()
+        self.report = {f"heldout_{name}": float(value) for name, value in self._heldout.report().items()}
+        self.report["heldout_training_policy_loss"] = policy / max(shown, 1)
+        if known:
+            self.report["heldout_training_value_loss"] = error / known
+        self._heldout = Metrics()
+        self.log_dict(self.report)
 
     def training_report(self) -> dict[str, float]:
-        """Mean losses and accuracy over the epoch so far; synchronises with the device."""
-        shown, policy, known, error, right, rows = self.sums.tolist()
+        """Mean losses and accuracy over the epoch so far; waits for the device."""
+        shown, policy, known, error, right, rows = self._sums.tolist()
         return {
             "train_policy_loss": policy / max(shown, 1),
             "train_value_loss": error / max(known, 1),
             "train_top1": right / max(rows, 1),
         }
 
-    def heldout_report(self) -> dict[str, float]:
-        """The metrics on the held-out rows, and the losses that training minimises on them; synchronises.
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        """Clip gradients here: Lightning refuses to for fused optimizers."""
+        if self.optimizing.clip:
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.optimizing.clip)
 
-        Returns:
-            `heldout_NAME` for each metric (`ckai.models.evaluation.metrics`), which compare with the action
-            played and the result; `heldout_training_policy_loss` and `heldout_training_value_loss`, the
-            same quantities as `train_policy_loss` and `train_value_loss`: with the same targets and mask.
-        """
-        shown, policy, known, error = self.heldout_sums.tolist()
-        report = {f"heldout_{name}": value for name, value in self.heldout.report().items()}
-        report["heldout_training_policy_loss"] = policy / max(shown, 1)
-        if known:
-            report["heldout_training_value_loss"] = error / known
-        return report
+    def optimizer_step(self, *arguments: Any, **more: Any) -> None:
+        """Step, and clip the weights before any callback sees them."""
+        super().optimizer_step(*arguments, **more)
+        self.network.clip_weights()
+
+    def on_fit_end(self) -> None:
+        """Free the CUDA graphs of the passes."""
+        self.outputs.close()
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Keep what an epoch needs that is continued in its middle."""
+        checkpoint["ckai"] = {"sums": self._sums.cpu(), "random": torch.get_rng_state()}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take over what `on_save_checkpoint` kept."""
+        kept = checkpoint.get("ckai", {})
+        self._sums, self._random = kept.get("sums", self._sums), kept.get("random")
+
+    def configure_optimizers(self) -> Any:
+        """AdamW and its schedule; biases and norms have no weight decay."""
+        config = self.optimizing
+        decayed: dict[bool, list[torch.nn.Parameter]] = {True: [], False: []}
+        for name, parameter in self.network.named_parameters():
+            decayed[parameter.ndim > 1 and not name.endswith("bias")].append(parameter)
+        groups = [
+            {"params": decayed[True], "weight_decay": config.weight_decay},
+            {"params": decayed[False], "weight_decay": 0.0},
+        ]
+        # Fused, it would unscale the gradients of float16 after they are clipped.
+        optimizer = torch.optim.AdamW(groups, lr=config.lr, fused=self.trainer.precision != "16-mixed")
+        steps = self.trainer.estimated_stepping_batches
+        if math.isinf(steps):  # nobody knows when it ends
+            return optimizer
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: config.factor(step, int(steps)))
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _zeros(self) -> Tensor:
+        """Sums of nothing; in float32 where the device has no float64."""
+        dtype = torch.float32 if self.device.type == "mps" else torch.float64
+        return torch.zeros(6, dtype=dtype, device=self.device)

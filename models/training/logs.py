@@ -1,66 +1,19 @@
-"""Logs of a training: CSV, TensorBoard and a plot, all made from its history.
+"""Logs of a training: a line, a table and a plot, all made from its history.
 
 A history is a list of one dict an epoch, see `ckai.models.training.trainer`. Files are rewritten each epoch,
-so a resumed training neither loses nor repeats a line.
+so a resumed training neither loses nor repeats a line; Lightning's `CSVLogger` begins its file anew then, and
+writes the last line of an epoch after its state was saved.
 """
 
 import csv
 import io
-import shutil
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import save_figure, write_whole
-from ckai.models.training.config import PretrainConfig
-
-PLOT_SECONDS = 30.0
-"""Least time between two plots of the curves."""
 
 Row = Mapping[str, Any]
-
-
-class RunLog:
-    """Writes the logs of a run folder while it trains."""
-
-    def __init__(self, run: Path, config: PretrainConfig, rows: int, say: Callable[[str], None]) -> None:
-        self.run, self.epochs, self.say = run, config.train.epochs, say
-        self.legal = config.train.loss.mask_illegal
-        self.title = f"{config.model}, {rows:,} rows"
-        self.writer: Any = None
-        self.written, self.drawn = 0, time.monotonic()
-
-    def begin(self, history: Sequence[Row]) -> None:
-        """Write the history of a resumed training."""
-        shutil.rmtree(self.run / "tensorboard", ignore_errors=True)  # of the processes that were killed
-        self.writer = tensorboard_writer(self.run / "tensorboard", history)
-        if self.writer is None:
-            self.say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
-        if history:
-            write_csv(self.run / "metrics.csv", history)
-        self.written = len(history)
-
-    def update(self, history: Sequence[Row]) -> None:
-        """Log a new epoch, if there is one."""
-        if len(history) > self.written:
-            self.written = len(history)
-            write_csv(self.run / "metrics.csv", history)
-            if self.writer is not None:
-                write_tensorboard(self.writer, history[-1])
-            self.say(describe_epoch(history[-1], self.epochs, legal=self.legal))
-        if history and time.monotonic() - self.drawn > PLOT_SECONDS:
-            self.draw(history)
-
-    def draw(self, history: Sequence[Row]) -> None:
-        """Plot the curves."""
-        plot_curves(self.run / "curves.png", history, self.title)
-        self.drawn = time.monotonic()
-
-    def close(self) -> None:
-        """Close TensorBoard's log."""
-        if self.writer is not None:
-            self.writer.close()
 
 
 def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False) -> str:
@@ -84,30 +37,6 @@ def write_csv(path: Path, history: Sequence[Row]) -> None:
     writer.writeheader()
     writer.writerows(history)
     write_whole(path, text.getvalue())
-
-
-def tensorboard_writer(folder: Path, history: Sequence[Row]) -> Any | None:
-    """A TensorBoard writer that starts with `history`; None if TensorBoard is not installed."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        return None
-    writer = SummaryWriter(str(folder), purge_step=0)  # type: ignore[no-untyped-call]
-    for row in history:
-        write_tensorboard(writer, row)
-    return writer
-
-
-def write_tensorboard(writer: Any, row: Row) -> None:
-    """Write the metrics of one epoch."""
-    for name, value in row.items():
-        side, _, rest = name.partition("_")
-        if name in ("train_policy_loss", "train_value_loss"):
-            rest = f"training_{rest}"  # beside the same quantity on held-out rows
-        tag = f"{rest}/{side}" if side in ("train", "heldout") else name
-        if name != "epoch":
-            writer.add_scalar(tag, value, int(row["epoch"]))
-    writer.flush()
 
 
 _PANELS = (

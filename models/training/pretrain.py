@@ -4,34 +4,39 @@ The run folder next to the output (`pretrained.ckpt` -> `pretrained.run/`) conta
 
     config.json   the settings and the data sets' fingerprints
     .lock         held while it trains: two trainings never write one output
-    last.ckpt     the latest state, written at the end of each epoch and every minute; gone at the end
-    metrics.csv   one line an epoch; also as curves.png and in tensorboard/
+    last.ckpt     Lightning's state, written at the end of each epoch and every minute; gone at the end
+    best.ckpt     the same after the epoch with the lowest held-out policy loss; gone at the end
+    metrics.csv   one line an epoch; also as curves.png, and in tensorboard/ if that is installed
 """
 
 import json
 import platform
 import shutil
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
+from pytorch_lightning.loggers import TensorBoardLogger
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, write_whole
-from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.checkpoint import CheckpointError, load_checkpoint, read_plain, save_checkpoint
 from ckai.models.evaluation.data_splits import check_held_out, origin
-from ckai.models.evaluation.metrics import measure
-from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
-from ckai.models.training.lightning_module import StateError, restoring
-from ckai.models.training.logs import RunLog
-from ckai.models.training.runs import LAST, LOCK, flat_settings
-from ckai.models.training.trainer import State, TrainingError, TrainingProgress, load_best, train
+from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.logs import describe_epoch, plot_curves, write_csv
+from ckai.models.training.runs import BEST, LAST, LOCK, flat_settings
+from ckai.models.training.trainer import History, StateError, Trained, TrainingError, TrainingProgress, fit
+
+PLOT_SECONDS = 30.0
+"""Least time between two plots of the curves."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ def pretrain(
     *,
     force: bool = False,
     save_seconds: float = 60.0,
-    progress: Callable[[TrainingProgress], None] | None = None,
+    progress: Callable[[TrainingProgress], None] = lambda progress: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> PretrainResult:
     """Train a network on rows, evaluate it on the held-out games and write its checkpoint.
@@ -134,7 +139,7 @@ def _pretrain(
     config: PretrainConfig,
     force: bool,
     save_seconds: float,
-    progress: Callable[[TrainingProgress], None] | None,
+    progress: Callable[[TrainingProgress], None],
     say: Callable[[str], None],
 ) -> PretrainResult:
     """`pretrain` under its lock."""
@@ -146,48 +151,48 @@ def _pretrain(
     remove_temporaries(run)
     remove_temporaries(output.parent, output.name)
     settings = _describe(config, network, data) | ({"init_digest": first.digest} if first else {})
-    info = _info(config, data, first.info if first else {})
     try:
-        saved = _interrupted(run, settings)
-        if saved:
-            network.load_state_dict(saved.network().state_dict())
+        done = _interrupted(run, settings)
     except (CheckpointError, TrainingError) as error:
         if not force:
             raise type(error)(f"{error}; use another -o to keep it, or --force to discard it") from error
-        saved = None
-    state = saved.training if saved else None
-    if state is None:
+        done = None
+    if done is None:
         _clear(run)
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
+    else:
+        say(f"resuming {run} at step {done}")
     try:
-        if state is not None:
-            with restoring():
-                say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
-        state = _train(network, data, config, state, run, info, save_seconds, progress, say)
+        trained = _train(network, data, config, run, save_seconds, progress, say)
     except TrainingError as error:
-        (run / LAST).unlink(missing_ok=True)  # it leads there again, and would refuse another learning rate
+        _remove_state(run)  # it leads there again, and would refuse another learning rate
         raise TrainingError(f"{error}; try a lower --lr") from error
     except StateError as error:
         raise CheckpointError(f"{run / LAST}: {error}; remove it to start again") from error
-    metrics = _final_metrics(network, data)
-    info |= {
-        "epochs": state["epoch"],
-        "best_epoch": state["best_epoch"] + 1,
-        "steps": state["step"],
-        "seconds": round(state["history"][-1]["seconds"], 1),
+    last, best = trained.history[-1], trained.history[trained.epoch - 1]
+    metrics = {
+        name.removeprefix("heldout_"): int(value) if name.endswith("rows") else value
+        for name, value in best.items()
+        if name.startswith("heldout_") and not name.startswith("heldout_training")
+    }
+    info = _info(config, data, first.info if first else {}) | {
+        "epochs": int(last["epoch"]),
+        "best_epoch": trained.epoch,
+        "steps": int(last["step"]),
+        "seconds": round(last["seconds"], 1),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     save_checkpoint(output, network, metrics=metrics, info=info)
-    (run / LAST).unlink(missing_ok=True)
-    return PretrainResult(output, run, config, metrics, info, saved is not None)
+    _remove_state(run)
+    return PretrainResult(output, run, config, metrics, info, done is not None)
 
 
-def _interrupted(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
-    """The saved state of an interrupted training with these settings, None if there is none.
+def _interrupted(run: Path, settings: dict[str, Any]) -> int | None:
+    """The steps that an interrupted training with these settings has done, None if there is none.
 
     Raises:
         TrainingError: its settings or data are others.
-        CheckpointError: it is damaged.
+        CheckpointError: its state is damaged.
     """
     if not (run / LAST).exists():
         return None
@@ -202,16 +207,19 @@ def _interrupted(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
         named = "other data" if key == "fingerprints" else f"{key}: {before.get(key)}, now {now.get(key)}"
         more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise TrainingError(f"{run}: holds an unfinished training with other settings ({named}{more})")
-    saved = load_checkpoint(run / LAST)
-    if saved.training is None:
-        raise CheckpointError(f"{run / LAST}: expected a training state, found none")
-    return saved
+    return int(read_plain(run / LAST).get("global_step", 0))
 
 
 def _clear(run: Path) -> None:
     """Remove an earlier training from the run folder; other files stay."""
+    _remove_state(run)
     shutil.rmtree(run / "tensorboard", ignore_errors=True)
-    for name in ("config.json", LAST, "metrics.csv", "curves.png"):
+    for name in ("config.json", "metrics.csv", "curves.png"):
+        (run / name).unlink(missing_ok=True)
+
+
+def _remove_state(run: Path) -> None:
+    for name in (LAST, BEST):
         (run / name).unlink(missing_ok=True)
 
 
@@ -219,47 +227,42 @@ def _train(
     network: Network,
     data: RowsDataModule,
     config: PretrainConfig,
-    state: State | None,
     run: Path,
-    info: Mapping[str, Any],
     save_seconds: float,
-    progress: Callable[[TrainingProgress], None] | None,
+    progress: Callable[[TrainingProgress], None],
     say: Callable[[str], None],
-) -> State:
-    """Train a network, resuming from `state`; it ends with its best weights loaded."""
-    log = RunLog(run, config, data.train_rows, say)
+) -> Trained:
+    """Train a network, which ends with its best weights; continue a training that was interrupted."""
+    legal, title = config.train.loss.mask_illegal, f"{config.model}, {data.train_rows:,} rows"
+    drawn = time.monotonic()
 
-    def save(now: State) -> None:
-        save_checkpoint(run / LAST, network, info=info, training=now)
-        log.update(now["history"])
+    def log(history: History) -> None:
+        nonlocal drawn
+        write_csv(run / "metrics.csv", history)
+        say(describe_epoch(history[-1], config.train.epochs, legal=legal))
+        if time.monotonic() - drawn > PLOT_SECONDS:
+            plot_curves(run / "curves.png", history, title)
+            drawn = time.monotonic()
 
-    try:
-        with restoring():
-            log.begin(state["history"] if state else [])
-        state = train(
-            network,
-            data,
-            config.train,
-            state=state,
-            save=save,
-            save_seconds=save_seconds,
-            progress=progress,
-        )
-        load_best(network, state)
-        log.draw(state["history"])
-        return state
-    finally:
-        log.close()
-
-
-def _final_metrics(network: Network, data: RowsDataModule) -> dict[str, Any]:
-    if not data.measures:
-        return {}
-    device = pick_device()
-    network.to(device)
-    metrics = measure(network, data.val_dataloader(), seen=data.train_positions(), device=device)
-    network.cpu()
-    return metrics.report()
+    logger: Any = False
+    if find_spec("tensorboard"):
+        logger = TensorBoardLogger(run, "", "tensorboard", default_hp_metric=False)
+    else:
+        say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
+    module = PolicyValueModule.of(network, config.train)
+    trained = fit(
+        module,
+        data,
+        config.train,
+        state=run / LAST,
+        best=run / BEST,
+        logger=logger,
+        save_seconds=save_seconds,
+        progress=progress,
+        on_epoch=log,
+    )
+    plot_curves(run / "curves.png", trained.history, title)
+    return trained
 
 
 def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from ckai.models.training.config import PretrainConfig
 
 LAST = "last.ckpt"
 """Name of the file in a run folder with the state of an unfinished training."""
+BEST = "best.ckpt"
+"""Name of the file with its state after the best epoch so far."""
 LOCK = ".lock"
 """Name of the lock file in a run folder."""
 

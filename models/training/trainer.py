@@ -1,9 +1,8 @@
-"""The training loop: Lightning's trainer, which can be killed at any moment and resumed.
+"""ckai's own `Trainer` of Lightning, which can be killed at any moment and resumed.
 
-Lightning runs the steps; the state to resume from is kept here as plain data, so that checkpoints contain
-nothing else and no private part of Lightning is used. The order of rows depends on the seed and the epoch,
-the learning rate on the step: with weights, optimizer and random states restored, a resumed training is
-identical to an uninterrupted one.
+The training's own state is Lightning's file, written at the end of each epoch and every minute: the order of
+rows depends on the seed and the epoch, the learning rate on the step, so with the state restored a resumed
+training is identical to one without a stop.
 """
 
 import logging
@@ -12,28 +11,39 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
 from pytorch_lightning.accelerators import CUDAAccelerator
+from pytorch_lightning.callbacks import Checkpoint, EarlyStopping, ModelCheckpoint, WeightAveraging
+from pytorch_lightning.plugins import TorchCheckpointIO
 from pytorch_lightning.plugins.environments import LightningEnvironment  # type: ignore[attr-defined]
+from torch import Tensor
 
 from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.files import first_line, write_whole
+from ckai.datasets.machine import keep_freed_memory
+from ckai.models.checkpoint import read_plain
 from ckai.models.inference.devices import lightning_precision, pick_device
-from ckai.models.inputs.prepared import PreparedBatches
-from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
-from ckai.models.training.lightning_module import PolicyValueModule, restoring
+from ckai.models.training.lightning_module import PolicyValueModule
 
-State = dict[str, Any]
+History = list[dict[str, float]]
+"""One dict an epoch: `epoch` from 1, `step`, `lr`, `seconds`, and all that `PolicyValueModule` logs."""
 
 
 class TrainingError(RuntimeError):
     """A training that cannot continue, or a saved state that does not belong to it."""
+
+
+class StateError(ValueError):
+    """The saved state of a training does not fit the training that is to continue it."""
 
 
 @dataclass(frozen=True)
@@ -52,101 +62,115 @@ class TrainingProgress:
     """Means over the epoch so far: `train_policy_loss`, `train_value_loss`, `train_top1`."""
 
 
-def train(
-    network: Network,
+@dataclass(frozen=True)
+class Trained:
+    """A training that has ended; its module has the weights to keep."""
+
+    history: History
+    epoch: int
+    """The epoch whose weights these are, from 1."""
+
+
+def fit(
+    module: PolicyValueModule,
     data: RowsDataModule,
     config: TrainConfig,
     *,
-    state: State | None = None,
-    save: Callable[[State], None] | None = None,
+    state: Path | None = None,
+    best: Path | None = None,
+    logger: Any = False,
     save_seconds: float = 60.0,
-    progress: Callable[[TrainingProgress], None] | None = None,
+    progress: Callable[[TrainingProgress], None] = lambda progress: None,
+    on_epoch: Callable[[History], None] = lambda history: None,
     device: torch.device | None = None,
-) -> State:
-    """Train a network in place, on the GPU if there is one.
+) -> Trained:
+    """Train a module, on the GPU if there is one.
 
     Args:
-        network: the weights to start from; with `state`, the weights saved with it. Ends with the last
-            weights, on the CPU; `load_best` replaces them by those of the epoch with the lowest held-out
-            policy loss, `load_average` by the moving average (`config.ema`), which `history` measures.
+        module: trained in place; ends on the CPU with its last weights, or those of its best epoch, averaged
+            if `config.ema` is set.
         data: the rows; its batch size and seed are used, not those of `config`.
-        config: the settings. For the same weights again, seed PyTorch before the network is built.
-        state: resume from this state, passed to `save` or returned by an earlier call.
-        save: called with the state at the end of each epoch and every `save_seconds` between steps; save the
-            network's weights with it.
-        save_seconds: between two calls of `save` within an epoch.
+        config: epochs, patience, precision and moving average; the rest is the module's.
+        state: Lightning's checkpoint; a training that it holds is continued; None: none is written.
+        best: keep the weights of the epoch with the lowest held-out policy loss in this file; None: the last.
+        logger: Lightning's loggers.
+        save_seconds: between two states saved within an epoch.
         progress: called a few times a second.
+        on_epoch: called after each epoch, before its state is saved.
         device: None: the GPU if there is one, else the CPU.
-
-    Returns:
-        The last state, plain data and tensors. Keys: `epoch`, `batch`, `step` (done so far), `optimizer`,
-        `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch` (0-based),
-        `best_weights`, `finished`.
 
     Raises:
         TrainingError: the loss is not finite.
-        StateError: `state` is not of this training, or the rows are of another game.
+        CheckpointError: `state` is damaged.
+        StateError: `state` is not of this training.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
-
-    Examples:
-        >>> from ckai.datasets import RowsDataModule
-        >>> from ckai.models import TrainConfig, build
-        >>> data = RowsDataModule(["games.parquet"], batch_size=4, heldout=0.5)
-        >>> state = train(build("mlp", {"hidden": 8}), data, TrainConfig(epochs=1))
-        >>> sorted(state["history"][0])[:3], state["finished"]
-        (['epoch', 'heldout_forced', 'heldout_illegal_probability'], True)
     """
-    if data.game != network.encode.GAME:
-        raise ValueError(f"expected rows of {network.encode.GAME}, the network's game, found {data.game}")
     device = device or pick_device()
-    if network.CHANNELS_LAST:
-        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch)
-    module.train()  # a loaded network is in evaluation mode, which Lightning keeps
-    keeper = _Keeper(module, data, config, state, save, save_seconds, progress)
-    if state and keeper.finished:
-        return state
-    with _quiet():
-        trainer = _trainer(
-            device,
-            lightning_precision(config.precision, device),
-            max_epochs=config.epochs - keeper.epoch,
-            callbacks=[keeper],
-            limit_val_batches=None if data.measures else 0,
-        )
-        try:
-            _fit(trainer, module, data)
-        finally:
-            module.close()
-    network.cpu()
-    return keeper.last
+    keep_freed_memory()
+    record = _Record(config, data.batch_size, progress, on_epoch)
+    monitor = "heldout_policy_loss" + ("_legal" if config.loss.mask_illegal else "")
+    measures = bool(data.heldout_rows)
+    early = EarlyStopping(monitor, patience=config.patience, check_finite=False) if measures else None
+    callbacks: list[pl.Callback] = [record, *([early] if early and config.patience else [])]
+    if logger:
+        callbacks.append(pl.callbacks.LearningRateMonitor("epoch"))
+    if config.ema:
+        callbacks.append(WeightAveraging(multi_avg_fn=_Decay(config.ema)))
+    if best:
+        choice: dict[str, Any] = {"enable_version_counter": False, "save_on_train_epoch_end": True}
+        choice |= {"monitor": monitor} if measures else {}
+        callbacks.append(ModelCheckpoint(best.parent, best.stem, **choice))
+    if state:
+        callbacks.append(_Last(state, save_seconds))
+    saved = read_plain(state) if state and state.exists() else None
+    done = False
+    if saved is not None:
+        with restoring():
+            record.load_state_dict(saved["callbacks"][record.state_key])
+            stale = saved["callbacks"].get(early.state_key, {}).get("wait_count", 0) if early else 0
+            done = len(record.history) >= config.epochs or bool(config.patience and stale >= config.patience)
+    if not done:
+        with _quiet():
+            trainer = _trainer(
+                device,
+                lightning_precision(config.precision, device),
+                max_epochs=config.epochs,
+                callbacks=callbacks,
+                logger=logger,
+                limit_val_batches=None if measures else 0,
+            )
+            _fit(trainer, module, data, record, state if saved else None)
+    module.network.cpu()
+    kept = best or state
+    if kept is None:
+        return Trained(record.history, len(record.history))
+    final = read_plain(kept)
+    module.network.load_state_dict(
+        {name.removeprefix("network."): tensor for name, tensor in final["state_dict"].items()}
+    )
+    return Trained(record.history, int(final["epoch"]) + 1)
 
 
-def load_average(network: Network, state: State) -> None:
-    """Load the moving average of a training (`TrainConfig.ema`) into a network, if it has one."""
-    if state["averaged"] is not None:
-        prefix = "module."
-        network.load_state_dict(
-            {k.removeprefix(prefix): v for k, v in state["averaged"].items() if k.startswith(prefix)}
-        )
-
-
-def load_best(network: Network, state: State) -> None:
-    """Load the weights of the best epoch of a training into a network."""
-    if state["best_weights"] is not None:
-        network.load_state_dict(state["best_weights"])
+@contextmanager
+def restoring() -> Iterator[None]:
+    """Turn whatever an odd state makes Python and PyTorch raise in the block into a `StateError`."""
+    try:
+        yield
+    except Exception as error:
+        raise StateError(
+            f"expected the state of this training, found another ({type(error).__name__}: "
+            f"{first_line(error):.200})"
+        ) from error
 
 
 def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
-    """Lightning's trainer without its own files, progress bars and tips."""
+    """Lightning's trainer without its progress bars and tips, which writes files whole."""
     return pl.Trainer(
         accelerator=_Gpu() if device.type == "cuda" else "cpu",
         devices=[device.index or 0] if device.type == "cuda" else 1,
         precision=precision,
-        plugins=[LightningEnvironment()],
+        plugins=[LightningEnvironment(), _WholeFiles()],
         num_sanity_val_steps=0,
-        logger=False,
-        enable_checkpointing=False,
         enable_progress_bar=False,
         enable_model_summary=False,
         **settings,
@@ -166,167 +190,159 @@ class _Gpu(CUDAAccelerator):
         """Free nothing."""
 
 
-def _fit(trainer: pl.Trainer, module: PolicyValueModule, data: RowsDataModule) -> None:
+class _WholeFiles(TorchCheckpointIO):
+    """Lightning's files, flushed and renamed: its own way moves them from the folder of temporary files.
+
+    Where that is on another disk, a kill leaves half a file.
+    """
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        """Write a file."""
+        content = BytesIO()
+        torch.save(checkpoint, content)
+        write_whole(Path(path), content.getbuffer())
+
+
+def _fit(
+    trainer: pl.Trainer,
+    module: PolicyValueModule,
+    data: RowsDataModule,
+    record: "_Record",
+    state: Path | None,
+) -> None:
     """Run the trainer; turns the exit that Lightning makes of Ctrl-C back into KeyboardInterrupt."""
     handler = signal.getsignal(signal.SIGINT)
     try:
-        batches = PreparedBatches(data.train_dataloader(), module.network.encode)
-        trainer.fit(module, batches, data.val_dataloader())
+        trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
     except SystemExit as error:
         raise KeyboardInterrupt from error
+    except Exception as error:
+        if state and not record.begun:
+            with restoring():
+                raise error
+        raise
     finally:
+        module.outputs.close()
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
-    if trainer.interrupted:  # Lightning 2.4 returns instead
-        raise KeyboardInterrupt
 
 
-class _Keeper(pl.Callback):
-    """Counts steps, evaluates, saves and stops; holds the state to resume from."""
+class _Decay:
+    """The formula of the moving average: its decay is lower at first, so that the first weights fade quickly.
 
-    def __init__(
-        self,
-        module: PolicyValueModule,
-        data: RowsDataModule,
-        config: TrainConfig,
-        state: State | None,
-        save: Callable[[State], None] | None,
-        save_seconds: float,
-        progress: Callable[[TrainingProgress], None] | None,
-    ) -> None:
-        self.module, self.data, self.config = module, data, config
-        self.save, self.save_seconds, self.progress = save, save_seconds, progress
-        self.epoch, self.batch, self.step = 0, 0, 0
-        self.history: list[dict[str, float]] = []
-        self.best_epoch, self.best_loss = -1, math.inf
-        self.best_weights: dict[str, torch.Tensor] | None = None
-        self.finished = False
-        self.seconds = 0.0
-        self.last: State = {}
-        self._resumed = state
-        if state:
-            with restoring():
-                self._restore(state)
-        data.resume_at(self.epoch, self.batch)
+    After n steps it is (1 + n) / (10 + n); counters are copied.
+    """
 
-    def _restore(self, state: State) -> None:
-        """Take over a state; all but the random states, which Lightning uses before it trains."""
-        self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
-        self.best_epoch, self.best_loss = state["best_epoch"], float(state["best_loss"])
-        self.finished, self.seconds = bool(state["finished"]), float(state["seconds"])
-        self.history, self.best_weights = list(state["history"]), state["best_weights"]
-        self.module.sums.copy_(state["sums"])
-        if self.module.averaged is not None:
-            self.module.averaged.load_state_dict(state["averaged"])
-        self.module.resumed = {"step": self.step, "optimizer": state["optimizer"]}
+    def __init__(self, decay: float) -> None:
+        self.decay = decay
+
+    @torch.no_grad()
+    def __call__(self, means: list[Tensor], news: list[Tensor], steps: Tensor) -> None:
+        """Take in weights of one type."""
+        if means[0].is_floating_point():
+            n = int(steps)
+            torch._foreach_lerp_(means, news, 1 - min(self.decay, (1 + n) / (10 + n)))
+        else:
+            torch._foreach_copy_(means, news)
+
+
+class _Last(Checkpoint):
+    """Saves the state to resume from: at the end of an epoch, when all others have seen it, and by the clock.
+
+    `ModelCheckpoint` does one or the other, and Lightning cannot resume after the last step of an epoch.
+    """
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self._path, self._seconds, self._saved = path, seconds, time.monotonic()
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Restore the random states."""
-        if self._resumed:
-            with restoring():
-                torch.set_rng_state(self._resumed["random"]["torch"])
-                on_gpus = self._resumed["random"]["cuda"]
-                if torch.cuda.is_available() and len(on_gpus) == torch.cuda.device_count():
-                    torch.cuda.set_rng_state_all(on_gpus)
-        self._started = self._saved = time.monotonic()
-        self._shown, self._shown_batch = self._started, self.batch
-        self._show(self._started)
+        """Start the clock."""
+        self._saved = time.monotonic()
 
-    def on_train_batch_end(
-        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
-    ) -> None:
-        """Count the step; report progress and save when due."""
-        self.module.finish_step()
-        self.batch += 1
-        self.step += 1
-        now = time.monotonic()
-        if self.progress and now - self._shown > 0.25:
-            self._show(now)
-        if self.save and now - self._saved > self.save_seconds and self.batch < self.data.steps_per_epoch:
-            self._pause(now)
+    def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
+        """Save when due."""
+        if time.monotonic() - self._saved > self._seconds and not trainer.is_last_batch:
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Record the epoch, keep the best weights, and decide whether to stop."""
-        now = time.monotonic()
-        self._show(now)
-        self._pause(now)
-        row: dict[str, float] = {
-            "epoch": self.epoch + 1,
-            "step": self.step,
-            "lr": float(trainer.optimizers[0].param_groups[0]["lr"]),
-            "seconds": round(self.seconds, 3),
-            **self.module.training_report(),
-        }
-        if not all(math.isfinite(value) for name, value in row.items() if name.endswith("_loss")):
-            raise TrainingError(f"the loss is not finite in epoch {self.epoch + 1}")
-        if self.data.measures:
-            row |= self.module.heldout_report()
-            losses = [value for name, value in row.items() if name.startswith("heldout_") and "loss" in name]
-            if not all(map(math.isfinite, [*losses, row.get("heldout_value_mse", 0.0)])):
-                raise TrainingError(f"the loss on held-out games is not finite in epoch {self.epoch + 1}")
-        self.history.append(row)
-        masked = "_legal" if self.config.loss.mask_illegal else ""
-        loss = row.get(f"heldout_policy_loss{masked}", -math.inf)
-        if loss < self.best_loss or not self.data.measures:
-            self.best_loss, self.best_epoch = loss, self.epoch
-            self.best_weights = _plain(self.module.eval_network.state_dict())
-        self.module.sums.zero_()
-        self.epoch, self.batch = self.epoch + 1, 0
-        stale = self.epoch - 1 - self.best_epoch
-        stop = bool(self.config.patience and stale >= self.config.patience)
-        self.finished = stop or self.epoch >= self.config.epochs
-        trainer.should_stop = stop
+        """Save."""
         self._save(trainer)
-        self._shown, self._shown_batch = time.monotonic(), 0
-
-    def _pause(self, now: float) -> None:
-        self.seconds += now - self._started
 
     def _save(self, trainer: pl.Trainer) -> None:
-        averaged = self.module.averaged
-        self.last = {
-            "epoch": self.epoch,
-            "batch": self.batch,
-            "step": self.step,
-            "finished": self.finished,
-            "seconds": self.seconds,
-            "history": [dict(row) for row in self.history],
-            "best_epoch": self.best_epoch,
-            "best_loss": self.best_loss,
-            "best_weights": self.best_weights,
-            "averaged": None if averaged is None else _plain(averaged.state_dict()),
-            "sums": self.module.sums.detach().cpu().clone(),
-            "optimizer": trainer.optimizers[0].state_dict(),
-            "random": {
-                "torch": torch.get_rng_state(),
-                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
-            },
+        trainer.save_checkpoint(self._path)
+        self._saved = time.monotonic()
+
+
+class _Record(pl.Callback):
+    """Keeps the history with the state, reports progress, and stops where the loss is not finite."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        batch_size: int,
+        progress: Callable[[TrainingProgress], None],
+        on_epoch: Callable[[History], None],
+    ) -> None:
+        self._config, self._batch_size = config, batch_size
+        self._progress, self._on_epoch = progress, on_epoch
+        self.history: History = []
+        self.begun = False
+        self._seconds, self._started = 0.0, 0.0
+        """Of earlier processes and saved states; since then."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what a resumed training needs."""
+        return {"history": self.history, "seconds": self._total()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Take over the state of an earlier process."""
+        self.history = [dict(row) for row in state["history"]]
+        self._seconds = float(state["seconds"])
+
+    def _total(self) -> float:
+        return self._seconds + (time.monotonic() - self._started if self.begun else 0.0)
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Start the clock."""
+        self.begun, self._started = True, time.monotonic()
+        self._shown, self._steps = self._started, 0
+
+    def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Measure the speed from here."""
+        self._shown, self._steps = time.monotonic(), 0
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Report progress."""
+        self._steps += 1
+        now = time.monotonic()
+        if now - self._shown > 0.25 or trainer.is_last_batch:
+            speed = self._steps * self._batch_size / max(now - self._shown, 1e-9)
+            self._shown, self._steps = now, 0
+            batches, report = int(trainer.num_training_batches), pl_module.training_report()
+            epoch, epochs = trainer.current_epoch, self._config.epochs
+            self._progress(TrainingProgress(epoch, epochs, batch_idx + 1, batches, speed, report))
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
+        """Record the epoch."""
+        epoch = trainer.current_epoch + 1
+        row = {
+            "epoch": epoch,
+            "step": trainer.global_step,
+            "lr": float(trainer.optimizers[0].param_groups[0]["lr"]),
+            "seconds": round(self._total(), 3),
+            **pl_module.training_report(),
+            **pl_module.report,
         }
-        if self.save:
-            self.save(self.last)
-        self._started = self._saved = time.monotonic()
-
-    def _show(self, now: float) -> None:
-        if not self.progress:
-            return
-        rows = (self.batch - self._shown_batch) * self.data.batch_size
-        speed = rows / (now - self._shown) if now > self._shown else 0.0
-        self._shown, self._shown_batch = now, self.batch
-        where = TrainingProgress(
-            self.epoch,
-            self.config.epochs,
-            self.batch,
-            self.data.steps_per_epoch,
-            speed,
-            self.module.training_report(),
-        )
-        self.progress(where)
-
-
-def _plain(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """A copy on the CPU."""
-    return {name: t.detach().cpu().clone() for name, t in weights.items()}
+        for side, where in (("train", ""), ("heldout", " on held-out games")):
+            names = [
+                name for name in row if name.startswith(side) and ("loss" in name or "value_mse" in name)
+            ]
+            if not all(math.isfinite(row[name]) for name in names):
+                raise TrainingError(f"the loss{where} is not finite in epoch {epoch}")
+        self.history.append(row)
+        self._on_epoch(self.history)
 
 
 @contextmanager

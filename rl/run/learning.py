@@ -10,8 +10,8 @@ from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.evaluation.data_splits import origin
 from ckai.models.training.config import OptimizerConfig, TrainConfig
-from ckai.models.training.lightning_module import StateError
-from ckai.models.training.trainer import TrainingError, load_average, train
+from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.trainer import StateError, TrainingError, fit
 from ckai.rl.games.registry import get_game
 from ckai.rl.run.config import LearnConfig
 from ckai.rl.run.events import EventCallback, RunError, RunEvent
@@ -121,19 +121,14 @@ def learn(
     data = rows(HELD_OUT)
     if not data.train_rows:  # the hash of few games may select all
         data = rows(0.0)
-    network, state = before.network(), None
-    if saved.exists():
-        checkpoint = load_checkpoint(saved)
-        network, state = checkpoint.network(), checkpoint.training
+    network = before.network()
     info = {**before.info, **origin(before.info, data), "generation": generation, "run": run}
-
     try:
-        final = train(
-            network,
+        trained = fit(
+            PolicyValueModule.of(network, config),
             data,
             config,
-            state=state,
-            save=lambda now: save_checkpoint(saved, network, info=info, training=now),
+            state=saved,
             save_seconds=10.0,
             progress=lambda p: on_event(
                 RunEvent(
@@ -146,8 +141,7 @@ def learn(
         raise TrainingError(f"{error}; a run keeps its settings: begin another with a lower --lr") from error
     except StateError as error:
         raise RunError(f"{saved}: {error}; delete it to begin the training again") from error
-    load_average(network, final)
-    last = {k: float(v) for k, v in final["history"][-1].items()}
+    last = {k: float(v) for k, v in trained.history[-1].items()}
     measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}
     save_checkpoint(candidate, network, metrics=measured, info=info)
     saved.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from ckai.datasets.convert import parse_files
-from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.data_module import RowsDataModule, to_batch
 from ckai.datasets.reader import RowFile, newest_dataset, read_rows
 from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError
 from ckai.datasets.split import game_keys, held_out, position_keys
@@ -165,7 +165,7 @@ def test_rows_are_taken_by_any_index_of_numpy(tmp_path, rows):
             taken, numbers = every.take(index), np.arange(n)[index]
             assert taken.label.tolist() == every.label[numbers].tolist()
             if every.visits is not None:
-                dense = [r.visits.dense(r.label, 128) for r in (every, taken)]
+                dense = [to_batch(r)["policy"].numpy() for r in (every, taken)]
                 assert (dense[1] == dense[0][numbers]).all()
 
 

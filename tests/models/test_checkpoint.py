@@ -42,7 +42,6 @@ def test_a_file_alone_rebuilds_the_network(saved):
     checkpoint = load_checkpoint(path)
     assert checkpoint.metrics == {"top1": 0.5}
     assert checkpoint.info == {"seed": 1}
-    assert checkpoint.training is None
 
 
 def test_weights_may_be_saved_in_half_the_size(tmp_path):
@@ -90,7 +89,6 @@ def test_a_file_with_code_is_refused_and_not_run(tmp_path, monkeypatch):
         ({"format": 7}, "expected checkpoint format 1, found 7"),
         ({"weights": {}}, "found weights without conv1.bias"),
         ({"weights": None}, "expected weights to be dict, found NoneType"),
-        ({"training": 3}, "expected training to be dict, found int"),
         ({"format": None}, "expected a ckai checkpoint, found a torch file with keys"),
     ],
 )

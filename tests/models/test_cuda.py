@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 import torch
 from fake_cuda import Event, FakeCuda
-from make_rows import random_games, write
 from tiny_networks import tiny
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from ckai.datasets.data_module import RowsDataModule
 from ckai.models.inference import cuda_backend
 from ckai.models.inference.backends import make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import LANES, MAX_BATCH, WARM_UPS, CudaEvaluator, find_gpu
 from ckai.models.inference.evaluator import BackendError, PackedNetwork, TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
-from ckai.models.training.config import TrainConfig
-from ckai.models.training.trainer import _Gpu, _trainer, train
+from ckai.models.training.trainer import _Gpu, _trainer
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
 
@@ -216,19 +213,3 @@ def test_self_play_runs_on_it(cuda):
     assert sorted(game.number for game in games) == list(range(20))
     assert counts.evaluations > 1000
     assert len(cuda.captured) <= LANES  # batches of 1 to 4 positions are all padded to the smallest size
-
-
-def test_a_training_goes_on_where_there_are_fewer_gpus(tmp_path, monkeypatch):
-    data = RowsDataModule([write(tmp_path / "rows.parquet", random_games(4))], batch_size=64, heldout=0.5)
-    config, states, restored = TrainConfig(epochs=2), [], []
-    train(build("mlp", {"hidden": 8}), data, config, save=states.append, device=CPU)
-    state = next(state for state in states if state["epoch"] == 1)
-    state["random"]["cuda"] = [torch.get_rng_state()] * 2
-    FakeCuda(monkeypatch, 1)
-    monkeypatch.setattr(torch.cuda, "get_rng_state_all", list)
-    monkeypatch.setattr(torch.cuda, "set_rng_state_all", restored.append)
-    # It asks the driver for the stream, where PyTorch is built with CUDA.
-    check = "_accelerator_graph_capture_health_check"
-    monkeypatch.setattr(torch.optim.Optimizer, check, lambda self: None, raising=False)
-    assert train(build("mlp", {"hidden": 8}), data, config, state=state, device=CPU)["finished"]
-    assert not any(restored)  # Lightning restores what it has read, nothing

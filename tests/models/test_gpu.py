@@ -1,7 +1,7 @@
 """On a real GPU, where there is one: networks, threads, captures beside a training, resuming, generations."""
 
-import copy
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
 from ckai.models.training.config import TrainConfig
-from ckai.models.training.trainer import train
+from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.trainer import fit
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -35,6 +36,10 @@ def exact(monkeypatch):
 @pytest.fixture
 def gpu():
     return find_gpu("cuda")
+
+
+def train(network, data, config, **more):
+    return fit(PolicyValueModule.of(network, config), data, config, **more)
 
 
 def plain():
@@ -128,7 +133,7 @@ def test_graphs_are_captured_and_replayed_beside_a_training(gpu, tmp_path, logge
     def learn():
         try:
             config = TrainConfig(epochs=4, precision=precision, ema=0.9)
-            assert train(build("cnn2x2", PLAIN), data, config)["finished"]
+            assert len(train(build("cnn2x2", PLAIN), data, config).history) == 4
         except BaseException as error:
             errors.append(error)
         finally:
@@ -167,28 +172,26 @@ def test_a_training_learns_the_same_as_on_the_cpu(tmp_path):
     losses = []
     for device in (torch.device("cpu"), None):
         data = RowsDataModule(paths, batch_size=64, heldout=0.2)
-        state = train(plain(), data, TrainConfig(epochs=3, precision="32"), device=device)
-        losses.append([epoch["train_policy_loss"] for epoch in state["history"]])
+        done = train(plain(), data, TrainConfig(epochs=3, precision="32"), device=device)
+        losses.append([epoch["train_policy_loss"] for epoch in done.history])
     np.testing.assert_allclose(*losses, rtol=1e-3)
 
 
 def test_a_training_resumes_where_it_stopped(tmp_path):
     paths = [write(tmp_path / "rows.parquet", random_games(30))]
-    config, states = TrainConfig(epochs=4, ema=0.9), []
-    whole, other = plain(), plain()
-    weights = []
+    config, histories = TrainConfig(epochs=4, ema=0.9), []
 
-    def save(state):
-        states.append(copy.deepcopy(state))  # as a file would keep it
-        weights.append(copy.deepcopy(whole.state_dict()))
+    def stop(history):
+        if len(history) == 3:
+            raise KeyboardInterrupt
 
-    last = train(whole, RowsDataModule(paths, batch_size=64, heldout=0.2), config, save=save)
-    number = next(i for i, state in enumerate(states) if state["epoch"] == 2)
-    other.load_state_dict(weights[number])
-    data = RowsDataModule(paths, batch_size=64, heldout=0.2)
-    again = train(other, data, config, state=states[number])
-    wanted = [epoch["train_policy_loss"] for epoch in last["history"]]
-    np.testing.assert_allclose([epoch["train_policy_loss"] for epoch in again["history"]], wanted, rtol=1e-3)
+    for state, on_epoch in (("whole", None), ("cut", stop), ("cut", None)):
+        more = {"state": tmp_path / f"{state}.ckpt", **({"on_epoch": on_epoch} if on_epoch else {})}
+        data = RowsDataModule(paths, batch_size=64, heldout=0.2)
+        with pytest.raises(KeyboardInterrupt) if on_epoch else nullcontext():
+            done = train(plain(), data, config, **more)
+            histories.append([epoch["train_policy_loss"] for epoch in done.history])
+    np.testing.assert_allclose(*histories, rtol=1e-3)
 
 
 @pytest.mark.parametrize("overlap", [False, True])

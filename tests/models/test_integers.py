@@ -1,8 +1,11 @@
 """The integer network: exact to a slow twin, close to the floats, and never out of its range."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pytest
 import torch
+from pytorch_lightning.core.optimizer import LightningOptimizer
 
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.inference.backends import (
@@ -15,7 +18,6 @@ from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator, quantize
 from ckai.models.networks.swift import INTEGERS, MAX_NARROW_UNITS, MAX_UNITS, MAX_WEIGHT, SCALE
 from ckai.models.registry import ModelError, build
-from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 
 SMALL = {"hidden": 32, "narrow": 8, "narrowest": 8, "buckets": 4}
@@ -143,12 +145,12 @@ def test_weights_whose_sums_could_overflow_are_refused(name, bound):
 def test_a_step_of_training_ends_within_the_bounds():
     """A result of training could be refused otherwise: the weights clipped before the step are not kept."""
     net = network()
-    module = PolicyValueModule(net, TrainConfig(ema=0.9), epoch_steps=1)
+    module = PolicyValueModule(net)
+    module.trainer = Mock()
     with torch.no_grad():
         net.policy.weight.fill_(MAX_WEIGHT + 1)
-    module.finish_step()
+    module.optimizer_step(0, 0, Mock(spec=LightningOptimizer))
     quantize(module.network)
-    quantize(module.eval_network)
 
 
 def test_training_keeps_the_weights_within_their_bounds():

@@ -1,6 +1,7 @@
 """Losses by hand, metrics by hand, and learning at the smallest scale."""
 
 import math
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -100,13 +101,14 @@ def test_the_held_out_policy_loss_is_a_mean_over_rows_with_a_target():
     policy = torch.zeros(2, 128)
     policy[0, 3], policy[0, 5] = 0.25, 0.75
     batch = hand_batch(policy=policy)
-    module = PolicyValueModule(build("mlp", {"hidden": 8}).eval(), TrainConfig(), epoch_steps=1)
+    module = PolicyValueModule(build("mlp", {"hidden": 8}).eval())
     with torch.no_grad():
         for rows in (slice(0, 1), slice(0, 2), slice(1, 2)):
             module.validation_step({name: tensor[rows] for name, tensor in batch.items()}, 0)
         alone = {name: tensor[:1] for name, tensor in batch.items()}
         wanted = policy_loss(module.network.forward_planes(planes_of(module.network, alone))[0], alone)
-    assert module.heldout_report()["heldout_training_policy_loss"] == pytest.approx(wanted.item())
+    module.on_validation_epoch_end()
+    assert module.report["heldout_training_policy_loss"] == pytest.approx(wanted.item())
 
 
 def test_the_value_learns_a_blend_and_only_from_known_results():
@@ -250,12 +252,19 @@ def test_sorting_is_the_chance_of_a_pair_in_order():
 # --- learning --------------------------------------------------------------------------------------
 
 
+def alone(module):
+    """A module whose training has no end, and so no schedule."""
+    module.trainer = Mock(estimated_stepping_batches=math.inf, precision="32-true", log_every_n_steps=10**9)
+    module.log = lambda *_, **more: None
+    return module
+
+
 @pytest.mark.parametrize("name", names())
 def test_biases_have_no_weight_decay(name):
     """Nor have norms; the biases of some networks have two dimensions."""
     network = build(name, TINY[name])
-    module = PolicyValueModule(network, TrainConfig(), epoch_steps=10)
-    groups = module.configure_optimizers()["optimizer"].param_groups
+    module = alone(PolicyValueModule(network))
+    groups = module.configure_optimizers().param_groups
     decayed = {id(p): group["weight_decay"] > 0 for group in groups for p in group["params"]}
     named = {name: p for name, p in network.named_parameters() if id(p) in decayed}
     assert {id(p) for p in network.parameters()} == set(decayed)
@@ -288,12 +297,8 @@ def test_one_batch_can_be_learned_by_heart(name, value):
         "z": torch.randint(-1, 2, (size,)).float(),
         "z_known": torch.ones(size, dtype=torch.bool),
     }
-    module = PolicyValueModule(
-        build(name, {**TINY[name], "value": value}),
-        TrainConfig(optimizer=OptimizerConfig(lr=5e-3, weight_decay=0)),
-        epoch_steps=300,
-    )
-    optimizer = module.configure_optimizers()["optimizer"]
+    module = alone(PolicyValueModule(name, {**TINY[name], "value": value}, lr=5e-3, weight_decay=0))
+    optimizer = module.configure_optimizers()
 
     def measured():
         metrics = Metrics()
@@ -333,13 +338,13 @@ def test_training_and_held_out_losses_are_the_same_means(mask_illegal):
         batch | {"policy": policy},
         batch | {"policy": torch.zeros(2, 128), "z_known": torch.zeros(2) > 0},
     ]
-    config = TrainConfig(loss=LossConfig(mask_illegal=mask_illegal), precision="32")
-    network = build("mlp", {"hidden": 4}).eval()
-    module = PolicyValueModule(network, config, epoch_steps=1)
+    module = PolicyValueModule(build("mlp", {"hidden": 4}).eval(), mask_illegal=mask_illegal)
+    module.on_validation_epoch_start()
     for each in batches:
         module.training_step(each, 0)
         with torch.inference_mode():
             module.validation_step(each, 0)
-    trained, measured = module.training_report(), module.heldout_report()
+    module.on_validation_epoch_end()
+    trained, measured = module.training_report(), module.report
     for name in ("policy_loss", "value_loss"):
         assert trained[f"train_{name}"] == pytest.approx(measured[f"heldout_training_{name}"], rel=1e-5)

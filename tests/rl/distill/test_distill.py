@@ -217,7 +217,7 @@ def test_other_games(tmp_path, name):
     for file in (source, path):
         rows = read_rows(file, game=name)  # the action played is legal, or this fails
         assert len(rows) >= SMALL.positions
-        policy = rows.visits.dense(rows.label, rows.legal_mask().shape[1])
+        policy = to_batch(rows)["policy"].numpy()
         assert ((policy > 0) == rows.legal_mask()).all()
 
 

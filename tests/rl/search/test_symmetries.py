@@ -43,7 +43,7 @@ def test_every_symmetry_turns_board_actions_and_policy_alike(path):
     empty = np.unpackbits(batch["legal"].numpy(), axis=1, bitorder="little")[:, :9]
     assert ((batch["board"].numpy() == 0) == empty).all()
     for number in range(len(TABLE)):
-        turned = TABLE.turned(batch, np.full(len(batch["label"]), number))
+        turned = TABLE.turned(batch, torch.full_like(batch["label"], number))
         legal = np.unpackbits(turned["legal"].numpy(), axis=1, bitorder="little")
         assert ((turned["board"].numpy() == 0) == legal[:, :9]).all()
         assert not legal[:, 9:].any()
