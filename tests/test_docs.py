@@ -209,6 +209,6 @@ def test_the_tutorial_of_targets_begins_in_an_empty_folder(tmp_path):
         [sys.executable, "page.py"],
         [*main, *match[1:], "--games", "2"],
     ):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=280)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
         assert done.returncode == 0, (command, done.stderr)
     assert "2 games" in done.stdout
