@@ -180,7 +180,7 @@ def best_ceiling(
     return max(
         (ceiling(evaluator, batch, callers, seconds, encoding), batch, callers)
         for batch in BATCHES[2:]
-        for callers in sorted({1, 2, threads, 2 * threads})
+        for callers in sorted({1, min(2, threads), max(1, threads // 2), threads})
     )
 
 

@@ -1,6 +1,7 @@
 """`ckai bench`: its table and JSON."""
 
 import json
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -8,8 +9,10 @@ from click.testing import CliRunner
 from ckai.cli import bench as module
 from ckai.cli.bench import command
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
-from ckai.rl.bench import measured
+from ckai.rl.bench import best_ceiling, measured
+from ckai.rl.evaluators.uniform import UniformEvaluator
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +41,19 @@ def test_the_table_has_a_line_for_each_measure():
     text = run("parse", "selfplay", "games", "training")
     for unit in ("games/s", "rows/s", "evaluations/s", "ratio", "simulations/s", "games/minute"):
         assert unit in text
+
+
+def test_the_limit_is_the_best_rate_over_batches_and_callers():
+    class Waiting(UniformEvaluator):
+        """Takes as long for a large batch as for a small one, as a GPU does."""
+
+        def evaluate(self, boards, *out):
+            time.sleep(0.02)
+            return out or super().evaluate(boards)
+
+    rate, batch, callers = best_ceiling(Waiting(), 2, 0.1, PlanesEncoding())
+    assert (batch, callers) == (4096, 2)
+    assert 0.5 < rate / (2 * 4096 / 0.02) <= 1
 
 
 @pytest.mark.slow

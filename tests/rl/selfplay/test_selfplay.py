@@ -4,7 +4,6 @@ import functools
 from io import BytesIO
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -232,10 +231,6 @@ def test_more_simulations_win_matches():
             else:
                 score += position.black != strong_black
     assert score >= 10
-
-
-def test_arrow_table_of_one_game():
-    assert isinstance(to_table(play(1)), pa.Table)
 
 
 @pytest.mark.parametrize("rule", ["puct", "gumbel"])
