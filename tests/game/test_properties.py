@@ -14,7 +14,7 @@ from ckai.game.squares import index_of, neighbour
 
 # A game is 30 to 120 positions, so each test over games sees thousands.
 OVER_GAMES = settings(max_examples=60)
-OVER_SETUPS = settings(max_examples=200)
+OVER_SETUPS = settings(max_examples=100)
 
 
 def assert_same_as_twin(position):
