@@ -10,7 +10,7 @@ from tree_game import WIDTH, Leaf, draw
 from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights
 from ckai.models.networks.swift import SCALE
 from ckai.rl.alphabeta.memory import FULL_WIDTH, PROVEN, Constants
-from ckai.rl.alphabeta.search import AlphaBetaSearch, reductions
+from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.alphabeta.transpositions import (
     LOWER,
     NO_SCORE,
@@ -147,14 +147,6 @@ def test_late_actions_are_searched_less():
     assert less.nodes < full.nodes
 
 
-def test_reductions_grow_with_depth_and_move_number():
-    plies = reductions(Constants(reduction_base=0.5, reduction_divisor=2.0))
-    assert plies[1, 5] == 1  # never less
-    assert plies[8, 6] == int(0.5 + np.log(8) * np.log(6) / 2.0)
-    assert (np.diff(plies, axis=0) >= 0).all()
-    assert (np.diff(plies, axis=1) >= 0).all()
-
-
 def test_the_only_reply_is_never_pruned():
     lost = Leaf(value=-1.0)
     root = Leaf(bad_after(0.0, 0.0), Leaf(Leaf(lost, guess=0.7), guess=0.7), prior=[0.9, 0.1])
@@ -188,15 +180,6 @@ def read(entry, plies):
     )
 
 
-def test_an_entry_of_the_table_is_read_as_it_was_written():
-    table = np.zeros((2, 3), np.int64)
-    for score in (-31_000, -1, 0, 12_345, 19_999):
-        remember(table, (5, 7), score, 9, 1, 0)
-        wanted = score if score > -PROVEN else score + 4
-        assert read(fields_of(table, (5, 7)), 4) == (wanted, NO_SCORE, 9, 2, LOWER)
-    assert fields_of(table, (5, 8)) == 0
-
-
 def test_a_proven_score_counts_from_the_state():
     """A win 10 plies from the root, found 6 plies from it, is 4 plies away; seen 2 plies from a root, 6."""
     table = np.zeros((2, 3), np.int64)
@@ -204,24 +187,6 @@ def test_a_proven_score_counts_from_the_state():
     assert read(fields_of(table, (5, 7)), 2)[0] == 30_000 - 6
     remember(table, (5, 7), -30_000 + 10, 9, 1, 6)
     assert read(fields_of(table, (5, 7)), 2)[0] == -30_000 + 6
-
-
-def test_the_lower_depth_and_the_earlier_search_give_way():
-    table = np.zeros((2, 3), np.int64)  # both places of every state
-
-    def kept():
-        return {key for key in range(1, 6) if fields_of(table, (key, 0))}
-
-    remember(table, (1, 0), 100, 9, 1, 0)
-    remember(table, (2, 0), 100, 3, 1, 0)
-    remember(table, (3, 0), 100, 1, 1, 0)
-    assert kept() == {1, 3}
-    remember(table, (1, 0), 100, 8, 1, 0)  # the same state keeps its place
-    assert kept() == {1, 3}
-    remember(table, (4, 0), 100, 2, 3, 0)  # 3 is of less depth
-    assert kept() == {1, 4}
-    remember(table, (5, 0), 100, 1, 3, 0)  # 1 is two searches old, 16 plies less
-    assert kept() == {4, 5}
 
 
 def test_a_row_that_two_threads_wrote_at_once_is_of_neither_state():

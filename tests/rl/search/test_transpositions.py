@@ -14,7 +14,6 @@ from ckai.rl.games.checkers import pack
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.inline_search import make_searcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.transpositions import MIN_ENTRIES
 
 START = pack(Position.start())
 EXACT = ["state", "visits", "parent", "parent_edge", "first_edge", "num_edges", "sign", "status", "proof"]
@@ -85,23 +84,6 @@ def test_hardly_any_evaluation_is_left_where_there_are_few_states(seed):
     sharing = searched(oracle, state=(0, 0), game=game)
     same_trees(sharing, searched(oracle, state=(0, 0), game=game, transpositions=False))
     assert sharing.evaluations <= 101  # the root's may not be shared
-
-
-def test_the_table_grows_with_the_tree_and_is_as_full_as_it_says():
-    sharing = searched(Counted(), visits=3000)
-    info, (table,) = sharing.tree_batch.info[0], sharing.tree_batch.transpositions
-    assert np.count_nonzero(table) == info["table_used"] == sharing.evaluations - 1
-    assert MIN_ENTRIES < 2 * info["table_used"] <= info["table_size"] <= len(table) == 8000
-
-
-def test_moves_leave_the_table_of_what_is_kept():
-    sharing = searched(Counted(), moves=1)
-    info, (table,) = sharing.tree_batch.info[0], sharing.tree_batch.transpositions
-    entries = table[: info["table_size"]]
-    entered = (entries[entries != 0] & 0xFFFFFFFF).astype(int)
-    assert len(set(entered)) == len(entered) == info["table_used"]
-    states = sharing.tree_batch.nodes[0, 1 : info["nodes"]]["state"]
-    assert len(entered) == len(np.unique(states, axis=0))
 
 
 def test_noise_at_a_root_stays_there():
