@@ -2,7 +2,6 @@
 
 import io
 import json
-import queue
 import random
 import sys
 from pathlib import Path
@@ -18,10 +17,8 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import PRETRAINED
 from ckai.models.registry import build
 from ckai.pdn import read_games
-from ckai.rl.engine import hub, tree
-from ckai.rl.engine import program as programs
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.hub import HubEngine, find_move, hub_move, hub_position
+from ckai.rl.engine.hub import HubEngine, find_move, hub_move
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.loading import game_of
 from ckai.rl.engine.program import ProgramError
@@ -29,13 +26,11 @@ from ckai.rl.engine.simple import RandomEngine, material_values
 from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB, LEVEL, PLAYER_FORMS, EngineText, EngineTextError
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.match import FORCED, IllegalMoveError, MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.search.selection import SearchConstants
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
 
@@ -113,18 +108,6 @@ def test_pairs_that_repeat_another_are_counted():
     assert MatchResult(result.games[:7]).repeated_pairs == 0
 
 
-def test_no_more_games_are_in_flight_than_wanted():
-    games = []
-
-    class Counting(RandomEngine):
-        def _search_many(self, tasks):
-            games.append(len(tasks))
-            return super()._search_many(tasks)
-
-    play_match(Counting(), RandomEngine(), draw_openings(6, 0), max_plies=20, threads=3, in_flight=1)
-    assert set(games) == {1}
-
-
 # --- matches ------------------------------------------------------------------------------------------
 
 
@@ -149,34 +132,6 @@ def test_games_depend_on_the_seed_and_nothing_else(boards):
     assert moves(1, boards, 6) != moves(1, 12, 5)
 
 
-def test_leading_pairs_end_at_the_first_incomplete_one():
-    def game(pair, a_black, plies):
-        position = Position.from_fen("W:W32:B1")
-        return MatchGame(pair, a_black, Game(position), None)
-
-    result = MatchResult([game(0, True, 0), game(0, False, 0), game(2, True, 0), game(2, False, 0)])
-    assert result.pairs.pairs == 2
-    assert result.leading_scores == [0.5]
-
-
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [("go", SearchConstants(c_init=1.0, c_base=19652.0)), ("connect4", None)],
-)
-def test_searches_have_the_constants_of_the_game(name, own, monkeypatch):
-    spec, asked = get_game(name), []
-    monkeypatch.setattr(tree, "make_searcher", lambda *args, **settings: asked.append(settings) or 1 / 0)
-    uniform, given = UniformEvaluator(spec.num_actions), SearchConstants(c_init=3.0)
-    for evaluator, settings in (
-        (uniform, {}),
-        (uniform, {"constants": given}),
-        (RolloutEvaluator(game=spec.rules), {}),
-    ):
-        with pytest.raises(ZeroDivisionError):
-            by_visits(evaluator, 10, spec=spec, **settings)
-    assert [each["constants"] for each in asked] == [own, given, None]
-
-
 def test_a_search_by_time_plays_one_board_at_a_time_and_spends_none_on_forced_moves():
     limits = []
 
@@ -197,12 +152,6 @@ def test_a_search_by_time_plays_one_board_at_a_time_and_spends_none_on_forced_mo
 
 
 # --- Hub ----------------------------------------------------------------------------------------------
-
-
-def test_positions_of_the_protocol():
-    assert hub_position(Position.start()) == "B" + "b" * 12 + "e" * 8 + "w" * 12
-    text = hub_position(Position.from_fen("W:WK3,8:B22"))
-    assert (text[0], text[3], text[8], text[22]) == tuple("WWwb")
 
 
 def test_moves_of_the_protocol():
@@ -227,51 +176,6 @@ def test_a_program_plays(how):
         for ply, move in list(enumerate(game.game.moves))[int(first) :: 2]:
             legal = game.game.positions[ply].legal_moves()
             assert written(move.path, move.captured) == min(written(m.path, m.captured) for m in legal)
-
-
-class Thinking(HubEngine):
-    """A program that sends a line after each of these seconds, by a clock of its own, then its move."""
-
-    def __init__(self, waits):
-        self.now, self.waits, self._lines = 0.0, list(waits), self
-        super().__init__("program")
-
-    def _start(self):
-        pass
-
-    def send(self, line):
-        pass
-
-    def monotonic(self):
-        return self.now
-
-    def get(self, timeout):
-        wait = self.waits.pop(0)
-        if wait > timeout:
-            raise queue.Empty
-        self.now += wait
-        return "info depth=1" if self.waits else "done move=11-15"
-
-
-@pytest.mark.parametrize(
-    ("limit", "waits", "times_out"),
-    [
-        (Limit(depth=20), [500, 500, 500], False),  # long, but never silent
-        (Limit(depth=20), [5, 700, 5], True),
-        (Limit(seconds=1), [20, 5, 5], False),
-        (Limit(seconds=1), [20, 5, 7], True),
-    ],
-)
-def test_when_a_program_times_out(limit, waits, times_out, monkeypatch):
-    engine = Thinking(waits)
-    monkeypatch.setattr(hub, "time", engine)
-    monkeypatch.setattr(programs, "time", engine)
-    if times_out:
-        with pytest.raises(ProgramError, match="no answer in time"):
-            engine.play(Position.start(), limit)
-    else:
-        engine.play(Position.start(), limit)
-        assert not engine.waits
 
 
 def test_a_program_that_does_not_exist():
