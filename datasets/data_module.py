@@ -180,7 +180,7 @@ class RowsDataModule(pl.LightningDataModule):
                     yield rows.part(start, start + _BLOCK_ROWS)
 
     def batches(self, split: Split, size: int = _HELDOUT_BATCH) -> Iterator[Batch]:
-        """The rows of one side in the order of `blocks`, in batches of at most `size`."""
+        """The rows of one side in the order of `blocks`, in batches of at most `size`; see `prepare`."""
         for side, rows in self._rows.items():
             if split in (side, "all"):
                 for start in range(0, len(rows), _BLOCK_ROWS):
@@ -355,8 +355,7 @@ class HeldOutBatches:
 
     def __len__(self) -> int:
         """Number of batches."""
-        full, rest = divmod(self._data.heldout_rows, _BLOCK_ROWS)
-        return full * (_BLOCK_ROWS // _HELDOUT_BATCH) - (-rest // _HELDOUT_BATCH)
+        return -(-self._data.heldout_rows // _HELDOUT_BATCH)
 
     def __iter__(self) -> Iterator[Batch]:
         """Iterate over the batches."""

@@ -123,68 +123,54 @@ def pretrain(
         raise TrainingError(f"{output}: expected a name that ends in .ckpt: the run folder is named after it")
     refuse_to_replace(output, force)
     network, data = network_and_data(paths, config)
-    with locked(run_folder(output) / LOCK):
-        return _pretrain(network, data, output, config, force, save_seconds, progress, say)
+    run = run_folder(output)
+    with locked(run / LOCK):
+        first = load_checkpoint(config.init) if config.init else None
+        if first:
+            config = replace(config, model=network.architecture, settings=asdict(network.settings))
+            check_held_out(config.init, first.info, data)
+        remove_temporaries(run)
+        remove_temporaries(output.parent, output.name)
+        settings = _describe(config, network, data) | ({"init_digest": first.digest} if first else {})
+        try:
+            done = _interrupted(run, settings)
+        except (CheckpointError, TrainingError) as error:
+            if not force:
+                raise type(error)(f"{error}; use another -o to keep it, or --force to discard it") from error
+            done = None
+        if done is None:
+            _clear(run)
+            write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
+        else:
+            say(f"resuming {run} at step {done}")
+        try:
+            trained = _train(network, data, config, run, save_seconds, progress, say)
+        except TrainingError as error:
+            _remove_state(run)  # it leads there again, and would refuse another learning rate
+            raise TrainingError(f"{error}; try a lower --lr") from error
+        except StateError as error:
+            raise CheckpointError(f"{run / LAST}: {error}; remove it to start again") from error
+        last, best = trained.history[-1], trained.history[trained.epoch - 1]
+        metrics = {
+            name.removeprefix("heldout_"): int(value) if name.endswith("rows") else value
+            for name, value in best.items()
+            if name.startswith("heldout_") and not name.startswith("heldout_training")
+        }
+        info = _info(config, data, first.info if first else {}) | {
+            "epochs": int(last["epoch"]),
+            "best_epoch": trained.epoch,
+            "steps": int(last["step"]),
+            "seconds": round(last["seconds"], 1),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+        save_checkpoint(output, network, metrics=metrics, info=info)
+        _remove_state(run)
+        return PretrainResult(output, run, config, metrics, info, done is not None)
 
 
 def run_folder(output: Path) -> Path:
     """The run folder of a training with this output."""
     return output.with_suffix(".run")
-
-
-def _pretrain(
-    network: Network,
-    data: RowsDataModule,
-    output: Path,
-    config: PretrainConfig,
-    force: bool,
-    save_seconds: float,
-    progress: Callable[[TrainingProgress], None],
-    say: Callable[[str], None],
-) -> PretrainResult:
-    """`pretrain` under its lock."""
-    run = run_folder(output)
-    first = load_checkpoint(config.init) if config.init else None
-    if first:
-        config = replace(config, model=network.architecture, settings=asdict(network.settings))
-        check_held_out(config.init, first.info, data)
-    remove_temporaries(run)
-    remove_temporaries(output.parent, output.name)
-    settings = _describe(config, network, data) | ({"init_digest": first.digest} if first else {})
-    try:
-        done = _interrupted(run, settings)
-    except (CheckpointError, TrainingError) as error:
-        if not force:
-            raise type(error)(f"{error}; use another -o to keep it, or --force to discard it") from error
-        done = None
-    if done is None:
-        _clear(run)
-        write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
-    else:
-        say(f"resuming {run} at step {done}")
-    try:
-        trained = _train(network, data, config, run, save_seconds, progress, say)
-    except TrainingError as error:
-        _remove_state(run)  # it leads there again, and would refuse another learning rate
-        raise TrainingError(f"{error}; try a lower --lr") from error
-    except StateError as error:
-        raise CheckpointError(f"{run / LAST}: {error}; remove it to start again") from error
-    last, best = trained.history[-1], trained.history[trained.epoch - 1]
-    metrics = {
-        name.removeprefix("heldout_"): int(value) if name.endswith("rows") else value
-        for name, value in best.items()
-        if name.startswith("heldout_") and not name.startswith("heldout_training")
-    }
-    info = _info(config, data, first.info if first else {}) | {
-        "epochs": int(last["epoch"]),
-        "best_epoch": trained.epoch,
-        "steps": int(last["step"]),
-        "seconds": round(last["seconds"], 1),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    save_checkpoint(output, network, metrics=metrics, info=info)
-    _remove_state(run)
-    return PretrainResult(output, run, config, metrics, info, done is not None)
 
 
 def _interrupted(run: Path, settings: dict[str, Any]) -> int | None:
