@@ -118,6 +118,9 @@ class RowsDataModule(pl.LightningDataModule):
         self.weights = tuple(weights) or (1.0,) * len(paths)
         self.batch_size = batch_size
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
+        self._encoding: Any = None
+        self._packed: dict[Split, Batch] = {}
+        self._training = TrainingBatches(self)
         self._load()
         for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
             if not rows and need_both_sides:
@@ -238,9 +241,6 @@ class RowsDataModule(pl.LightningDataModule):
             epoch_size(stop - start, weight)
             for (start, stop), weight in zip(self._spans, self._span_weights, strict=True)
         )
-        self._training = TrainingBatches(self)
-        self._encoding: Any = None
-        self._packed: dict[Split, Batch] = {}
 
     def _read(self) -> Iterator[tuple[float, Rows]]:
         """Yield the weight and the rows of each file, or of shards that follow one another with one weight.

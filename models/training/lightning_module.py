@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -164,7 +166,9 @@ class PolicyValueModule(pl.LightningModule):
         # rows with a value target, value loss times these, correct rows, rows. No buffers, which a moving
         # average of the weights would take for part of the network.
         self._sums = self._heldout_sums = torch.zeros(6, dtype=torch.float64)
-        self._heldout, self._seen, self._random = Metrics(), None, None
+        self._heldout = Metrics()
+        self._seen: NDArray[np.uint64] | None = None
+        self._random: Tensor | None = None
 
     @classmethod
     def of(cls, network: Network, config: TrainConfig) -> "PolicyValueModule":
@@ -186,7 +190,8 @@ class PolicyValueModule(pl.LightningModule):
         policy, error = self._losses(logits, raw, batch)
         loss = policy + self.loss.value_weight * error
         self._sums += self._weighed(policy, error, logits, batch)
-        if self._trainer is not None and batch_idx % max(1, self.trainer.log_every_n_steps) == 0:
+        every = getattr(self._trainer, "log_every_n_steps", 0)
+        if every and batch_idx % every == 0:
             self.log("loss", loss, prog_bar=True)
         return loss
 
