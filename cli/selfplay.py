@@ -189,7 +189,7 @@ def _settings_in(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: expected settings by name, found {type(data).__name__}")
     data.pop("format", None)  # of the config.json of a run
     RunConfig.from_dict(data)  # names what is wrong
-    found = {}
+    found: dict[str, Any] = {}
     for name, value in data.items():
         section = value if isinstance(value, dict) else {"": value}
         found |= {f"{name}.{part}".rstrip("."): each for part, each in section.items()}

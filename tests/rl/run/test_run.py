@@ -159,6 +159,7 @@ def games_of(run, n):
     return headers, rows.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_games(tmp_path, network, monkeypatch):
     """In however many shards: those depend on the time. Another seed gives others."""
     run = Run.create(tmp_path / "run", network, TINY)
@@ -178,6 +179,7 @@ def test_the_same_seed_gives_the_same_games(tmp_path, network, monkeypatch):
     assert games_of(other, 1)[0] != games_of(run, 1)[0]
 
 
+@pytest.mark.slow
 def test_games_on_disk_are_not_played_again_and_the_others_begin_as_they_were(tmp_path, network, monkeypatch):
     monkeypatch.setattr("ckai.rl.run.worker.SHARD_SECONDS", 0.0)
     monkeypatch.setattr("ckai.rl.run.worker.TICK_SECONDS", 0.001)
@@ -544,6 +546,7 @@ def slow_learning(monkeypatch, until):
     monkeypatch.setattr(module, "learn", learn)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fast")
 def test_playing_does_not_wait_for_learning(tmp_path, network, monkeypatch):
     """Finished games are replaced at once, and games in progress go on with the new network."""
@@ -563,6 +566,7 @@ def test_playing_does_not_wait_for_learning(tmp_path, network, monkeypatch):
     assert sum(measured["selfplay"]["games"] for measured in run.history()) > 34
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("fast")
 @pytest.mark.parametrize("fails", ["learn", "play_games"])
 def test_an_error_ends_playing_and_learning(tmp_path, network, monkeypatch, fails):
