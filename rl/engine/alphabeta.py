@@ -70,7 +70,8 @@ class AlphaBetaEngine(Engine):
         def on_depth(found: AlphaBetaResult) -> None:
             if stop.is_set():  # maybe before the search had begun
                 search.stop()
-            task.tell(_result(found, root, time.perf_counter() - begun))
+            if task.due:
+                task.tell(_result(found, root, time.perf_counter() - begun))
 
         stop.attach(search.stop)
         found = search.search(
