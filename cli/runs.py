@@ -100,9 +100,14 @@ def command(
         )
         return
     if runs:
-        _print_table(runs)
+        _print_table(folders, runs)
     if selfplay:
-        _print_selfplay(selfplay)
+        _print_selfplay(folders, selfplay)
+
+
+def _name(folders: tuple[Path, ...], path: Path) -> str:
+    """Return the path of a run as it is shown: relative to the folder, if there is but one above it."""
+    return str(path.relative_to(folders[0]) if len(folders) == 1 and path != folders[0] else path)
 
 
 def _write(selfplay: list[Any], plot: Path | None, pdn: Path | None, force: bool) -> None:
@@ -125,14 +130,14 @@ def _write(selfplay: list[Any], plot: Path | None, pdn: Path | None, force: bool
                     file.write(text.encode())
 
 
-def _print_table(runs: list[Any]) -> None:
+def _print_table(folders: tuple[Path, ...], runs: list[Any]) -> None:
     shares = ("heldout_top1", "heldout_top1_legal", "heldout_top1_unforced", "heldout_top5_legal")
     rows = []
     for run in runs:
         best = run.best
         rows.append(
             [
-                str(run.path.with_suffix("")),
+                _name(folders, run.path.with_suffix("")),
                 run.model,
                 run.status,
                 str(run.epochs),
@@ -158,13 +163,13 @@ def _print_table(runs: list[Any]) -> None:
     _print_rows(titles, rows, [run.changed for run in runs], left=3)
 
 
-def _print_selfplay(runs: list[Any]) -> None:
+def _print_selfplay(folders: tuple[Path, ...], runs: list[Any]) -> None:
     rows = []
     for run in runs:
         played, learned = run.last.get("selfplay", {}), run.last.get("learn", {})
         rows.append(
             [
-                str(run.path),
+                _name(folders, run.path),
                 run.status,
                 str(run.generations) if run.status == "finished" else f"{run.generations}/{run.target}",
                 str(run.accepted),

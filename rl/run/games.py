@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -199,6 +200,7 @@ class TurnNumbers(Numbers):
         missing = [number for number in numbers if number not in have]
         self._left = [missing[group::groups][::-1] for group in range(groups)]
         self._begun, self._wanted, self._others = len(numbers) - len(missing), len(numbers), others
+        self._lock = threading.Lock()
 
     def count(self, group: int) -> int:
         """See `Numbers`."""
@@ -206,10 +208,11 @@ class TurnNumbers(Numbers):
 
     def take(self, group: int) -> int | None:
         """See `Numbers`."""
-        if self._begun + self._others() >= self._wanted or not self._left[group]:
-            return None
-        self._begun += 1
-        return self._left[group].pop()
+        with self._lock:
+            if self._begun + self._others() >= self._wanted or not self._left[group]:
+                return None
+            self._begun += 1
+            return self._left[group].pop()
 
 
 class ListedGame(NamedTuple):

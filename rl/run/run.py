@@ -424,7 +424,7 @@ class Run:
         size, turns = self.config.games, own is not None and not self.config.overlap
 
         def others() -> int:
-            return sum(played.games for name, played in games.workers.items() if not is_own(name))
+            return sum(played.games for name, played in list(games.workers.items()) if not is_own(name))
 
         def look() -> None:
             evaluations = own.progress.evaluations - before if own else 0
