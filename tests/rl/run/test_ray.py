@@ -14,9 +14,8 @@ from whole_run import check_whole
 
 from ckai.rl.run import on_ray as connection
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig, WorkersConfig
-from ckai.rl.run.on_ray import RayError, RayWorkers, WorkerActor
+from ckai.rl.run.on_ray import RayError, RayWorkers
 from ckai.rl.run.run import Run
-from ckai.rl.run.worker import WorkerError
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.shards import Shard, ckai_version
 
@@ -161,14 +160,6 @@ def test_an_object_store_that_takes_nothing_ends_the_run_and_with_room_it_goes_o
     run.go(1, ignore_event, ray=workers_of(cluster, count=1))  # nothing is lost
     check_whole(run, 1)
     assert run.history()[0]["selfplay"]["workers"]["games"] >= 16
-
-
-@needs_ray
-def test_a_node_with_another_version_plays_nothing():
-    with pytest.raises(
-        WorkerError, match=r"\S+: expected ckai 9\.9\.9 as in the run's process, found \S+; inst"
-    ):
-        WorkerActor("9.9.9", TINY, TINY.hash(), "torch", 1)
 
 
 @needs_ray

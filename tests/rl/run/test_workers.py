@@ -26,7 +26,7 @@ from ckai.rl.run.run import Run
 from ckai.rl.run.worker import WorkerError
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import Counting, FixedNumbers, play_games
-from ckai.rl.selfplay.shards import Shard, ShardWriter, own_name
+from ckai.rl.selfplay.shards import Shard, ShardWriter
 
 TINY = RunConfig(
     games=16,
@@ -143,10 +143,6 @@ def test_a_shard_that_cannot_be_delivered_is_delivered_later():
     assert ([game.game for game in shard.games], shard.evaluations) == ([0, 1, 2], 20)
     assert shard.networks == {"0": "a" * 32}
     assert set(table["game"].to_pylist()) == {0, 1, 2}
-
-
-def test_names_of_workers_differ():
-    assert own_name() != own_name()  # of one host and one process, as in containers
 
 
 def test_a_worker_of_another_version_says_so(run):
