@@ -149,8 +149,8 @@ class GtpSession(Session):
         if seconds <= 0 and not moves and self._period is not None:  # the main time is over
             seconds, moves = self._period
         limit = Limit(clock=seconds, remaining_moves=moves or None) if black in self._left else None
+        self._engine = self._engine or self._load(self.spec)  # may compile, which is no time of the move
         begun = time.perf_counter()
-        self._engine = self._engine or self._load(self.spec)
         try:
             move: Any = self._engine.play(self._game(), limit).move
         except ResignsError:
