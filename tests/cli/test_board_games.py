@@ -11,8 +11,7 @@ from board_tab import serving, tab
 from ckai.cli.playing.session import SIDES
 from ckai.cli.web.pdn_tree import pdn_of, tree_of
 from ckai.cli.web.table import Seat, Table
-from ckai.cli.web.tree import Tree, steps_of
-from ckai.game import Position
+from ckai.cli.web.tree import Tree
 from ckai.pdn import read_games, write_game
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.simple import RandomEngine
@@ -64,21 +63,6 @@ def test_legal_moves_come_with_what_they_change(client):
         assert here.state["pieces"] == {"1": "W"}
         assert here.state["legal"] == []
         assert here.state["outcome"]["winner"] == "white"
-
-
-@pytest.mark.parametrize("name", ["checkers", "connect4", "go", "tictactoe"])
-def test_steps_lead_from_position_to_position(name):
-    spec = get_game(name)
-    game = spec.game()
-    while game.outcome() is None and len(game.moves) < 60:
-        moves = game.position.legal_moves()
-        game.push(moves[-1 - len(game.moves) % 3 % len(moves)])
-    pieces = {str(square): letter for square, letter in spec.pieces(game.positions[0]).items()}
-    for step, position in zip(steps_of(spec, game.positions[0], game.moves), game.positions[1:], strict=True):
-        assert all(pieces[str(square)] for square in step["captures"])
-        pieces = {square: letter for square, letter in (pieces | step["changes"]).items() if letter}
-        assert pieces == {str(square): letter for square, letter in spec.pieces(position).items()}
-        assert step["piece"] == (pieces[str(step["path"][-1])] if step["path"] else "")  # else a pass
 
 
 @pytest.mark.parametrize("move", ["11-20", "22-18", "99-100", "", "x" * 200, "<b>", "11x18"])
@@ -252,28 +236,6 @@ def test_the_time_runs_out(client):
         assert state["clocks"]["running"] is None
 
 
-def test_a_timer_that_is_early_is_set_again(client):
-    def early(session):
-        session._flag.cancel()
-        session._flag = None
-        session._on_flag_fall()
-        return session._flag
-
-    with tab(client) as here:
-        here.do("new", black="human", white="human", control="5m")
-        assert client.portal.call(early, client.server.sessions[here.key]) is not None
-        assert here.state["outcome"] is None
-
-
-def test_a_loss_on_time_is_taken_back_with_the_time(client):
-    with tab(client) as here:
-        here.do("new", black="human", white="human", control="300ms")
-        here.wait_for(lambda state: state["outcome"])
-        here.do("undo")
-        assert (here.state["outcome"], here.state["clocks"]["running"]) == (None, "black")
-        assert here.state["clocks"]["black"] > 0
-
-
 def test_only_moves_that_were_taken_back_are_played_again(client):
     with tab(client) as here:
         here.do("new", black="human", white="human")
@@ -332,23 +294,6 @@ def test_clocks_stand_still_in_an_analysis_and_without_a_tab(client):
     assert session.table.clock.left("white") == left
     with tab(client, key) as again:
         assert again.state["clocks"]["white"] <= round(left, 2)
-
-
-@pytest.mark.parametrize("control", ["5", "0s", "5m+", "x", "99999999999999m"])
-def test_a_time_control_that_is_none_is_refused(client, control):
-    with tab(client) as here:
-        assert "expected" in here.refused("new", black="human", white="human", control=control)
-        assert here.state["mode"] == "analysis"
-
-
-def test_a_rematch_with_colours_exchanged(client):
-    with tab(client) as here:
-        here.do("new", black="human", white="random", fen="B:W32,20:BK1,12")
-        here.do("resign")
-        here.do("rematch", swap=True)
-        assert here.state["players"]["white"]["human"]
-        here.wait_for(lambda state: len(state["line"]) == 2)
-        assert here.state["start"]["fen"] == "B:W20,32:BK1,12"
 
 
 def test_games_of_one_table_have_files_of_their_own_once_they_have_a_move(client):
@@ -435,13 +380,6 @@ def test_games_begin_with_openings(client, opening, moves):
         assert here.moves() == moves or (moves is None and len(here.moves()) == 3)
 
 
-@pytest.mark.parametrize("opening", ["no such", "ballot:999", "11-20", ""])
-def test_openings_that_are_none_are_refused(client, opening):
-    with tab(client) as here:
-        here.refused("new", black="human", white="human", opening=opening)
-        assert "give one" in here.refused("new", black="human", white="human", opening="Cross", node=0)
-
-
 # --- analysis -------------------------------------------------------------------------------------------
 
 
@@ -472,32 +410,12 @@ def test_variations_comments_and_signs_are_kept_in_the_file(client):
         assert "first position" in here.refused("nag", node=0, nag=1)
 
 
-def test_a_comment_on_a_game_that_was_left_is_refused(client):
-    with tab(client) as here:
-        left = here.state["tree"]
-        here.do("comment", tree=left, node=0, text="mine")
-        here.do("setup", fen="W:W18,32:B14,1")
-        text = here.refused("comment", tree=left, node=0, text="mine")
-        assert text == "comment: expected the game on the board, found one that was left"
-        assert here.nodes[0]["comment"] == ""
-
-
 def test_an_analysis_saves_itself_once_there_is_a_variation(client):
     with tab(client) as here:
         here.do("play", move="11-15")
         here.do("play", move="9-14", node=0)
         here.wait_for(lambda state: state["saved"])
     assert len(only_game("games/game-001.pdn").moves[0].variations) == 1
-
-
-@pytest.mark.slow
-def test_an_analysis_saves_itself_once_it_is_long(client):
-    with tab(client) as here:
-        for move in ("11-15", "23-19", "8-11", "22-17", "9-13", "17-14", "10x17", "21x14", "15-18", "19-15"):
-            assert not Path("games").exists()
-            here.do("play", move=move)
-        here.wait_for(lambda state: state["saved"])
-    assert len(only_game("games/game-001.pdn").moves) == 10
 
 
 def test_moves_that_were_only_tried_leave_no_file_unless_they_are_saved(client):
@@ -567,14 +485,6 @@ def test_the_analysis_of_a_finished_game_leaves_its_file_as_it_was(client):
         assert len(only_game(other).moves) == 2
 
 
-def test_a_game_won_by_rule_keeps_its_result_in_an_analysis(client):
-    with tab(client) as here:
-        here.do("new", black="human", white="human", fen="B:W14:B10")
-        here.do("play", move="10x17")
-        here.do("analysis")
-        assert '[Result "1-0"]' in here.do("pdn")["text"]
-
-
 def test_another_main_line_of_a_game_without_variations_has_another_file(client):
     with tab(client) as here:
         here.do("setup", game="tictactoe", fen=".../.../...")
@@ -635,27 +545,6 @@ def test_a_tree_is_written_and_read_back_as_it_was():
     assert copy.plain() == tree.plain()
 
 
-def written_again(text, promote=()):
-    """The moves of a text that was opened and written, with the line along these moves as the main one."""
-    (game,) = read_games(io.BytesIO(text.encode()))
-    tree = tree_of(game)
-    node = tree.root
-    for move in promote:
-        node = next(child for child in node.children if str(child.move) == move)
-    tree.promote(node)
-    return " ".join(pdn_of(tree, tree.root.end(), game.headers, game.result).split("]")[-1].split())
-
-
-def test_a_variation_that_begins_as_the_game_does_stays_behind_it():
-    text = "1. 11-15 (1. 11-15 23-18 8-11) 23-19 8-11 22-17 4-8 1-0"
-    assert written_again(text) == "1. 11-15 23-19 (1. ... 23-18 2. 8-11) 2. 8-11 22-17 3. 4-8 1-0"
-
-
-def test_texts_around_a_variation_stay_when_it_becomes_the_game():
-    text = "1. 11-15 23-19 ({Better is} 1. ... 23-18 {good} 2. 8-11 garbage here) 2. 8-11 *"
-    assert written_again(text) == text
-    promoted = "1. 11-15 23-18 {Better is} {good} (1. ... 23-19 2. 8-11) 2. 8-11 {garbage here} *"
-    assert written_again(text, ["11-15", "23-18"]) == promoted
 
 
 def test_scripts_in_a_file_stay_text(client):
@@ -749,13 +638,6 @@ def test_changes_to_a_game_of_a_file_are_saved_beside_it(client):
 
 
 # --- the table without a server ---------------------------------------------------------------------------
-
-
-def test_a_game_in_a_file_with_moves_by_white_first_has_its_numbers():
-    tree = Tree(CHECKERS, Position.from_fen("W:W32:B1"))
-    node = tree.add(tree.root, tree.root.position.legal_moves()[0])
-    tree.add(node, node.position.legal_moves()[0])
-    assert [each["number"] for each in tree.plain()] == ["", "1...", "2."]
 
 
 def test_the_file_of_a_game_is_that_of_the_terminal(tmp_path, monkeypatch):

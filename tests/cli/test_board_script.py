@@ -105,39 +105,6 @@ def test_the_address_has_the_key_of_the_game_that_the_server_began(script):
     """)
 
 
-def test_the_page_connects_where_nothing_can_be_stored(script):
-    script("""
-        const refuse = () => { throw new Error("switched off"); };
-        globalThis.sessionStorage = { getItem: refuse, setItem: refuse };
-        const socket = await page();
-        await socket.greet("NEW");
-        socket.say(state);
-        assert.equal(location.hash, "#play/NEW");
-        assert.ok(button("New game"));
-    """)
-
-
-def test_a_socket_from_before_says_nothing_any_more(script):
-    script("""
-        const first = await opened();
-        first.gone(4000);
-        assert.match(text("[id=banner]"), /another tab/);
-        const again = find("[id=banner] button");
-        again.click();
-        again.click();
-        const [, second, third] = sockets;
-        await third.greet();
-        second.readyState = 1;
-        second.onopen();
-        second.gone(4000);
-        assert.equal(find("[id=banner]").hidden, true);
-        button("New game").click();
-        button("Start").click();
-        assert.equal(third.asked("new").length, 1);
-        assert.equal(sockets.length, 3);
-    """)
-
-
 def test_a_game_that_was_opened_elsewhere_is_not_taken_back_unasked(script):
     script("""
         const first = await opened();
@@ -192,29 +159,6 @@ def test_the_search_of_another_game_is_not_shown(script):
     """)
 
 
-def test_experts_are_asked_again_for_another_game(script):
-    script("""
-        const socket = await opened("analysis");
-        button("Experts").click();
-        assert.equal(socket.asked("experts").length, 1);
-        socket.say(state);
-        assert.equal(socket.asked("experts").length, 1);
-        socket.say({ ...state, tree: "other" });
-        assert.equal(socket.asked("experts").length, 2);
-    """)
-
-
-def test_the_arrow_of_a_hint_goes_with_the_game(script):
-    script("""
-        const socket = await opened("play", { mode: "play" });
-        button("Hint").click();
-        await socket.answer("hint", { move: "11-15", path: [11, 15] });
-        assert.equal(all(".arrow").length, 1);
-        socket.say({ ...state, mode: "play", tree: "other" });
-        assert.equal(all(".arrow").length, 0);
-    """)
-
-
 def test_a_comment_names_the_game_that_it_was_typed_for(script):
     script("""
         const socket = await opened("analysis");
@@ -261,74 +205,10 @@ def test_a_look_inside_is_of_the_position_that_it_was_asked_for(script):
     )
 
 
-def test_a_look_inside_waits_for_its_view(script):
-    script(
-        FOUND
-        + """
-        const socket = await opened("inside");
-        button("Look inside").click();
-        find("nav a[href=#play]").click();
-        await socket.answer("look", found);
-        assert.equal(all(".heat").length, 0);
-        find("nav a[href=#inside]").click();
-        assert.equal(all(".heat").length, 1);
-        assert.equal(all(".arrow").length, 1);
-    """
-    )
-
-
 # --- analysis ------------------------------------------------------------------------------------------
 
 
-def test_a_failed_analysis_says_why(script):
-    script("""
-        const socket = await opened("analysis", { analyse: { on: true, lines: 3, player: "ckai" } });
-        const { tree, node } = state;
-        socket.say({ type: "search", tree, node, final: true, reason: "error", text: "no network" });
-        assert.equal(text(".engine-note"), "no network");
-    """)
-
-
-def test_nothing_is_searched_where_the_game_is_over(script):
-    script("""
-        const outcome = { text: "White won", winner: "white", result: "0-1", reason: "no_moves" };
-        await opened("analysis", { outcome, legal: [], analyse: { on: true, lines: 3, player: "ckai" } });
-        assert.equal(text(".engine-note"), "");
-    """)
-
-
-def test_a_preview_ends_with_its_lines(script):
-    script("""
-        const socket = await opened("analysis");
-        socket.say(MESSAGES.search);
-        find(".lines .pv-move").send("pointerenter", { pointerType: "mouse" });
-        assert.ok(find(".on-stage").classList.contains("preview"));
-        socket.say({ ...state, tree: "other" });
-        assert.ok(!find(".on-stage").classList.contains("preview"));
-    """)
-
-
-def test_the_curve_is_stopped_alone(script):
-    script("""
-        const socket = await opened("analysis");
-        button("Value of every move").click();
-        await socket.answer("curve", { nodes: 3 });
-        button("3 positions left · Stop").click();
-        await socket.answer("endcurve");
-        assert.equal(socket.asked("stop").length, 0);
-        assert.ok(button("Value of every move"));
-    """)
-
-
 # --- the board and the views ---------------------------------------------------------------------------
-
-
-def test_the_side_that_thinks_is_marked(script):
-    script("""
-        await opened("play", { mode: "play", turn: "black", thinking: "white" });
-        const [white, black] = all(".strip").sort((a, b) => (a.textContent < b.textContent ? 1 : -1));
-        assert.deepEqual([white, black].map((each) => each.querySelectorAll(".thinking").length), [1, 0]);
-    """)
 
 
 def test_a_file_that_cannot_be_read_is_not_read_for_ever(script):
@@ -360,55 +240,6 @@ def test_rows_that_did_not_come_are_asked_for_again(script):
         assert.deepEqual(sockets[1].asked("list").map((each) => each.offset), [100]);
         await sockets[1].answer("list", { total: 200, count: 200, rows: rows(100) });
         assert.ok(find("[data-key=150]"));
-    """)
-
-
-def test_a_link_to_a_view_opens_in_another_tab_if_that_is_wanted(script):
-    script("""
-        await opened();
-        for (const key of ["ctrlKey", "shiftKey", "metaKey"]) {
-          assert.ok(!find("nav a[href=#analysis]").click({ [key]: true }).defaultPrevented);
-        }
-        assert.ok(find("[id=panel] .play-view"));
-        assert.ok(find("nav a[href=#analysis]").click().defaultPrevented);
-        assert.ok(find("[id=panel] .analysis-view"));
-    """)
-
-
-@pytest.mark.parametrize(
-    ("view", "name", "more"),
-    [
-        ("setup", "White", ""),
-        ("inside", "After the search", "button('Look inside').click(); await socket.answer('look', found);"),
-        ("games", "Event", "await socket.answer('list', { total: 1, count: 1, rows: [] });"),
-        ("play", "Connect-4", "button('New game').click();"),
-    ],
-)
-def test_the_focus_stays_on_a_button_that_is_drawn_again(script, view, name, more):
-    script(
-        FOUND
-        + f"""
-        const socket = await opened("{view}");
-        {more}
-        const before = button("{name}");
-        before.click();
-        assert.ok(!before.isConnected);
-        assert.ok(document.activeElement.textContent.startsWith("{name}"));
-    """
-    )
-
-
-def test_the_focus_stays_on_a_sign(script):
-    script("""
-        const [root] = state.nodes;
-        const nodes = [{ ...root, children: [1] }, { ...root, id: 1, parent: 0, move: "11-15" }];
-        const after = { ...state, nodes, node: 1, line: [0, 1] };
-        const socket = await opened("analysis", after);
-        for (const name of ["blunder", "Delete from here", "Download as PDN"]) {
-          button(name).focus();
-          socket.say(after);
-          assert.equal(document.activeElement, button(name));
-        }
     """)
 
 

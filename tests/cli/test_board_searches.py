@@ -8,7 +8,6 @@ from board_tab import serving, serving_in, tab
 from make_rows import random_games, write
 
 from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.web.players import PlayerCatalog
 from ckai.cli.web.searches import Job, Priority, SearchScheduler
 
 PLAIN = {"player": "uniform"}
@@ -141,20 +140,6 @@ def test_an_analysis_grows_until_it_is_stopped(client):
         assert here.state["analyse"]["on"] is False
 
 
-def test_an_analysis_that_waits_tells_its_end_too(client):
-    with tab(client) as one, tab(client) as other:
-        one.do("analyse", on=True, **PLAIN)
-        analysed(one, 0)
-        other.do("new", black="human", white="uniform@1000000s")
-        other.do("play", move="11-15")
-        one.until("search", lambda message: message.get("waiting"))
-        one.do("analyse", on=False)
-        ends = [message for message in one.news if message["type"] == "search" and message["final"]]
-        last = ends[0] if ends else one.until("search", lambda message: message["final"])
-        assert (last["reason"], last["waiting"]) == ("stopped", False)
-        other.do("stop")
-
-
 def test_an_analysis_follows_the_node_shown(client):
     with tab(client) as here:
         here.do("analyse", on=True, lines=1, **PLAIN)
@@ -184,17 +169,6 @@ def test_only_networks_that_are_offered_analyse(client):
             "analyse", on=True, player="../x.ckpt"
         )
         assert here.state["analyse"]["on"] is False
-
-
-def test_what_is_asked_before_the_networks_are_there_waits_for_them(tmp_path, monkeypatch):
-    find = PlayerCatalog.find
-    monkeypatch.setattr(PlayerCatalog, "find", lambda players: (time.sleep(0.5), find(players)))
-    with serving(tmp_path) as client, tab(client) as here:
-        assert not client.server.players_ready.is_set()
-        look = here.do("look", visits=20)
-        here.do("analyse", on=True)
-        search = here.until("search")
-        assert look["player"] == search["player"] == client.server.players.networks[0]["name"]
 
 
 def test_every_game_has_the_network_that_was_chosen_for_it(client):
@@ -240,27 +214,6 @@ def test_a_player_moves_at_once_when_it_is_told_to(client):
         here.wait_for(lambda state: len(state["line"]) == 3)
         assert time.perf_counter() - begun < 20
         assert here.state["legal"]
-
-
-def test_a_search_names_its_game(client):
-    with tab(client) as here:
-        here.do("analyse", on=True, lines=1, **PLAIN)
-        first = analysed(here, 0)
-        assert first["tree"] == here.state["tree"]
-        here.do("setup", fen="W:WK18,K15:BK4,1")
-        assert here.state["tree"] != first["tree"]
-        here.until("search", lambda message: message["tree"] == here.state["tree"])
-        here.do("analyse", on=False)
-
-
-def test_the_side_that_thinks_is_named_wherever_one_looks(client):
-    with tab(client) as here:
-        here.do("new", black="human", white="uniform@1000000s")
-        here.do("play", move="11-15")
-        here.do("go", node=0)
-        assert (here.state["turn"], here.state["thinking"]) == ("black", "white")
-        here.do("new", black="human", white="human")
-        assert here.state["thinking"] is None
 
 
 def test_a_player_searches_anew_in_a_game_that_begins_where_it_thinks(client):
@@ -322,25 +275,6 @@ def test_the_curve_has_a_value_for_every_node(client):
         points = [p for message in here.news if message["type"] == "values" for p in message["points"]]
         assert sorted(point["node"] for point in points) == [0, 1, 2, 3]
         assert all(0 <= point["black"] <= 1 for point in points)
-
-
-def test_a_stopped_curve_says_that_it_is_over(client):
-    with tab(client) as here:
-        here.do("analyse", on=False, **PLAIN)
-        here.do("curve", visits=100_000)
-        here.do("stop")
-        here.until("values", lambda message: message["left"] == 0)
-
-
-def test_a_curve_is_ended_alone(client):
-    with tab(client) as here:
-        here.do("analyse", on=False, **PLAIN)
-        here.do("curve", visits=100_000)
-        here.do("analyse", on=True, **PLAIN)
-        here.do("endcurve")
-        here.until("values", lambda message: message["left"] == 0)
-        assert here.state["analyse"]["on"]
-        here.do("analyse", on=False)
 
 
 def test_a_move_is_explained(client):

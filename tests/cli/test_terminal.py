@@ -658,17 +658,3 @@ def test_a_player_without_a_search_declines_draws(here):
     assert "the engine declines the draw" in shown.getvalue()
     assert "ckai would play 9-13" in shown.getvalue()
     assert texts(script) == ["11-15", "21-17"]
-
-
-def test_sessions_know_the_moves_ahead():
-    session = Session(Game(), PEOPLE["both"])
-    for move in ("11-15", "22-18", "15x22"):
-        session.play(move)
-    session.step(-2)
-    assert [str(move) for move in session.ahead] == ["22-18", "15x22"]
-    session.play("22-18")
-    assert [str(move) for move in session.ahead] == ["15x22"]
-    session.step(-1)
-    session.play("23-19")
-    assert session.ahead == []
-    assert session.step(1) == []

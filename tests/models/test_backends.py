@@ -16,10 +16,9 @@ import pytest
 import torch
 from installed import skip_without
 
-from ckai.cli.shared.networks import EVALUATORS
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference import backends
-from ckai.models.inference.backends import AUTO, BACKENDS, evaluate_positions, make_evaluator
+from ckai.models.inference.backends import BACKENDS, evaluate_positions, make_evaluator
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.openvino_backend import OpenVINOEvaluator
 from ckai.models.inputs.encodings import PlanesEncoding
@@ -70,17 +69,6 @@ def networks(positions):
         found[name] = network.eval()
     torch.set_num_threads(usual)
     return found
-
-
-def test_the_names_on_the_command_line_are_those_that_exist():
-    assert set(EVALUATORS) == {AUTO, *BACKENDS} - {"integers"}
-
-
-def test_positions_of_the_trial_are_real_and_of_all_kinds(positions):
-    assert (positions[:, 32] >= 0).any()
-    assert (np.abs(positions[:, :32]) == 3).any()
-    assert len(np.unique(positions, axis=0)) > 200
-    assert PlanesEncoding.legal_mask(positions).any(1).all()
 
 
 @pytest.mark.parametrize("name", SIZES)

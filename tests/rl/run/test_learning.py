@@ -17,7 +17,7 @@ from rich.console import Console
 
 from ckai.cli import selfplay
 from ckai.cli.shared.run_estimate import estimate
-from ckai.cli.shared.run_tables import CURVE, elo_line, generation_text, generations_table
+from ckai.cli.shared.run_tables import generation_text, generations_table
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
@@ -31,7 +31,6 @@ from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
 from ckai.rl.run import gate as gate_module
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.run.dashboard import write_dashboard
 from ckai.rl.run.events import RunError
 from ckai.rl.run.gate import play_gate_match
 from ckai.rl.run.learning import learn, window_of
@@ -153,33 +152,6 @@ def test_held_out_rows_are_measured_as_those_in_training(tmp_path, mask_illegal)
     assert measured["heldout_training_value_loss"] == pytest.approx(float(value), rel=1e-3)
     assert measured["heldout_policy_loss_legal"] != pytest.approx(float(policy), rel=1e-3)
     assert measured["heldout_value_mse"] != pytest.approx(float(value), rel=0.01)
-
-
-@pytest.mark.draws
-def test_curves_drawn_as_a_pair_are_of_one_quantity(tmp_path, monkeypatch):
-    from matplotlib.axes import Axes
-
-    drawn = {}
-    monkeypatch.setattr(Axes, "plot", lambda axes, x, y, label, **_: drawn.update({label: list(y)}))
-    learned = {
-        "train_policy_loss": 1.0, "heldout_training_policy_loss": 1.1, "heldout_policy_loss_legal": 1.2,
-        "train_value_loss": 0.1, "heldout_training_value_loss": 0.2, "heldout_value_mse": 0.3,
-    }  # fmt: skip
-    history = [{"generation": 1, "selfplay": {"games": 1}, "learn": learned, "match": {}, "accepted": True}]
-    write_dashboard(tmp_path, history)
-    losses = {label: y for label, (y,) in drawn.items() if label.startswith(("policy", "value"))}
-    assert losses == {
-        "policy, training": 1.0,
-        "policy, held out": 1.1,
-        "policy against the action played, held out": 1.2,
-        "value, training": 0.1,
-        "value, held out": 0.2,
-        "value against the result, held out": 0.3,
-    }
-    with (tmp_path / "metrics.csv").open() as file:
-        (row,) = csv.DictReader(file)
-    names = ("train_policy_loss", "heldout_training_policy_loss", "heldout_policy_loss", "heldout_value_mse")
-    assert [float(row[name]) for name in names] == [1.0, 1.1, 1.2, 0.3]
 
 
 def test_learning_twice_is_the_same(tmp_path):
@@ -380,17 +352,6 @@ def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     assert max(map(len, lines)) <= 80
     assert lines[0].split()[-5:] == ["drawn", "policy", "value", "Elo", "min"]
     assert len(json.loads(ckai("runs", tmp_path, "--json")[1])["selfplay"]) == 2
-
-
-def test_the_curve_of_the_matches_in_one_line():
-    def measured(elo, accepted=True):
-        return {"accepted": accepted, "match": {"games": 10, "elo": elo}}
-
-    history = [measured(70.0), measured(-30.0, accepted=False), measured(70.0)]
-    assert elo_curve(history) == [70, 70, 140]
-    assert elo_line(history) == "Elo +0 to +140  ▁▅▅█"
-    assert elo_line([]) == elo_line([{"accepted": True, "match": {"games": 0}}]) == ""
-    assert len(elo_line(history * 40).split()[-1]) == CURVE
 
 
 @pytest.mark.parametrize("width", [64, 80, 120])

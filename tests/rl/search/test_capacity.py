@@ -1,6 +1,5 @@
 """Trees without a given capacity: as large as the memory allows, and full trees."""
 
-import numpy as np
 import pytest
 
 from ckai.game import Position
@@ -8,11 +7,8 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search import arrays
-from ckai.rl.search.searcher import Searcher
 
 START = Position.start()
 
@@ -27,23 +23,6 @@ def test_all_trees_together_take_a_share_of_the_memory(trees, monkeypatch):
     monkeypatch.setattr(arrays, "available_memory", lambda: 4 << 30)
     found = arrays.allocate_largest(DEFAULT_GAME.rules, trees, 1, transpositions=True)
     assert bytes_of(found) == pytest.approx(1 << 30, rel=0.01)
-
-
-def test_memory_that_is_refused_is_halved(monkeypatch):
-    allocate, asked = arrays.allocate_trees, []
-
-    def refuse(game, trees, nodes, leaves, **options):
-        asked.append(nodes)
-        if len(asked) < 4:
-            raise MemoryError
-        return allocate(game, trees, 5000, leaves, **options)
-
-    monkeypatch.setattr(arrays, "allocate_trees", refuse)
-    searcher = Searcher(UniformEvaluator(), nodes=None)
-    assert asked[3] == asked[0] // 8
-    searcher.set_root(0, pack(START))
-    searcher.run(np.array([1500], np.int32))
-    assert int(searcher.root(0)["visits"]) == 1500
 
 
 @pytest.mark.parametrize("source", ["uniform", "rollout"])

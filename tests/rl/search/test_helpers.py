@@ -84,14 +84,6 @@ def test_an_error_in_another_thread_is_raised_in_the_callers(found, watched, ans
     assert found.root(0)["visits"] > 50
 
 
-def test_a_node_without_an_edge_to_follow_is_reported(found):
-    edges(found)["prior"] = np.nan
-    with pytest.raises(ValueError, match="found a node without one"):
-        go_on(found)
-    found.discard()
-    assert found.in_flight == found.root(0)["visits"] == 0
-
-
 def test_the_trees_are_free_after_ctrl_c_in_an_evaluation(found, watched, monkeypatch):
     evaluate, main = found._evaluate, threading.main_thread()
 
