@@ -88,7 +88,7 @@ def _crowd_threads() -> None:
 def keep_freed_memory() -> None:
     """Let GNU's C library keep what is freed for the next allocation; else each step pays for new pages.
 
-    Measured in training of the default network on one core: 0.5 to 1 ms of 20 ms a step.
+    Measured in an epoch of the default network on one core: 1.1 s of system time instead of 1.8, of 36 s.
     """
     with suppress(AttributeError, OSError):
         library = ctypes.CDLL(None)
