@@ -545,8 +545,6 @@ def test_a_tree_is_written_and_read_back_as_it_was():
     assert copy.plain() == tree.plain()
 
 
-
-
 def test_scripts_in_a_file_stay_text(client):
     with tab(client) as here:
         assert here.do("load", text=TEXT, name="<b>.pdn") | {"id": 0} == {
