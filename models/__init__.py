@@ -10,7 +10,8 @@ Examples:
     >>> import pytorch_lightning as pl
     >>> from ckai.models import PolicyValueModule, load_network, predict, save_checkpoint
     >>> module = PolicyValueModule("resnet", {"channels": 8, "blocks": 1}, lr=2e-3)
-    >>> trainer = pl.Trainer(max_epochs=2, logger=False, enable_checkpointing=False, accelerator="cpu")
+    >>> quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    >>> trainer = pl.Trainer(max_epochs=2, enable_checkpointing=False, accelerator="cpu", **quiet)
     >>> trainer.fit(module, datamodule=RowsDataModule(["games.parquet"], heldout=0.5, seed=1))
     >>> save_checkpoint("mine.ckpt", module.network)
     >>> rows = read_rows("games.parquet")

@@ -118,7 +118,8 @@ class PolicyValueModule(pl.LightningModule):
         >>> from ckai.datasets import RowsDataModule
         >>> from ckai.models import PolicyValueModule, save_checkpoint
         >>> module = PolicyValueModule("mlp", {"hidden": 8}, lr=4e-3)
-        >>> trainer = pl.Trainer(max_epochs=2, logger=False, enable_checkpointing=False, accelerator="cpu")
+        >>> quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+        >>> trainer = pl.Trainer(max_epochs=2, enable_checkpointing=False, accelerator="cpu", **quiet)
         >>> trainer.fit(module, datamodule=RowsDataModule(["games.parquet"], batch_size=4, heldout=0.5))
         >>> 0 <= trainer.callback_metrics["heldout_top1"] <= 1
         tensor(True)

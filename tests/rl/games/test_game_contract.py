@@ -286,7 +286,7 @@ def test_self_play_of_every_game(spec):
     assert {game.number for game in games} == set(range(4))
     assert memory(config, spec) > 0
     for each in games:
-        assert len(each.replay().moves) == each.plies
+        assert len(each.replay().moves) == each.header.plies
 
 
 @slow_for("go")
