@@ -473,7 +473,8 @@ def test_go_with_two_passes(board):
     assert board.button("Pass").count() == 0
     assert board.status().startswith("Black won")
     board.button("Analyse").click()
-    board.page.locator(".move-list:visible button.move").first.click()
+    board.page.locator(".analysis-view button.move >> nth=0").click()
+    board.page.wait_for_selector(".analysis-view button.move[aria-current]:text-is('E5')")
     board.page.locator(".cell").nth(41).click(force=True)
     analysed = "() => document.querySelectorAll('.analysis-view button.move').length"
     board.page.wait_for_function(f"{analysed} === 4")

@@ -198,7 +198,7 @@ def test_a_run_of_go_plays_games_to_their_end_and_continues(tmp_path):
         assert np.unique(batch["label"].numpy()).size > 5
         history = run.history()[generation - 1]
         assert history["match"]["games"] == 2
-        assert history["learn"]["rows"] >= len(table)
+        assert history["learn"]["rows"] + history["learn"]["heldout_rows"] >= len(table)
         assert np.isfinite(history["learn"]["train_policy_loss"])
     assert load_network(run.folder / "best.ckpt", "go").encode.GAME == "go"
 
