@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json
+from ckai.cli.shared.output import force_option, json_option, print_json
 
 _SORTS = {
     "name": None,
@@ -44,7 +44,7 @@ _SORTS = {
     metavar="FILE",
     help="Write all games of the self-play runs as PDN.",
 )
-@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@force_option
 @json_option
 def command(
     folders: tuple[Path, ...], sort: str, plot: Path | None, pdn: Path | None, force: bool, as_json: bool

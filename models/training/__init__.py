@@ -1,4 +1,4 @@
-"""Training: settings, the loop, the Lightning module, pretraining runs, logs, the learning-rate finder.
+"""Training: settings, the Lightning module and its trainer, pretraining, logs, presets.
 
 May import every other folder of `ckai.models`.
 """

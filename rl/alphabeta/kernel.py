@@ -252,18 +252,9 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
             if not entry:
                 nothing = np.int64(0)
                 store(
-                    memory.table,
-                    place,
-                    key,
-                    nothing,
-                    static,
-                    nothing,
-                    nothing,
-                    STATIC_ONLY,
-                    age,
-                    PROVEN,
+                    memory.table, place, key, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN,
                     plies,
-                )
+                )  # fmt: skip
             if leaf or (prunable and (static >= above or static <= below)):
                 return static
     if at > root and table_action < 0 and depth >= constants.internal_depth:

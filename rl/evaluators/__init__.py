@@ -1,4 +1,4 @@
-"""Evaluators of positions for a search: of a checkpoint, uniform, by random playouts; a cache.
+"""Evaluators of positions for a search: of a checkpoint, uniform, by random playouts.
 
 May import `games`.
 """

@@ -100,9 +100,9 @@ class NewGames:
         return self._now.workers
 
     @property
-    def refused(self) -> int:
-        """Number of shards left out."""
-        return self._now.refused
+    def others(self) -> dict[str, Played]:
+        """What each worker of another process has played; may be read while shards come."""
+        return {name: played for name, played in list(self.workers.items()) if not is_own(name)}
 
     def look(self) -> list[str]:
         """Read the shards that have come; return a line for each that is left out."""
@@ -163,7 +163,7 @@ class NewGames:
             "seconds": round(seconds, 3),
             "evaluations_per_second": round(evaluations / max(seconds, 1e-9), 1),
         }
-        others = {name: played.games for name, played in now.workers.items() if not is_own(name)}
+        others = {name: played.games for name, played in self.others.items()}
         if others or now.refused:
             measured["workers"] = {
                 "count": len(others),

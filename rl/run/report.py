@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.pool import network_of
 from ckai.rl.selfplay.rows import GameHeader
 
 
@@ -54,7 +55,7 @@ def pool_scores(games: Sequence[GameHeader]) -> dict[str, dict[str, int]]:
     """
     counts: dict[str, dict[str, int]] = {}
     for game in games:
-        black, white = (int(name.rpartition(" ")[2]) for name in (game.black, game.white))
+        black, white = map(network_of, (game.black, game.white))
         if black != white:
             of = counts.setdefault(str(min(black, white)), {"won": 0, "drawn": 0, "lost": 0})
             won = {"1-0": "won" if black > white else "lost", "0-1": "won" if white > black else "lost"}

@@ -48,7 +48,6 @@ from ckai.rl.run.games import (
     ListedGame,
     NewGames,
     TurnNumbers,
-    is_own,
     listed_games,
     shard_names,
 )
@@ -255,7 +254,11 @@ class Run:
     @property
     def network(self) -> Path:
         """Checkpoint of the network that plays now."""
-        return self.network_path(trained_in(self.history(), self.generations))
+        return self.network_path(self.trained(self.generations))
+
+    def trained(self, n: int) -> int:
+        """Return the number of the network after generation `n`, see `trained_in`."""
+        return trained_in(self.history(), n)
 
     def history(self) -> list[dict[str, Any]]:
         """Read the measurements of each finished generation.
@@ -410,8 +413,7 @@ class Run:
                     if stop.is_set():
                         break
                     waited = round(time.monotonic() - finished, 3)
-                    network = trained_in(self.history(), n - 1)
-                    games.learn(self.learned_path(n), network=network, learner_waited=waited)
+                    games.learn(self.learned_path(n), network=self.trained(n - 1), learner_waited=waited)
                 self._finish(n, on_event, backend)
                 finished = time.monotonic()
             stop.set()
@@ -424,7 +426,7 @@ class Run:
         size, turns = self.config.games, own is not None and not self.config.overlap
 
         def others() -> int:
-            return sum(played.games for name, played in list(games.workers.items()) if not is_own(name))
+            return sum(played.games for played in games.others.values())
 
         def look() -> None:
             evaluations = own.progress.evaluations - before if own else 0
@@ -446,8 +448,7 @@ class Run:
         for line in games.look():
             on_event(RunEvent(n, "selfplay", games.count, size, {"warning": line}))
         info: dict[str, Any] = {}
-        others = {name: played for name, played in list(games.workers.items()) if not is_own(name)}
-        if others:
+        if others := games.others:
             info["workers"] = {
                 name: {
                     "games": played.games,
@@ -529,7 +530,7 @@ class Run:
     def _learn(self, n: int, on_event: EventCallback) -> dict[str, Any]:
         window = self.window(n)
         return learn(
-            self.network_path(trained_in(self.history(), n - 1)),
+            self.network_path(self.trained(n - 1)),
             list(window),
             tuple(window.values()),
             self.network_path(n),
@@ -546,7 +547,7 @@ class Run:
         gate = self.config.gate
         if not gate.games:
             return {"games": 0, "accepted": True}
-        old = trained_in(self.history(), n - 1)
+        old = self.trained(n - 1)
         with self._gate_engines((n, old), backend) as (new_engine, old_engine):
             return play_gate_match(
                 new_engine,

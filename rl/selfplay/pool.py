@@ -56,6 +56,11 @@ def player_name(generation: int) -> str:
     return f"ckai generation {generation}"
 
 
+def network_of(player: str) -> int:
+    """Return the generation that `player_name` names."""
+    return int(player.rpartition(" ")[2])
+
+
 def trained_in(history: Sequence[dict[str, Any]], generation: int) -> int:
     """Return the generation in which the network of `generation` was trained: the last accepted up to it.
 

@@ -206,7 +206,8 @@ def to_table(games: Sequence[FinishedGame]) -> pa.Table:
     z = np.where(black, result, -result).astype(np.int8)
     offsets = np.concatenate([[0], np.cumsum(rows["num_counts"], dtype=np.int64)]).astype(np.int32)
     visits = pa.StructArray.from_arrays(
-        [pa.array(counts["action"]), pa.array(counts["visits"])], fields=list(_visit_type())
+        [pa.array(counts["action"]), pa.array(counts["visits"])],
+        fields=list(SELFPLAY_SCHEMA.field("visits").type.value_type),
     )
     columns = row_arrays(
         game=np.repeat(np.array([game.number for game in games], np.int32), lengths),
@@ -229,7 +230,3 @@ def to_table(games: Sequence[FinishedGame]) -> pa.Table:
     return pa.Table.from_arrays(
         [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
     )
-
-
-def _visit_type() -> pa.StructType:
-    return SELFPLAY_SCHEMA.field("visits").type.value_type
