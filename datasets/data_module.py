@@ -140,7 +140,7 @@ class RowsDataModule(pl.LightningDataModule):
         return self._training
 
     def state_dict(self) -> dict[str, int]:
-        """Return where the training batches are: Lightning restores those of a loader too late."""
+        """Return the position in the epoch: Lightning restores the state of a loader too late."""
         return self._training.state_dict()
 
     def load_state_dict(self, state: dict[str, int]) -> None:
@@ -266,7 +266,7 @@ class RowsDataModule(pl.LightningDataModule):
         return self.trainer.strategy.root_device if self.trainer else torch.device("cpu")
 
     def _columns(self, side: Split) -> Batch:
-        """The rows of one side, packed, on the device of the training or, if they are too many, the CPU."""
+        """The rows of one side, packed, on the device that trains or, if they are too many, the CPU."""
         columns = self._packed.get(side)
         if columns is None:
             columns = pack(self._rows[side], searched=self.files.selfplay)
@@ -286,7 +286,7 @@ class RowsDataModule(pl.LightningDataModule):
         return columns
 
     def _block(self, side: Split, index: Tensor | slice) -> Batch:
-        """Some rows of one side as one batch, on the device of the training."""
+        """Some rows of one side as one batch, on the device that trains."""
         device = self._device
         rows = {name: column[index].to(device) for name, column in self._columns(side).items()}
         if "extra" in rows:
@@ -312,7 +312,7 @@ def draw(rows: int, weight: float, generator: torch.Generator) -> Tensor:
 class TrainingBatches:
     """The training batches of a data module: each iteration is the next epoch, or the one Lightning sets.
 
-    Lightning saves its state with a training, and sets the epoch as it sets that of a sampler.
+    Lightning saves its state with everything else, and sets the epoch as it does in a sampler.
     """
 
     def __init__(self, data: RowsDataModule) -> None:

@@ -234,7 +234,7 @@ class PolicyValueModule(pl.LightningModule):
         self.network.train()
 
     def on_train_start(self) -> None:
-        """Restore the random numbers of a training that is resumed."""
+        """Restore the random numbers of interrupted training."""
         if self._random is not None:
             torch.set_rng_state(self._random)
             self._random = None

@@ -1,4 +1,4 @@
-"""Logs of a training: a line, a table and a plot, all made from its history.
+"""Logs of training: a line, a table and a plot, all made from its history.
 
 A history is a list of one dict an epoch, see `ckai.models.training.trainer`. Files are rewritten each epoch,
 so a resumed training neither loses nor repeats a line; Lightning's `CSVLogger` begins its file anew then, and

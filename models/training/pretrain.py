@@ -218,7 +218,7 @@ def _train(
     progress: Callable[[TrainingProgress], None],
     say: Callable[[str], None],
 ) -> Trained:
-    """Train a network, which ends with its best weights; continue a training that was interrupted."""
+    """Train a network, which ends with its best weights; resume after an interruption."""
     legal, title = config.train.loss.mask_illegal, f"{config.model}, {data.train_rows:,} rows"
     drawn = time.monotonic()
 

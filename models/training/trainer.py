@@ -1,6 +1,6 @@
 """ckai's own `Trainer` of Lightning, which can be killed at any moment and resumed.
 
-The training's own state is Lightning's file, written at the end of each epoch and every minute: the order of
+The state of training is Lightning's file, written at the end of each epoch and every minute: the order of
 rows depends on the seed and the epoch, the learning rate on the step, so with the state restored a resumed
 training is identical to one without a stop.
 """
@@ -43,7 +43,7 @@ class TrainingError(RuntimeError):
 
 
 class StateError(ValueError):
-    """The saved state of a training does not fit the training that is to continue it."""
+    """The saved state does not fit the network, data or settings that are to continue from it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TrainingProgress:
 
 @dataclass(frozen=True)
 class Trained:
-    """A training that has ended; its module has the weights to keep."""
+    """A finished training run; its module has the weights to keep."""
 
     history: History
     epoch: int
@@ -87,11 +87,11 @@ def fit(
     """Train a module, on the GPU if there is one.
 
     Args:
-        module: trained in place; ends on the CPU with its last weights, or those of its best epoch, averaged
+        module: trained in place; ends on the CPU with the weights of its last or best epoch, averaged
             if `config.ema` is set.
         data: the rows; its batch size and seed are used, not those of `config`.
         config: epochs, patience, precision and moving average; the rest is the module's.
-        state: Lightning's checkpoint; a training that it holds is continued; None: none is written.
+        state: Lightning's checkpoint, from which training resumes; None: none is written.
         best: keep the weights of the epoch with the lowest held-out policy loss in this file; None: the last.
         logger: Lightning's loggers.
         save_seconds: between two states saved within an epoch.

@@ -75,7 +75,7 @@ class Tree:
     def set_root(self, root: Root, keep: bool = True) -> None:
         """Make a position the root, keeping its subtree if the tree has it.
 
-        A draw by rule at the root is not seen: there is a legal move, so a search there goes on.
+        A draw by rule at the root is not seen: there is a legal move, so the search continues there.
         """
         searcher, t, spec = self.searcher, self.t, root.spec
         actions = None if self.root is None or not keep else root.actions_from(self.root)
@@ -206,7 +206,7 @@ class Tree:
         for action in move.actions:
             edges = self._edges(figures.child)
             if not edges:
-                # The figures so far are those of the best way to go on, which may be another move.
+                # The figures so far are of the best continuation, which may be another move.
                 figures = self._table_figures(position.push(move))
                 break
             if action not in edges:  # a repetition that the search forbids

@@ -222,6 +222,6 @@ class WorkersConfig:
 
 @settings
 class WorkSettings:
-    """The section of workers; it gives their settings a name of their own among those of a run."""
+    """The section of workers, which keeps their settings apart from the settings of a run."""
 
     workers: WorkersConfig = setting(default_factory=WorkersConfig, help="Workers")

@@ -1,4 +1,4 @@
-"""What a run tells of itself: progress, measurements, and why it cannot go on."""
+"""What a run tells of itself: progress, measurements, and why it cannot continue."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -192,7 +192,7 @@ class TurnNumbers(Numbers):
         """Begin.
 
         Args:
-            numbers: those of the generation.
+            numbers: the numbers of the generation.
             have: those that are on disk.
             groups: number of groups that play.
             others: returns the number of games that others have played for the generation.

@@ -71,7 +71,7 @@ def connect(address: str, config: WorkersConfig) -> None:
         RayError: Ray is missing, there is no such cluster, or it has another version of Ray or Python.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Ray prints the log of every node that goes on standard output, `log_to_driver` or not: print no line.
+    # Ray prints the log of every node that leaves on standard output, `log_to_driver` or not: print no line.
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     options: dict[str, Any] = {}
     if address == LOCAL:

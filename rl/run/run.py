@@ -2,7 +2,7 @@
 
     config.json              the settings; target.json has the number of generations asked for
     networks/0000.ckpt       the first network; 0001.ckpt the one that generation 1 trained, and so on
-    networks/training.ckpt   state of the training that is in progress
+    networks/training.ckpt   state of the generation that is training
     games/0003-NAME-000007.parquet
                              a shard: whole games that the process NAME played, the last move by network 3
     games/0004.json          the shards that generation 4 learns from first, and what was measured of them
@@ -278,7 +278,7 @@ class Run:
         return found
 
     def shards(self, n: int | None = None) -> list[Path]:
-        """Return the shards of generation `n`, or those of all finished generations, the oldest first.
+        """Return the shards of generation `n`, or of all finished generations, the oldest first.
 
         Raises:
             RunError: the files that name them cannot be read.
@@ -505,7 +505,7 @@ class Run:
             write_dashboard(self.folder, history)
 
     def transform(self, batch: Batch) -> Batch:
-        """Return the batch to train on in place of a training batch; override it for targets of your own.
+        """Return the batch to train on in place of another; override it for targets of your own.
 
         Args:
             batch: as it is read from the rows, see `ckai.datasets.data_module`.
@@ -515,7 +515,7 @@ class Run:
     def window(self, n: int) -> dict[Path, float]:
         """Return the shards that generation `n` trains on, the oldest first, with their passes an epoch.
 
-        They are those of its window, but no older ones than the newest that have as many games as it asks
+        They are in its window, but no older than the newest that have as many games as it asks
         for: while playing does not wait for learning, more may have been played.
         """
         settings, found, count = self.config.learn, dict[Path, float](), 0

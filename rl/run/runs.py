@@ -162,7 +162,7 @@ def t95(degrees: int) -> float:
 
 
 def newest_files(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return name, time and size of what changes in the folder of a run while it goes on."""
+    """Return name, time and size of what changes in the folder of a run while it is running."""
     folders = [folder / name for name in (GAMES, "networks")]
     found = []
     files = (path for pattern in ("*", "matches/*", "generations/*") for path in files_in(folder, pattern))

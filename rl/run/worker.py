@@ -68,8 +68,8 @@ class Worker:
             networks: returns the networks that play after so many.
             deliver: takes the name and the bytes of each shard.
             backend: evaluator backend, see `load_evaluator`.
-            threads: threads that play; 0: those of the settings.
-            settings: hash of the settings of the run, see `RunConfig.hash`; empty: those of `config`.
+            threads: threads that play; 0: as in the settings.
+            settings: hash of the settings of the run, see `RunConfig.hash`; empty: the hash of `config`.
             on_load: called with the first network that is loaded, before it plays.
         """
         self.name, self.progress = name, SelfPlayCounts()

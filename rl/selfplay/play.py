@@ -102,7 +102,7 @@ def play_games(
 
     Args:
         evaluator: evaluates the leaves; called by several threads. Or a function that returns who plays:
-            it is asked before every batch, and games in progress go on with the networks that it returns
+            it is asked before every batch, and games in progress continue with the networks that it returns
             then. Those that no group plays with any more are closed, the last ones by the caller.
         config: the settings.
         numbers: numbers of the games to play, or a source of them for `config.group_count` groups; number

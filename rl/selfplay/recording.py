@@ -138,7 +138,7 @@ def make_records(game: Any, trees: int, max_plies: int) -> Records:
 
 
 def begin_record(records: Records, t: int, number: int) -> None:
-    """Make record `t` that of game `number`, of which nothing was played yet."""
+    """Let record `t` begin game `number`."""
     records.games[t] = np.zeros((), GAME)
     here = records.games[t]
     here["game"], here["status"], here["result"], here["full"] = number, PLAYING, UNDECIDED, 1

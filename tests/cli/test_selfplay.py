@@ -228,7 +228,7 @@ def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, monkeypatch):
 
 @pytest.mark.usefixtures("started")
 def test_settings_from_a_file(ckai):
-    """Those of a run are such a file; options go before it."""
+    """The settings of a run are such a file; options override it."""
     Path("run.yaml").write_text("seed: 7\nselfplay:\n  sims: 30\nlearn: {lr: 0.01}\n")
     config = started_with(ckai, "--config", "run.yaml", "--lr", 0.02)
     assert (config.seed, config.selfplay.sims, config.learn.lr) == (7, 30, 0.02)

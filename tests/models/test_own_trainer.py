@@ -74,7 +74,7 @@ def test_a_plain_trainer_with_a_logger_and_callbacks_of_ones_own(rows, tmp_path)
 
 
 def test_it_resumes_in_the_middle_of_an_epoch(rows, tmp_path):
-    """With the rows that were left, and the weights and the average of a training without a stop."""
+    """With the rows that were left, to the weights and the average of training without a stop."""
 
     def average():
         return [WeightAveraging(use_buffers=False)]

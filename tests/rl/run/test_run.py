@@ -549,7 +549,7 @@ def slow_learning(monkeypatch, until):
 @pytest.mark.slow
 @pytest.mark.usefixtures("fast")
 def test_playing_does_not_wait_for_learning(tmp_path, network, monkeypatch):
-    """Finished games are replaced at once, and games in progress go on with the new network."""
+    """Finished games are replaced at once, and games in progress continue with the new network."""
     run = Run.create(tmp_path / "run", network, PLAYING_ON)
     slow_learning(monkeypatch, lambda: (new := run.new_games()).look() or new.count >= 10)
     run.go(4)
