@@ -100,6 +100,11 @@ class NewGames:
         return self._now.workers
 
     @property
+    def refused(self) -> int:
+        """Number of shards left out."""
+        return self._now.refused
+
+    @property
     def others(self) -> dict[str, Played]:
         """What each worker of another process has played; may be read while shards come."""
         return {name: played for name, played in list(self.workers.items()) if not is_own(name)}

@@ -92,18 +92,19 @@ class Shard:
             return cls._of(pq.read_schema(source))
 
     @classmethod
-    def read_rows(cls, source: Path, schema: pa.Schema = SELFPLAY_SCHEMA) -> "tuple[Shard, pa.Table]":
+    def read_rows(cls, source: Path | bytes, schema: pa.Schema = SELFPLAY_SCHEMA) -> "tuple[Shard, pa.Table]":
         """Read a shard with its rows, and check them.
 
         Args:
-            source: the file.
+            source: the file, or its bytes.
             schema: of the game's rows.
 
         Raises:
             ShardError: it is not a whole shard with these columns.
         """
         with _reading():
-            table = pq.read_table(source, page_checksum_verification=True)
+            file = pa.BufferReader(source) if isinstance(source, bytes) else source
+            table = pq.read_table(file, page_checksum_verification=True)
             if not table.schema.equals(schema):
                 raise ValueError(f"columns {', '.join(table.schema.names)}")
             about = cls._of(table.schema)
