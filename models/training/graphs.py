@@ -1,25 +1,28 @@
-"""CUDA graphs of the forward and the backward pass of training steps.
+"""CUDA graphs of training steps: the encoding, both passes and the losses of a batch in one launch.
 
-A pass is hundreds of kernels, each of which Python takes longer to launch than the GPU to run. As graphs they
-are two launches, with the same kernels and results.
+They are hundreds of kernels, each of which Python takes longer to launch than the GPU to run. The kernels and
+results of a graph are the same.
 """
 
 import logging
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from ckai.datasets.data_module import Batch
 from ckai.datasets.files import first_line
 from ckai.models.inference.cuda_backend import CAPTURING, WARM_UPS, drop_workspaces
-from ckai.models.layers.network import Network
 
 _LOG = logging.getLogger("ckai")
+Step: TypeAlias = Callable[[Batch], tuple[Tensor, Tensor]]
+"""From a batch to its loss, and to anything that needs no gradient."""
 
 
-class GraphedPasses:
-    """The passes of a network in training, which are captured on a GPU for the first shapes that it meets.
+class GraphedStep:
+    """A step that is captured on a GPU, with its gradients, for the first shapes of batches that it meets.
 
     Other shapes and other devices go the ordinary way. All batches of an epoch but the last have one shape.
     """
@@ -29,104 +32,94 @@ class GraphedPasses:
     MOST = 2
     """Shapes for which graphs are captured."""
 
-    def __init__(self, network: Network) -> None:
-        """Capture nothing yet."""
-        self._network = network
-        self._parameters = [each for each in network.parameters() if each.requires_grad]
-        self._captured: dict[torch.Size, _Captured | None] = {}
+    def __init__(self, network: nn.Module, step: Step) -> None:
+        """Capture nothing yet; `step` must not wait for the GPU."""
+        self._network, self._step = network, step
+        self._captured: dict[tuple[torch.Size, ...], _Captured | None] = {}
 
-    def __call__(self, planes: Tensor) -> tuple[Tensor, Tensor]:
-        """Return logits and raw value outputs, see `Network.forward_planes`."""
-        if planes.device.type not in self.DEVICES or not torch.is_grad_enabled():
-            return self._network.forward_planes(planes)
-        if planes.shape not in self._captured and len(self._captured) < self.MOST:
-            self._captured[planes.shape] = self._capture(planes)
-        captured = self._captured.get(planes.shape)
+    def __call__(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Return what the step returns."""
+        # Gradients of float16 vanish unless the loss is scaled before they are computed.
+        scaled = torch.is_autocast_enabled("cuda") and torch.get_autocast_dtype("cuda") == torch.float16
+        if batch["label"].device.type not in self.DEVICES or scaled or not torch.is_grad_enabled():
+            return self._step(batch)
+        shape = tuple(tensor.shape for tensor in batch.values())
+        if shape not in self._captured and len(self._captured) < self.MOST:
+            self._captured[shape] = self._capture(batch)
+        captured = self._captured.get(shape)
         if captured is None:
-            return self._network.forward_planes(planes)
-        logits, raw = _Replay.apply(captured, planes, *self._parameters)  # type: ignore[no-untyped-call]
-        return logits, raw
+            return self._step(batch)
+        loss, more = _Replay.apply(captured, batch, *captured.parameters)  # type: ignore[no-untyped-call]
+        return loss, more
 
     def close(self) -> None:
         """Free the graphs, which no other thread may do during a capture."""
         with CAPTURING:
             self._captured.clear()
 
-    def _capture(self, planes: Tensor) -> "_Captured | None":
-        """Capture graphs; where that fails, say so and return None."""
+    def _capture(self, batch: Batch) -> "_Captured | None":
+        """Capture a graph; where that fails, say so and return None."""
         # Collected here: moving a module to a GPU replaces its buffers. Those of batch norm change in a pass.
-        buffers = list(self._network.buffers())
+        buffers, device = list(self._network.buffers()), batch["label"].device
         saved = [buffer.clone() for buffer in buffers]
-        stream = torch.cuda.Stream(planes.device)  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream(planes.device))
+        stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        stream.wait_stream(torch.cuda.current_stream(device))
         autocast, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
         # What is cast within a capture must not be kept for later.
         uncached = torch.autocast("cuda", dtype=dtype, enabled=autocast, cache_enabled=False)
+        parameters = [each for each in self._network.parameters() if each.requires_grad]
         try:
             with CAPTURING, torch.cuda.stream(stream), uncached:
-                return _Captured(self._network, self._parameters, planes, stream)
+                return _Captured(self._step, parameters, batch, stream)
         except RuntimeError as error:
             reason = first_line(error)
             _LOG.warning(
-                "training on %s: expected to capture a CUDA graph, found %s; using none",
-                planes.device,
-                reason,
+                "training on %s: expected to capture a CUDA graph, found %s; using none", device, reason
             )
             return None
         finally:
-            torch.cuda.current_stream(planes.device).wait_stream(stream)
+            torch.cuda.current_stream(device).wait_stream(stream)
             with torch.no_grad():
                 for buffer, value in zip(buffers, saved, strict=True):
                     buffer.copy_(value)
 
 
 class _Captured:
-    """The graphs of both passes, and the memory that they read and write."""
+    """The graph of a step, and the memory that it reads and writes."""
 
     def __init__(
-        self,
-        network: Network,
-        parameters: list[torch.nn.Parameter],
-        planes: Tensor,
-        stream: torch.cuda.Stream,
+        self, step: Step, parameters: list[nn.Parameter], batch: Batch, stream: torch.cuda.Stream
     ) -> None:
-        """Capture them on a stream, which is the current one."""
-        self.planes = planes.clone()
+        """Capture it on a stream, which is the current one."""
+        self.parameters = parameters
+        self.batch = {name: tensor.clone() for name, tensor in batch.items()}
         for _ in range(WARM_UPS):
-            outputs = network.forward_planes(self.planes)
-            gradients = [torch.zeros_like(output) for output in outputs]
-            torch.autograd.grad(outputs, parameters, gradients, allow_unused=True)
-        del outputs
-        self.output_gradients = gradients
-        self.forward, self.backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
-        pool = torch.cuda.graph_pool_handle()
+            torch.autograd.grad(step(self.batch)[0], parameters, allow_unused=True)
+        self.graph = torch.cuda.CUDAGraph()
         drop_workspaces()
-        with torch.cuda.graph(self.forward, pool=pool, stream=stream, capture_error_mode="thread_local"):
-            outputs = network.forward_planes(self.planes)
-        drop_workspaces()
-        with torch.cuda.graph(self.backward, pool=pool, stream=stream, capture_error_mode="thread_local"):
-            found = torch.autograd.grad(outputs, parameters, self.output_gradients, allow_unused=True)
-        self.outputs = [output.detach() for output in outputs]
-        self.gradients = found
+        with torch.cuda.graph(self.graph, stream=stream, capture_error_mode="thread_local"):
+            loss, more = step(self.batch)
+            self.gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+        self.loss, self.more = loss.detach(), more.detach()
 
 
 class _Replay(torch.autograd.Function):
-    """Replays the graphs in the passes."""
+    """Replays the graph in the forward pass, which finds the gradients as well."""
 
     @staticmethod
-    def forward(ctx: Any, captured: _Captured, planes: Tensor, *parameters: Tensor) -> tuple[Tensor, ...]:
-        """Return the outputs."""
+    def forward(ctx: Any, captured: _Captured, batch: Batch, *parameters: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the loss and the rest, which the next replay does not overwrite."""
         ctx.captured = captured
-        captured.planes.copy_(planes)
-        captured.forward.replay()
-        return tuple(output.detach() for output in captured.outputs)
+        torch._foreach_copy_(list(captured.batch.values()), list(batch.values()))
+        captured.graph.replay()
+        more = captured.more.clone()
+        ctx.mark_non_differentiable(more)
+        return captured.loss.clone(), more
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         """Return the gradients of the parameters."""
-        captured: _Captured = ctx.captured
-        for mine, gradient in zip(captured.output_gradients, gradients, strict=True):
-            mine.copy_(gradient)
-        captured.backward.replay()
-        return None, None, *(None if each is None else each.detach() for each in captured.gradients)
+        found = ctx.captured.gradients
+        scaled = iter(torch._foreach_mul([each for each in found if each is not None], gradient))
+        return None, None, *(None if each is None else next(scaled) for each in found)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytorch_lightning as pl
@@ -12,48 +12,43 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.data_module import Batch, RowsDataModule
 from ckai.models.evaluation.metrics import Metrics, unpack_legal
 from ckai.models.layers.heads import value_of
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
-from ckai.models.training.graphs import GraphedPasses
+from ckai.models.training.graphs import GraphedStep
+
+Mean: TypeAlias = tuple[Tensor, Tensor]
+"""A mean over some rows, 0 if there are none, and their number."""
 
 
-def has_policy_target(batch: dict[str, Tensor], *, mask_illegal: bool = False) -> Tensor:
-    """`[B]` bool: whether there are shares of visits, or an action of experts, to learn the policy from.
+def policy_loss(logits: Tensor, batch: Batch, *, mask_illegal: bool = False) -> Mean:
+    """Mean cross-entropy with the action played, or with `policy` if the batch has it, in nats.
 
-    With `mask_illegal`, rows with one legal action have nothing to learn.
-    """
-    found = torch.ones_like(batch["label"], dtype=torch.bool)
-    if "policy" in batch:
-        found = batch["policy"].any(1)
-    return found & (unpack_legal(batch["legal"]).sum(1) > 1) if mask_illegal else found
-
-
-def policy_loss(logits: Tensor, batch: dict[str, Tensor], *, mask_illegal: bool = False) -> Tensor:
-    """Mean cross-entropy with the action played, or with `policy` if the batch has it; in nats.
-
-    The mean is over the rows with a target (`has_policy_target`); 0 if there are none.
+    The mean is over the rows with a target: shares of visits, or an action of experts.
 
     Args:
         logits: `[B, M]`; games with fewer than 128 actions use the first M.
         batch: see `ckai.datasets.data_module`.
-        mask_illegal: normalise over the legal actions only.
+        mask_illegal: normalise over the legal actions only; rows with one have nothing to learn.
     """
     logits = logits.float()
     actions = logits.shape[1]
-    if mask_illegal:
-        # Large and finite, so that 0 * log(0) stays 0 in the target's sum.
-        logits = logits.masked_fill(~unpack_legal(batch["legal"])[:, :actions], -1e9)
     target = batch["policy"][:, :actions] if "policy" in batch else batch["label"]
-    loss = functional.cross_entropy(logits, target, reduction="none")
-    weight = has_policy_target(batch, mask_illegal=mask_illegal).float()
-    return (loss * weight).sum() / weight.sum().clamp(min=1)
+    learns = (
+        batch["policy"].any(1) if "policy" in batch else torch.ones_like(batch["label"], dtype=torch.bool)
+    )
+    if mask_illegal:
+        legal = unpack_legal(batch["legal"])
+        # Large and finite, so that 0 * log(0) stays 0 in the target's sum.
+        logits = logits.masked_fill(~legal[:, :actions], -1e9)
+        learns = learns & (legal.sum(1) > 1)
+    return _mean(functional.cross_entropy(logits, target, reduction="none"), learns)
 
 
-def value_target(batch: dict[str, Tensor], target: TargetConfig) -> Tensor:
+def value_target(batch: Batch, target: TargetConfig) -> Tensor:
     """The value target, `[B]` float32 in [-1, 1] for the side to move.
 
     (1 - w) z + w q; z alone without a q, and q alone where only a search's value is known.
@@ -64,18 +59,13 @@ def value_target(batch: dict[str, Tensor], target: TargetConfig) -> Tensor:
     return torch.where(batch["z_known"], blend, batch["q"]) if "q_known" in batch else blend
 
 
-def has_value_target(batch: dict[str, Tensor]) -> Tensor:
-    """`[B]` bool: whether the result or a search's value is known."""
-    return batch["z_known"] | batch["q_known"] if "q_known" in batch else batch["z_known"]
-
-
 def wdl_target(value: Tensor) -> Tensor:
     """Values `[B]` as probabilities `[B, 3]` of win, draw and loss, with as much draw as possible."""
     return torch.stack([value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)], 1)
 
 
-def value_loss(raw: Tensor, batch: dict[str, Tensor], target: TargetConfig) -> Tensor:
-    """Mean value loss over the rows with a target (`has_value_target`); 0 if there are none.
+def value_loss(raw: Tensor, batch: Batch, target: TargetConfig) -> Mean:
+    """Mean value loss over the rows with a target: a result, or a search's value.
 
     Args:
         raw: raw value outputs; `[B, 1]`: squared error of their tanh, `[B, 3]`: cross-entropy of win, draw
@@ -83,16 +73,20 @@ def value_loss(raw: Tensor, batch: dict[str, Tensor], target: TargetConfig) -> T
         batch: see `ckai.datasets.data_module`.
         target: how to blend z and q.
     """
-    weight = has_value_target(batch).float()
     wanted = value_target(batch, target)
     if raw.shape[1] == 1:
         error = (value_of(raw.float()) - wanted) ** 2
     else:
         error = functional.cross_entropy(raw.float(), wdl_target(wanted), reduction="none")
-    return (error * weight).sum() / weight.sum().clamp(min=1)
+    return _mean(error, batch["z_known"] | batch["q_known"] if "q_known" in batch else batch["z_known"])
 
 
-def planes_of(network: Network, batch: dict[str, Tensor]) -> Tensor:
+def _mean(numbers: Tensor, counted: Tensor) -> Mean:
+    rows = counted.sum()
+    return (numbers * counted).sum() / rows.clamp(min=1), rows
+
+
+def planes_of(network: Network, batch: Batch) -> Tensor:
     """A batch encoded for a network: `[B, PLANES, *SHAPE]` in the dtype of its weights."""
     planes: Tensor = network.encode(
         batch["board"], batch["jumper"], batch["quiet"], network.dtype, batch.get("extra")
@@ -161,7 +155,7 @@ class PolicyValueModule(pl.LightningModule):
         built = {"network": self.network.architecture, "settings": asdict(self.network.settings)}
         plain = {"value_weight": value_weight, "mask_illegal": mask_illegal, "q_weight": q_weight}
         self.save_hyperparameters({**built, **asdict(self.optimizing), **plain})
-        self.outputs = GraphedPasses(self.network)
+        self.step = GraphedStep(self.network, self._train_on)
         self.report: dict[str, float] = {}
         # Sums over the epoch, and over the held-out rows: rows with a policy target, policy loss times these,
         # rows with a value target, value loss times these, correct rows, rows. No buffers, which a moving
@@ -185,37 +179,39 @@ class PolicyValueModule(pl.LightningModule):
 
     # --- steps ----------------------------------------------------------------------------------------
 
-    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        logits, raw = self.outputs(planes_of(self.network, batch))
-        policy, error = self._losses(logits, raw, batch)
-        loss = policy + self.loss.value_weight * error
-        self._sums += self._weighed(policy, error, logits, batch)
+        if "extra" not in batch:
+            extra = self.network.encode.extra(batch["board"], batch["jumper"], batch["quiet"])
+            if extra is not None:  # computed on the CPU, which no graph can do
+                batch = {**batch, "extra": extra}
+        loss, sums = self.step(batch)
+        self._sums += sums
         every = getattr(self._trainer, "log_every_n_steps", 0)
         if every and batch_idx % every == 0:
             self.log("loss", loss, prog_bar=True)
         return loss
 
-    @torch.no_grad()
-    def _weighed(self, policy: Tensor, error: Tensor, logits: Tensor, batch: dict[str, Tensor]) -> Tensor:
-        """What a batch with these mean losses adds to the sums of an epoch."""
-        policy_rows = has_policy_target(batch, mask_illegal=self.loss.mask_illegal).sum()
-        value_rows = has_value_target(batch).sum()
-        right = (logits.argmax(1) == batch["label"]).sum()
-        found = [policy_rows, policy * policy_rows, value_rows, error * value_rows, right]
-        return torch.stack([*found, torch.full_like(right, len(logits))]).to(self._sums.dtype)
+    def _train_on(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The loss of a batch, and what it adds to the sums of an epoch."""
+        logits, raw = self.network.forward_planes(planes_of(self.network, batch))
+        return self._losses(logits, raw, batch)
 
-    def _losses(self, logits: Tensor, raw: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """The policy and the value loss of a batch, as trained."""
-        policy = policy_loss(logits, batch, mask_illegal=self.loss.mask_illegal)
-        return policy, value_loss(raw, batch, self.loss.target)
+    def _losses(self, logits: Tensor, raw: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        policy, policy_rows = policy_loss(logits, batch, mask_illegal=self.loss.mask_illegal)
+        error, value_rows = value_loss(raw, batch, self.loss.target)
+        with torch.no_grad():
+            right = (logits.argmax(1) == batch["label"]).sum()
+            found = [policy_rows, policy * policy_rows, value_rows, error * value_rows, right]
+            sums = torch.stack([*found, torch.full_like(right, len(logits))]).to(self._sums.dtype)
+        return policy + self.loss.value_weight * error, sums
 
-    def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
         """Add a held-out batch to the metrics."""
         with torch.autocast(self.device.type, enabled=False):
             logits, raw = self.network.forward_planes(planes_of(self.network, batch))
         self._heldout.update(logits, value_of(raw), batch)
-        self._heldout_sums += self._weighed(*self._losses(logits, raw, batch), logits, batch)
+        self._heldout_sums += self._losses(logits, raw, batch)[1]
 
     # --- hooks of Lightning ---------------------------------------------------------------------------
 
@@ -283,8 +279,8 @@ class PolicyValueModule(pl.LightningModule):
         self.network.clip_weights()
 
     def on_fit_end(self) -> None:
-        """Free the CUDA graphs of the passes."""
-        self.outputs.close()
+        """Free the CUDA graphs."""
+        self.step.close()
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keep what an epoch needs that is continued in its middle."""

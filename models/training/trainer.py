@@ -115,7 +115,7 @@ def fit(
     if logger:
         callbacks.append(pl.callbacks.LearningRateMonitor("epoch"))
     if config.ema:
-        callbacks.append(WeightAveraging(multi_avg_fn=_Decay(config.ema)))
+        callbacks.append(WeightAveraging(device=device, multi_avg_fn=_Decay(config.ema)))
     if best:
         choice: dict[str, Any] = {"enable_version_counter": False, "save_on_train_epoch_end": True}
         choice |= {"monitor": monitor} if measures else {}
@@ -222,7 +222,7 @@ def _fit(
                 raise error
         raise
     finally:
-        module.outputs.close()
+        module.step.close()
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
 

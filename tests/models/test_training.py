@@ -13,7 +13,6 @@ from ckai.models.registry import build, names
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TargetConfig, TrainConfig
 from ckai.models.training.lightning_module import (
     PolicyValueModule,
-    has_policy_target,
     planes_of,
     policy_loss,
     value_loss,
@@ -69,15 +68,15 @@ def test_bits_of_legal_moves_are_little_endian():
 
 def test_policy_loss_of_equal_scores_is_the_log_of_the_choices():
     scores = torch.zeros(2, 128)
-    assert policy_loss(scores, hand_batch()).item() == pytest.approx(math.log(128))
+    assert policy_loss(scores, hand_batch())[0].item() == pytest.approx(math.log(128))
     # Of the two rows, one has two legal actions; the other has one, and nothing to learn.
-    assert policy_loss(scores, hand_batch(), mask_illegal=True).item() == pytest.approx(math.log(2))
+    assert policy_loss(scores, hand_batch(), mask_illegal=True)[0].item() == pytest.approx(math.log(2))
     policy = torch.zeros(2, 128)
     policy[0, 3], policy[0, 5], policy[1, 127] = 0.25, 0.75, 1
     batch = hand_batch(policy=policy)
     scores[0, 5] = math.log(3)
     wanted = 0.25 * math.log(4) + 0.75 * math.log(4 / 3)
-    assert policy_loss(scores, batch, mask_illegal=True).item() == pytest.approx(wanted, rel=1e-5)
+    assert policy_loss(scores, batch, mask_illegal=True)[0].item() == pytest.approx(wanted, rel=1e-5)
 
 
 def test_rows_without_a_policy_target_do_not_dilute_the_others():
@@ -88,12 +87,12 @@ def test_rows_without_a_policy_target_do_not_dilute_the_others():
     policy[0, 3], policy[0, 5] = 0.25, 0.75
     batch = hand_batch(policy=policy)
     alone = {name: tensor[:1] for name, tensor in batch.items()}
-    assert has_policy_target(batch).tolist() == [True, False]
-    assert has_policy_target(hand_batch()).tolist() == [True, True]
-    found = policy_loss(scores, batch, mask_illegal=True)
-    assert found.item() == pytest.approx(policy_loss(scores[:1], alone, mask_illegal=True).item())
+    found, rows = policy_loss(scores, batch, mask_illegal=True)
+    assert rows == 1
+    assert policy_loss(scores, hand_batch())[1] == 2
+    assert found.item() == pytest.approx(policy_loss(scores[:1], alone, mask_illegal=True)[0].item())
     none = hand_batch(policy=torch.zeros(2, 128))
-    assert policy_loss(scores, none, mask_illegal=True).item() == 0
+    assert policy_loss(scores, none, mask_illegal=True)[0].item() == 0
 
 
 def test_the_held_out_policy_loss_is_a_mean_over_rows_with_a_target():
@@ -106,7 +105,7 @@ def test_the_held_out_policy_loss_is_a_mean_over_rows_with_a_target():
         for rows in (slice(0, 1), slice(0, 2), slice(1, 2)):
             module.validation_step({name: tensor[rows] for name, tensor in batch.items()}, 0)
         alone = {name: tensor[:1] for name, tensor in batch.items()}
-        wanted = policy_loss(module.network.forward_planes(planes_of(module.network, alone))[0], alone)
+        wanted, _ = policy_loss(module.network.forward_planes(planes_of(module.network, alone))[0], alone)
     module.on_validation_epoch_end()
     assert module.report["heldout_training_policy_loss"] == pytest.approx(wanted.item())
 
@@ -116,10 +115,10 @@ def test_the_value_learns_a_blend_and_only_from_known_results():
     assert value_target(batch, TargetConfig(q_weight=0.25)).tolist() == pytest.approx([0.625, 0.225])
     assert value_target(hand_batch(), TargetConfig(q_weight=1)).tolist() == [1, 0]
     value = torch.atanh(torch.tensor([[0.5], [0.7]]))
-    assert value_loss(value, batch, TargetConfig(q_weight=0)).item() == pytest.approx(0.25)
-    assert value_loss(value, batch, TargetConfig(q_weight=1)).item() == pytest.approx(1.0)
+    assert value_loss(value, batch, TargetConfig(q_weight=0))[0].item() == pytest.approx(0.25)
+    assert value_loss(value, batch, TargetConfig(q_weight=1))[0].item() == pytest.approx(1.0)
     nothing = hand_batch(z_known=torch.tensor([False, False]))
-    assert value_loss(value, nothing, TargetConfig()).item() == 0
+    assert value_loss(value, nothing, TargetConfig())[0].item() == 0
 
 
 def test_win_draw_and_loss_are_learned_as_chances():
@@ -132,7 +131,7 @@ def test_win_draw_and_loss_are_learned_as_chances():
     ]
     raw = torch.tensor([[math.log(2), 0.0, 0.0], [9.0, 9.0, 9.0]])
     assert value_of(raw).tolist() == pytest.approx([0.25, 0])
-    assert value_loss(raw, hand_batch(), TargetConfig()).item() == pytest.approx(math.log(2))
+    assert value_loss(raw, hand_batch(), TargetConfig())[0].item() == pytest.approx(math.log(2))
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ class FakeCuda:
         self.current.stream = None
 
     @contextmanager
-    def graph(self, graph, pool, stream, capture_error_mode):
+    def graph(self, graph, *, stream, capture_error_mode, pool=None):
         assert self.current.stream is stream, "warmed up on another stream than captured on"
         assert self.dropped, "a graph would write to a workspace that others free"
         self.dropped = False

@@ -22,7 +22,7 @@ from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
-from ckai.models.training.lightning_module import has_value_target, value_loss, value_target
+from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import ENTRIES, DistillError, _Group, distill
@@ -240,9 +240,10 @@ def test_the_value_is_learned_where_only_q_is_known():
         "q_known": torch.tensor([True, True, False]),
     }
     assert value_target(batch, TargetConfig(q_weight=0.5)).tolist() == [0.75, -0.5, 0.0]
-    assert has_value_target(batch).tolist() == [True, True, False]
     raw = torch.zeros(3, 1)
-    assert float(value_loss(raw, batch, TargetConfig(q_weight=0.5))) == pytest.approx((0.75**2 + 0.25) / 2)
+    loss, rows = value_loss(raw, batch, TargetConfig(q_weight=0.5))
+    assert rows == 2
+    assert float(loss) == pytest.approx((0.75**2 + 0.25) / 2)
 
 
 def test_the_command(tmp_path, ckai, monkeypatch):
