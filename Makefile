@@ -28,7 +28,7 @@ demo: $(VENV)/.compiled  ## Set up and run the pipeline on the sample: rows, a s
 test: $(VENV)/.installed-dev  ## Set up and run the tests, in up to four processes of about 1.5 GB each.
 	$(BIN)/python -m pytest $(WORKERS) $(TESTS)
 
-slow: $(VENV)/.installed-dev  ## Run the long tests, see docs/testing.md.
+slow: $(VENV)/.installed-dev  ## Run the long tests, see CONTRIBUTING.md.
 	$(BIN)/python -m pytest $(WORKERS) -m slow $(TESTS)
 
 lint: $(VENV)/.installed-dev  ## Run the linter and the formatter's check.

@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay, on other machines": (
         WorkSettings,
         "Workers",
-        "Not stored in the run; give them with each command. See [many machines](cluster.md).",
+        "Not stored in the run; give them with each command. See [many machines](selfplay.md#many-machines).",
     ),
     "pretrain": (
         PretrainConfig,

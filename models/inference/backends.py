@@ -1,7 +1,7 @@
 """The backend that a network runs on, by name or in a fixed order; its outputs and its speed.
 
 The order of `auto` is that of the speeds measured with the networks of all presets, in batches of 1 to 256
-(docs/search.md): integers for an integer network, a GPU, OpenVINO, PyTorch.
+(docs/results.md): integers for an integer network, a GPU, OpenVINO, PyTorch.
 """
 
 import importlib.util

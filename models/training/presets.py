@@ -1,7 +1,7 @@
 """Recommended networks and training settings by budget: `ckai pretrain --preset NAME`.
 
 Each preset lists the settings of `ckai pretrain` that differ from the defaults, by their paths;
-docs/networks.md has the results.
+docs/train.md has the results.
 """
 
 from typing import Any

@@ -9,7 +9,7 @@ import pytest
 
 from ckai.cli.main import cli
 
-PAGE = Path(__file__).parents[2] / "docs" / "engine.md"
+PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
 
 def exchange():

@@ -10,7 +10,7 @@ import pytest
 
 from ckai.cli.main import main
 
-PAGE = Path(__file__).parents[2] / "docs" / "solve.md"
+PAGE = Path(__file__).parents[2] / "docs" / "analyse.md"
 FEW = ["--engine", "uniform", "--tables", "3", "--visits", "500"]
 
 

@@ -168,7 +168,7 @@ def test_results_of_a_book_are_refuted(folder):
     if not table_path(4, folder).exists():
         build_tables(4, table_path(4, folder))
     tables = Tables.open(4, folder=folder)
-    page = (Path(__file__).parents[2] / "docs" / "refuted.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
     stated = re.findall(r"^    ([WB]:\S+) +(win|draw) ", page, flags=re.MULTILINE)
     assert len(stated) == 4
     for fen, result in stated:

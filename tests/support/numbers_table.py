@@ -10,43 +10,17 @@ PAGE = Path(__file__).parents[2] / "docs" / "numbers.md"
 
 
 def board(black):
-    """The 8x8 board in the view of one side: square over index."""
-    line = "+" + "----+" * 8
-    rows = [line]
+    """The board in the view of one side: index and square."""
+    rows = []
     for row in range(8):
-        above, below = [], []
-        for file in range(8):
-            here = [i for i in range(32) if i // 4 == row and file_of(i) == file]
-            above.append(f" {square_of(here[0], black):2} " if here else "    ")
-            below.append(f"{f'i{here[0]}':>4}" if here else "    ")
-        rows += ["|" + "|".join(above) + "|", "|" + "|".join(below) + "|", line]
+        cells = (f"{4 * row + column:>2}:{square_of(4 * row + column, black):<2}" for column in range(4))
+        rows.append("     " * (1 - row % 2) + "     ".join(cells).rstrip())
     return "```text\n" + "\n".join(rows) + "\n```"
 
 
 def actions_of(index):
     """The actions of the four directions, None where the step leaves the board."""
     return [index * 4 + d if neighbour(index, d) >= 0 else None for d in range(4)]
-
-
-def table():
-    """Every square in every system."""
-    lines = [
-        "| index | row, column | file | bit | actions 0 / 1 / 2 / 3 | lead to index | bytes of `legal` "
-        "| square, Black to move | square, White to move |",
-        "|---:|:---:|:---:|:---:|:---:|:---:|:---:|---:|---:|",
-    ]
-    for index in range(32):
-        actions = actions_of(index)
-        row, column = divmod(index, 4)
-        ends = [neighbour(index, d) for d in range(4)]
-        half = "low" if index % 2 == 0 else "high"
-        lines.append(
-            f"| {index} | {row}, {column} | {file_of(index)} | `{1 << index:#010x}` "
-            f"| {' / '.join('-' if x is None else str(x) for x in actions)} "
-            f"| {' / '.join('-' if x < 0 else str(x) for x in ends)} "
-            f"| {index // 2}, {half} half | {square_of(index, True)} | {square_of(index, False)} |"
-        )
-    return "\n".join(lines)
 
 
 def examples():
@@ -95,7 +69,6 @@ def move():
 PARTS = {
     "board-black": lambda: board(True),
     "board-white": lambda: board(False),
-    "table": table,
     "examples": examples,
     "move": move,
 }

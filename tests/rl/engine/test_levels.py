@@ -133,7 +133,7 @@ def test_a_level_has_a_limit_of_its_own():
 
 
 def test_the_page_lists_the_levels():
-    page = (Path(__file__).parents[3] / "docs" / "levels.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "play.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| \d", line)]
     assert [int(row[0]) for row in rows] == list(range(1, FULL_LEVEL + 1))
     for row, level in zip(rows, LEVELS, strict=False):
