@@ -17,7 +17,15 @@ from ckai.rl.games.spec import GameSpec
 
 
 class AlphaBetaEngine(Engine):
-    """Alpha-beta search with an integer network; its table is kept from one search to the next."""
+    """Alpha-beta search with an integer network; its table is kept from one search to the next.
+
+    Args:
+        evaluator: the network.
+        tables: probed in the search.
+        spec: the game.
+        threads: threads of a search by time.
+        seed: varies the order of moves that are about as good, see `AlphaBetaSearch`; None: it never varies.
+    """
 
     takes = frozenset(("seconds", "clock", "depth", "nodes"))
     endless = True
@@ -32,25 +40,12 @@ class AlphaBetaEngine(Engine):
         spec: GameSpec = DEFAULT_GAME,
         threads: int = 1,
         seed: int | None = None,
-        name: str | None = None,
     ) -> None:
-        """Allocate the table.
-
-        Args:
-            evaluator: the network.
-            tables: probed in the search.
-            spec: the game.
-            threads: threads of a search by time.
-            seed: varies the order of moves that are about as good, see `AlphaBetaSearch`; None: it never
-                varies.
-            name: see `Engine`; None: by the network.
-        """
         super().__init__(seed=seed)
         self.evaluator, self.tables, self.spec = evaluator, tables, spec
-        self.name = name or f"alphabeta:{evaluator.name}"
-        self._alpha_beta = AlphaBetaSearch(
-            evaluator, game=spec.make_rules(tables), threads=threads, seed=seed
-        )
+        self.name = f"alphabeta:{evaluator.name}"
+        rules = spec.make_rules(tables)
+        self._alpha_beta = AlphaBetaSearch(evaluator, game=rules, threads=threads, seed=seed)
         first = spec.state(spec.position())
         self._alpha_beta.search(first, [first], depth=1)  # compiles what no limit of time should pay for
         self._alpha_beta.forget()
@@ -105,10 +100,9 @@ def _result(
     found: AlphaBetaResult, root: Root, seconds: float, reason: StopReason | None = None
 ) -> SearchResult:
     proven: Proof | None = None if found.plies is None else "win" if found.value > 0 else "loss"
-    value = Value(found.value, turn_of(root.position))
-    line = Line(pv=whole_moves(root.position, found.pv), value=value, proven=proven, plies=found.plies)
+    value, pv = Value(found.value, turn_of(root.position)), whole_moves(root.position, found.pv)
     return SearchResult(
-        lines=[line],
+        lines=[Line(pv=pv, value=value, proven=proven, plies=found.plies)],
         value=value,
         seconds=seconds,
         nodes=found.nodes,

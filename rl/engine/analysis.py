@@ -4,13 +4,10 @@ import atexit
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from functools import partial
-from typing import Self, TypeAlias
+from typing import Self
 
 from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.result import SearchResult
-
-Publish: TypeAlias = Callable[[SearchResult], None]
 
 _searching: set["Analysis"] = set()
 """Those whose search has not ended."""
@@ -30,31 +27,27 @@ class Analysis:
     a result that is not read in time is replaced by a newer one. The last result has the reason why the
     search ended. Leaving the loop or the `with` block stops the search and waits until it has ended.
 
+    Attributes:
+        stop: ends the search soon; its last result can still be read. May be called from any thread.
+
+    Args:
+        work: searches, passes intermediate results to its argument and returns the last one.
+
     Raises:
         Exception: whatever the search raised, from the loop, `next`, `wait` or the end of the `with` block.
     """
 
-    def __init__(self, work: Callable[[Publish], SearchResult], stop: Callable[[], None]) -> None:
-        """Start a search.
-
-        Args:
-            work: runs the search, passes intermediate results to its argument and returns the final one.
-            stop: makes `work` return soon; may be called from any thread.
-        """
-        self._work, self._stop = work, stop
+    def __init__(
+        self, work: Callable[[Callable[[SearchResult], None]], SearchResult], stop: Callable[[], None]
+    ) -> None:
+        self.stop = stop
         self._changed = threading.Condition()
         self._fresh: SearchResult | None = None
         """The newest result; None if it was read already."""
         self._final: Future[SearchResult] = Future()
         _searching.add(self)
-        self._thread = JoinableThread(target=self._run, name="ckai-analysis", daemon=True)
+        self._thread = JoinableThread(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
         self._thread.start()
-
-    def stop(self) -> None:
-        """End the search soon; its last result can still be read. May be called from any thread."""
-        with self._changed:
-            if not self._final.done():
-                self._stop()
 
     def wait(self) -> SearchResult:
         """Wait until the search has ended and return its last result."""
@@ -89,15 +82,15 @@ class Analysis:
         self.stop()
         self._thread.join()
 
-    def _run(self) -> None:
+    def _run(self, work: Callable[[Callable[[SearchResult], None]], SearchResult]) -> None:
         try:
-            self._fresh = final = self._work(self._publish)
-            finish: Callable[[], None] = partial(self._final.set_result, final)
+            final = work(self._publish)
+            self._publish(final)
+            self._final.set_result(final)
         except BaseException as error:
-            finish = partial(self._final.set_exception, error)
+            self._final.set_exception(error)
         _searching.discard(self)
         with self._changed:
-            finish()
             self._changed.notify_all()
 
     def _publish(self, result: SearchResult) -> None:

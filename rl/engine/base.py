@@ -47,8 +47,10 @@ class Engine(ABC):
         control: the time of each of its games, as part of its text; None: none.
         takes: the fields of a `Limit` that it can honour.
         endless: whether it can search without a limit until it is stopped.
-        boards: games at once for which `play_many` sets memory aside; with more it begins their trees anew.
         evaluator: the network, or what stands in its place; None: it has none.
+
+    Args:
+        seed: seed of its random choices; None: random.
 
     Example:
         >>> from ckai.game import Game
@@ -67,16 +69,10 @@ class Engine(ABC):
     control: "TimeControl | None" = None
     takes: frozenset[str] = frozenset()
     endless = False
-    boards = 1
     evaluator: "Evaluator | None" = None
     _limit: Limit | None = None
 
     def __init__(self, *, seed: int | None = None) -> None:
-        """Prepare an engine.
-
-        Args:
-            seed: seed of its random choices; None: random.
-        """
         self._random = random.Random(seed)
         self._changed = threading.Condition()
         self._stop: Stop | None = None
@@ -124,11 +120,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _search(self, task: Task) -> Any:
-        """Search, and return a `SearchResult`, or the move alone.
-
-        Args:
-            task: the game, the limit, and what ends the search early.
-        """
+        """Search, and return a `SearchResult`, or the move alone."""
 
     def _search_many(self, tasks: Sequence[Task]) -> list[Any]:
         """Search several games under one limit and one `Stop`; see `_search`."""
@@ -136,9 +128,7 @@ class Engine(ABC):
 
     def _copy(self) -> "Engine":
         """Return an engine like this one for another thread; a memory that changes must be its own."""
-        twin = copy.copy(self)
-        Engine.__init__(twin)
-        return twin
+        return copy.copy(self)
 
     def _forget(self, game: Any = None) -> None:  # noqa: B027  (most keep nothing)
         """Drop what is kept from earlier searches, or only what `play_many` keeps of a game."""
@@ -183,20 +173,13 @@ class Engine(ABC):
             raise ValueError(f"{self.name}: expected a limit of {takes}, found {limit!r}")
         return limit
 
-    def _limit_of(self, limit: Limit | None) -> Limit:
-        """Return a limit that the engine can honour, its own for None, or if it needs one."""
-        if limit is not None and (self._checked(limit).given or self.endless):
-            return limit
-        return self.limit or self.default_limit
-
     # --- closing and stopping -----------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}{', closed' if self._closed else ''}>"
 
     def __enter__(self) -> Self:
-        with self._changed:
-            self._check_open()
+        self._check_open()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -224,16 +207,12 @@ class Engine(ABC):
             if self._stop is not None:
                 self._stop.set()
 
-    def twin(self, boards: int = 1) -> "Engine":
-        """Return another engine like this one, for another thread; a network is shared.
-
-        Args:
-            boards: most games that it plays at once by `play_many`.
-        """
-        with self._changed:
-            self._check_open()
-            twin = self._copy()
-        twin.name, twin.spec, twin.control, twin.boards = self.name, self.spec, self.control, boards
+    def twin(self) -> "Engine":
+        """Return another engine like this one, for another thread; a network is shared."""
+        self._check_open()
+        twin = self._copy()
+        Engine.__init__(twin)
+        twin.name, twin.spec, twin.control = self.name, self.spec, self.control
         twin.takes, twin._limit = self.takes, self._limit
         return twin
 
@@ -242,9 +221,6 @@ class Engine(ABC):
 
         Args:
             game: a game of `play_many` that is over, to drop what is kept of it alone; None: all.
-
-        Raises:
-            EngineError: the engine is closed, or searching.
         """
         with self._changed:
             self._check_idle()
@@ -306,10 +282,11 @@ class Engine(ABC):
             if limit is not None:
                 raise ValueError("expected a limit, or sims and seconds, found both")
             limit = Limit(visits=sims, seconds=seconds)
-        task = self._task(game, limit, history, lines, seed, stop)
-        task.publish, task.interval = on_result, _interval(interval)
-        self._begin(task.stop, reuse)
-        return self._run(task.stop, lambda: [self._search(task)])[0]
+        stop = stop or Stop()
+        task = self._task(game, limit, stop, lines, history=history, seed=seed, interval=interval)
+        task.publish = on_result
+        self._begin(stop, reuse)
+        return self._run(stop, lambda: [self._search(task)])[0]
 
     def play_many(
         self,
@@ -319,7 +296,7 @@ class Engine(ABC):
         seeds: Sequence[int] | None = None,
         lines: int = 1,
     ) -> list[SearchResult]:
-        """Choose a move in each of several games; one with a network evaluates their positions together.
+        """Choose a move in each of several games, as `play` does; a network evaluates positions together.
 
         Args:
             games: see `play`. An engine knows a game that it has played before by its identity, and keeps
@@ -328,18 +305,10 @@ class Engine(ABC):
             seeds: of the random choices of each move; None: the engine's own random numbers continue.
             lines: see `play`; 0: each move and its value, without the line and the figures of other moves.
 
-        Returns:
-            The results in the order of the games.
-
-        Raises:
-            ValueError, EngineError, ProgramError, ResignsError: see `play`.
         """
         given: Sequence[int | None] = seeds or [None] * len(games)
-        stop = Stop()
-        tasks = [
-            self._task(game, limit, (), lines, seed, stop, least=0)
-            for game, seed in zip(games, given, strict=True)
-        ]
+        stop, each = Stop(), zip(games, given, strict=True)
+        tasks = [self._task(game, limit, stop, lines, seed=seed, least=0) for game, seed in each]
         self._begin(stop)
         return self._run(stop, lambda: self._search_many(tasks) if tasks else [])
 
@@ -354,17 +323,11 @@ class Engine(ABC):
         history: Sequence[Position | str] = (),
         interval: float = INTERVAL,
     ) -> Analysis:
-        """Search a position in a thread of its own and read the results during the search.
+        """Search a position in a thread of its own, as `play` does, and read results during the search.
 
         Args:
             game, lines, history, interval: see `play`.
             limit: when the search ends; None: when it is stopped, the root is proven or the tree is full.
-
-        Returns:
-            The search in progress.
-
-        Raises:
-            ValueError, PositionError, EngineError: see `play`.
 
         Example:
             >>> from ckai.rl import Engine
@@ -377,15 +340,15 @@ class Engine(ABC):
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        task = self._task(game, limit or Limit(), history, lines)
-        task.interval = _interval(interval)
-        self._begin(task.stop)
+        stop = Stop()
+        task = self._task(game, limit or Limit(), stop, lines, history=history, interval=interval)
+        self._begin(stop)
 
         def work(publish: Callable[[SearchResult], None]) -> SearchResult:
             task.publish = publish
-            return self._run(task.stop, lambda: [self._search(task)])[0]
+            return self._run(stop, lambda: [self._search(task)])[0]
 
-        return Analysis(work, task.stop.set)
+        return Analysis(work, stop.set)
 
     def policy(self, position: Position | str) -> SearchResult:
         """Evaluate a position with the network alone, without a search.
@@ -410,8 +373,7 @@ class Engine(ABC):
         """
         from ckai.rl.evaluators.move_priors import move_priors
 
-        with self._changed:
-            self._check_open()
+        self._check_open()
         if self.evaluator is None:
             raise EngineError(f"expected an engine with a network, found {self.name}")
         here = Root.read(position).position
@@ -438,17 +400,25 @@ class Engine(ABC):
         self,
         game: Place,
         limit: Limit | None,
-        history: Sequence[Position | str],
+        stop: Stop,
         lines: int,
+        *,
+        history: Sequence[Position | str] = (),
         seed: int | None = None,
-        stop: Stop | None = None,
+        interval: float = 0.0,
         least: int = 1,
     ) -> Task:
         """Check the arguments of a search."""
-        limit = self._limit_of(limit)
+        if limit is None or not (self._checked(limit).given or self.endless):
+            limit = self.limit or self.default_limit
         if not hasattr(lines, "__index__") or lines < least:
             raise ValueError(f"expected an integer lines >= {least}, found {lines!r}")
-        return Task(Root.read(game, history, self.spec), limit, lines, self._random, stop or Stop(), seed)
+        if not interval >= 0:
+            raise ValueError(f"expected interval >= 0, found {interval!r}")
+        root, chance = Root.read(game, history, self.spec), self._random
+        if seed is not None:
+            chance = random.Random(seed)
+        return Task(root, limit, lines, chance, stop, seed, interval=interval)
 
     def _begin(self, stop: Stop, reuse: bool = True) -> None:
         """Mark the engine as searching; `_run` must follow."""
@@ -462,12 +432,7 @@ class Engine(ABC):
         """Return what a search finds; then the engine is idle again."""
         begun = time.perf_counter()
         try:
-            return [
-                found
-                if isinstance(found, SearchResult)
-                else SearchResult(lines=[Line(pv=[found])], seconds=time.perf_counter() - begun)
-                for found in work()
-            ]
+            found = work()
         except BaseException:
             stop.attach(None)  # what it ends may go now
             self._spoiled()
@@ -477,9 +442,8 @@ class Engine(ABC):
             with self._changed:
                 self._stop = None
                 self._changed.notify_all()
-
-
-def _interval(interval: float) -> float:
-    if not interval >= 0:
-        raise ValueError(f"expected interval >= 0, found {interval!r}")
-    return interval
+        seconds = time.perf_counter() - begun
+        return [
+            each if isinstance(each, SearchResult) else SearchResult(lines=[Line(pv=[each])], seconds=seconds)
+            for each in found
+        ]

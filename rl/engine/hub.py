@@ -21,7 +21,7 @@ from ckai.rl.engine.task import Task
 from ckai.rl.engine.text import DEFAULT_SECONDS
 
 INIT_SECONDS = 120.0
-"""Time limit for a program to get ready then: it may have to load or compile much."""
+"""Time limit for a program to get ready: it may have to load or compile much."""
 VARIANTS = ("english", "checkers", "american")
 """Names of English draughts among the values of a program's parameter `variant`."""
 MAN = 0.7
@@ -31,8 +31,7 @@ SHOWN = 60
 """Most characters of a text that an error quotes."""
 
 _NAME = r'[^\s="\x00-\x1f\x7f]+'
-_COMMAND = re.compile(rf"\s*({_NAME})(?=\s|$)")
-_PAIR = re.compile(rf'\s*({_NAME})(?:\s*=\s*(?:"([^"]*)"|({_NAME})))?(?=\s|$)')
+_WORD = re.compile(rf'\s*({_NAME})(?:\s*=\s*(?:"([^"]*)"|({_NAME})))?(?=\s|$)')
 
 
 # --- the text ---------------------------------------------------------------------------------------
@@ -47,21 +46,15 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
     Raises:
         ValueError: the line is not `command name=value name="a value" flag`.
     """
-    if not (line := line.rstrip()):
-        return "", {}
-    found = _COMMAND.match(line)
-    if found is None:
-        raise ValueError(f"expected a command, found {quoted(line.strip())}")
-    command, arguments, end = found[1], {}, found.end()
+    line, end, words = line.rstrip(), 0, list[tuple[str, str]]()
     while end < len(line):
-        pair = _PAIR.match(line, end)
-        if pair is None:
-            raise ValueError(
-                f"expected name=value after {quoted(command)}, found {quoted(line[end:].strip())}"
-            )
-        arguments[pair[1]] = pair[2] if pair[2] is not None else pair[3] or ""
-        end = pair.end()
-    return command, arguments
+        word = _WORD.match(line, end)
+        if word is None or (not words and "=" in word[0]):
+            wanted = "name=value" if words else "a command"
+            raise ValueError(f"expected {wanted}, found {quoted(line[end:].strip())}")
+        words.append((word[1], word[2] or word[3] or ""))
+        end = word.end()
+    return words[0][0] if words else "", dict(words[1:])
 
 
 def write_line(command: str, /, **arguments: object) -> str:
@@ -114,13 +107,13 @@ def hub_move(move: Move) -> str:
 
 def find_move(text: str, position: Position) -> Move | None:
     """Return the legal move for a move of the protocol, or None; captured squares may be in any order."""
-    start, *rest = text.split("x")
-    wanted = [start, *rest[:1], *sorted(rest[1:])]
-    for move in position.legal_moves():
-        start, *rest = hub_move(move).split("x")
-        if [start, *rest[:1], *sorted(rest[1:])] == wanted:
-            return move
-    return None
+
+    def squares(text: str) -> tuple[list[str], list[str]]:
+        path = text.split("x")
+        return path[:2], sorted(path[2:])
+
+    wanted = squares(text)
+    return next((move for move in position.legal_moves() if squares(hub_move(move)) == wanted), None)
 
 
 # --- programs ---------------------------------------------------------------------------------------
@@ -154,34 +147,32 @@ class HubEngine(ProgramEngine):
 
     def _search(self, task: Task) -> SearchResult:
         begun, game, limit = time.monotonic(), task.game, task.limit
+        here: Position = game.position
         if self._new_moves(game) is None:
             self.send("new-game")
         # The moves since the last irreversible one, which the program needs for repetitions.
-        first = max(0, len(game.moves) - game.position.halfmove_clock)
+        first = max(0, len(game.moves) - here.halfmove_clock)
         played = " ".join(map(hub_move, game.moves[first:]))
         moves = {"moves": played} if played else {}
         self.send(write_line("pos", pos=hub_position(game.positions[first]), **moves))
         self.send(_level(limit))
         self.send("go think" if limit.given else "go analyze")
         self._stop_with(task, "stop")
-        told: dict[str, str] = {}
-        while True:
+        told, command = dict[str, str](), ""
+        while command != "done":
             command, arguments = self._next(self._until(limit, begun), "done move=...")
-            seconds = time.monotonic() - begun
             if command == "info":
                 told |= arguments
-                if (found := _result(told, game.position, seconds)) is not None:
-                    task.tell(found)
-            elif command == "done":
-                move = find_move(arguments.get("move", ""), game.position)
-                if move is None:
-                    legal = " ".join(map(hub_move, game.position.legal_moves()))
-                    shown = quoted(arguments.get("move", "no move"))
-                    raise self._error(f"one of {legal} in {game.position.fen}, found {shown}", Fault.ILLEGAL)
-                reason = StopReason.STOPPED if task.stop.is_set() else None
-                found = _result(told, game.position, seconds, move, reason)
-                assert found is not None
-                return found
+                if pv := _pv(told, here):
+                    task.tell(_result(told, pv, here, begun))
+        if (move := find_move(arguments.get("move", ""), here)) is None:
+            legal = " ".join(map(hub_move, here.legal_moves()))
+            found = quoted(arguments.get("move", "no move"))
+            raise self._error(f"one of {legal} in {here.fen}, found {found}", Fault.ILLEGAL)
+        pv = _pv(told, here)
+        if pv[:1] != [move]:  # a line that does not begin with the move it plays says nothing of it
+            pv, told = [move], {}
+        return _result(told, pv, here, begun, StopReason.STOPPED if task.stop.is_set() else None)
 
     def _next(self, until: float, wanted: str) -> tuple[str, dict[str, str]]:
         try:
@@ -207,36 +198,27 @@ def _level(limit: Limit) -> str:
     return write_line("level", **given) if given else "level infinite"
 
 
-def _result(
-    told: dict[str, str],
-    position: Position,
-    seconds: float,
-    move: Move | None = None,
-    reason: StopReason | None = None,
-) -> SearchResult | None:
-    """Return what a program has told; None: it has told no move yet.
-
-    A line that does not begin with the move it plays says nothing of it.
-    """
+def _pv(told: dict[str, str], position: Position) -> list[Move]:
+    """Return the line that a program has told, to its first move that is none."""
     pv: list[Move] = []
-    here = position
     for text in told.get("pv", "").split():
-        after = find_move(text, here)
-        if after is None:
+        if (move := find_move(text, position)) is None:
             break
-        pv.append(after)
-        here = here.push(after)
-    if move is not None and pv[:1] != [move]:
-        pv, told = [move], {}
-    if not pv:
-        return None
-    men, value = _number(told.get("score")), None
-    if men is not None:
-        value = Value(math.tanh(MAN * men), turn_of(position))
+        pv.append(move)
+        position = position.push(move)
+    return pv
+
+
+def _result(
+    told: dict[str, str], pv: list[Move], here: Position, begun: float, reason: StopReason | None = None
+) -> SearchResult:
+    """Return what a program has told of a line."""
+    men = _number(told.get("score"))
+    value = None if men is None else Value(math.tanh(MAN * men), turn_of(here))
     return SearchResult(
         lines=[Line(pv=pv, value=value)],
         value=value,
-        seconds=seconds,
+        seconds=time.monotonic() - begun,
         nodes=int(_number(told.get("nodes")) or 0),
         depth=int(_number(told.get("depth")) or 0),
         reason=reason,

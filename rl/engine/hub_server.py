@@ -3,10 +3,11 @@
 import math
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from ckai.game import Game, Move
+from ckai.game import Game
 from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.hub import MAN, find_move, hub_move, quoted, read_line, read_position, write_line
@@ -17,9 +18,19 @@ from ckai.rl.engine.task import Stop
 from ckai.rl.games.clock import MAX_SECONDS
 from ckai.rl.search.move_time import OVERHEAD
 
-AUTHOR = "The ckai authors"
-_NAMES = "hub set-param init new-game pos level go stop ponder-hit ping quit"
-COMMANDS = _NAMES.split()
+COMMANDS = [
+    "hub",
+    "set-param",
+    "init",
+    "new-game",
+    "pos",
+    "level",
+    "go",
+    "stop",
+    "ponder-hit",
+    "ping",
+    "quit",
+]
 MODES = ("think", "ponder", "analyze")
 DURING_SEARCH = ("ping", "stop", "ponder-hit", "quit")
 """Commands that are allowed during a search."""
@@ -29,6 +40,8 @@ MAX_MEN = 50.0
 """Largest score of a position that is not proven."""
 MIN_SECONDS = 0.001
 """Shortest time of a move; less is taken as this."""
+_LEAST = {"depth": 1, "nodes": 1, "moves": 1, "move-time": 0, "time": -MAX_SECONDS, "inc": 0}
+"""The numbers of a `level`, each with its least value; those from 1 are whole."""
 _WHOLE = "[0-9]{1,18}"
 _REAL = r"[-+]?(?:[0-9]{1,12}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?"
 
@@ -39,7 +52,7 @@ class Parameter:
 
     value: str
     choices: tuple[str, ...] | range | None = None
-    """The values that it may have: some words, whole numbers, or None for any text."""
+    """The values that it may have; None: any text."""
 
     def line(self, name: str) -> str:
         """Return its declaration."""
@@ -56,35 +69,24 @@ class Parameter:
         Raises:
             ValueError: it cannot have this value.
         """
-        if isinstance(self.choices, range):
-            if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) in self.choices):
-                between = f"from {self.choices[0]} to {self.choices[-1]}"
-                raise ValueError(f"expected {name} {between}, found {quoted(value)}")
-        elif self.choices is not None and value not in self.choices:
-            raise ValueError(f"expected {name} to be one of {', '.join(self.choices)}, found {quoted(value)}")
-        elif not value:
-            raise ValueError(f"expected a value for {name}, found none")
+        if not value or (self.choices is not None and value not in map(str, self.choices)):
+            raise ValueError(f"expected a value of {self.line(name)}, found {quoted(value)}")
         self.value = value
 
 
-@dataclass
-class _Search:
-    """A search from `go` to `done`. While it ponders it waits for `ponder-hit` or `stop`, without a limit."""
+class _Search(NamedTuple):
+    """From `go` to `done`."""
 
-    game: Game
-    limit: Limit
-    pondering: bool
-    stops: tuple[Stop, Stop] = field(default_factory=lambda: (Stop(), Stop()))
-    """Of pondering, and of the search proper."""
-    answered: threading.Event = field(default_factory=threading.Event)
-    thread: JoinableThread | None = None
+    thread: JoinableThread
+    stops: list[Stop]
+    """Of the search; if there are two, the first is of the pondering before it."""
 
 
 class HubSession(Session):
     """One conversation.
 
     Every line gets its answer or one `error` line. The search runs in a thread of its own, so that `handle`
-    may be called while it does.
+    may be called while it does. `load` gets the values of the parameters.
     """
 
     def __init__(
@@ -94,17 +96,11 @@ class HubSession(Session):
         write: Callable[[str], None],
         version: str,
     ) -> None:
-        """Begin a conversation; `load` gets the values of the parameters."""
         super().__init__(load, write, version)
         self.parameters = parameters
-        self._game = Game()
-        """The position with its history."""
-        self._start, self._texts = "", list[str]()
-        """What the last `pos` said: the first position and the moves."""
-        self._limit: Limit | None = None
-        """The `level` of the next search; None without one."""
-        self._refused: set[str] = set()
-        """Which of the last `pos` and `level` were refused, so that there must be no search."""
+        self._pos: dict[str, str] = {"start": ""}
+        self._level: dict[str, str] | None = None
+        """What the last `pos` and the `level` for the next search said, right or wrong."""
         self._search: _Search | None = None
         self._lock = threading.Lock()
         """Held while a line is sent, and while a search begins or is noted to have ended."""
@@ -138,12 +134,12 @@ class HubSession(Session):
         """Do what a command says."""
         match command:
             case "hub":
-                self._write(write_line("id", name="ckai", version=self._version, author=AUTHOR))
+                self._write(write_line("id", name="ckai", version=self._version, author="The ckai authors"))
                 for name, parameter in self.parameters.items():
                     self._write(parameter.line(name))
                 self._write("wait")
             case "set-param":
-                self._set_parameter(arguments)
+                self._set_parameter(arguments.get("name", ""), arguments.get("value", ""))
             case "init":
                 if self._engine is None:
                     self._engine = self._load({name: each.value for name, each in self.parameters.items()})
@@ -151,114 +147,84 @@ class HubSession(Session):
             case "new-game":
                 if self._engine is not None:
                     self._engine.new_game()
-                self._set_game(Game(), "", [])
+                self._pos, self._level = {"start": ""}, None
             case "pos":
-                self._set_up(arguments)
+                self._pos, self._level = arguments, None
+                read_game(arguments)
             case "level":
-                self._limit = None
-                self._refused.add("level")
-                self._limit = read_level(arguments)
-                self._refused.remove("level")
+                self._level = arguments
+                read_level(arguments)
             case "go":
-                self._begin(arguments)
+                self._begin([mode for mode in MODES if mode in arguments])
             case "stop":
                 self._stop()
             case "ponder-hit" if (search := self._search) is not None:
-                if not search.pondering:
+                if len(search.stops) == 1 or search.stops[0].is_set():
                     raise ValueError("expected ponder-hit after go ponder, found another search")
-                search.pondering = False
                 search.stops[0].set()
-                search.answered.set()
             case "ping":
                 self._write("pong")
 
-    def _set_parameter(self, arguments: dict[str, str]) -> None:
-        for name in ("name", "value"):
-            if name not in arguments:
-                raise ValueError(f"expected set-param name=... value=..., found no {name}")
-        name, value = arguments["name"], arguments["value"]
+    def _set_parameter(self, name: str, value: str) -> None:
         if (parameter := self.parameters.get(name)) is None:
             names = ", ".join(self.parameters)
-            raise ValueError(f"expected one of the parameters {names}, found {quoted(name)}")
+            raise ValueError(f"expected set-param name=... value=... of {names}, found {quoted(name)}")
         if self._engine is None:
             parameter.set(name, value)
         elif value != parameter.value:
             raise ValueError(f"expected set-param before init, found it after; {name} is unchanged")
 
-    def _set_up(self, arguments: dict[str, str]) -> None:
-        """Set up a position and play moves."""
-        if "pos" not in arguments and "start" not in arguments:
-            raise ValueError("expected pos pos=... or pos start, found neither")
-        game, start, texts = self._game, arguments.get("pos", ""), arguments.get("moves", "").split()
-        known = len(self._texts)  # most positions come after the last one, in a game that may be long
-        continues = "pos" not in self._refused and start == self._start and texts[:known] == self._texts
-        self._refused.add("pos")
-        if not continues:
-            game, known = Game(read_position(start) if start else None), 0
-        for number, text in enumerate(texts[known:], known + 1):
-            move = find_move(text, game.position)
-            if move is None:
-                fen = game.position.fen
-                raise ValueError(f"expected a legal move in {fen}, found {quoted(text)} as move {number}")
-            game.push(move)
-        self._set_game(game, start, texts)
-
-    def _set_game(self, game: Game, start: str, texts: list[str]) -> None:
-        self._game, self._start, self._texts, self._limit = game, start, texts, None
-        self._refused.clear()
-
     # --- the search, and lines to the other side ----------------------------------------------------
 
-    def _begin(self, arguments: dict[str, str]) -> None:
-        modes = [mode for mode in MODES if mode in arguments]
-        engine, game, limit = self._engine, self._game, self._limit
+    def _begin(self, modes: list[str]) -> None:
         if len(modes) != 1:
             found = " and ".join(modes) or "none"
             raise ValueError(f"expected one of go {', go '.join(MODES)}, found {found}")
-        if engine is None:
+        if (engine := self._engine) is None:
             raise ValueError("expected init before go, found none")
-        for refused in sorted(self._refused, reverse=True):
-            raise ValueError(f"expected {refused} before go, found one that was refused")
+        game = read_game(self._pos)
         if not game.legal_moves():
             raise ValueError(f"expected a position with a legal move, found {game.position.fen}")
-        if limit is None and modes != ["analyze"]:
-            limit = engine.limit
-        elif limit is not None and not engine.honours(limit):
-            limit = None  # a level of play has a limit of its own
-        self._limit = None  # it is for one search
+        if self._level is not None:
+            limit = read_level(self._level)
+            if not engine.honours(limit):  # a level of play has a limit of its own
+                limit = Limit()
+        else:
+            limit = (None if modes == ["analyze"] else engine.limit) or Limit()
+        self._level = None  # it is for one search
+        stops = [Stop() for _ in range(2 if modes == ["ponder"] else 1)]
         with self._lock:  # until the search is noted, it cannot end
-            search = self._search = _Search(game, limit or Limit(), modes == ["ponder"])
-            search.thread = JoinableThread(target=self._run, args=(engine, search), daemon=True)
-            search.thread.start()
+            thread = JoinableThread(target=self._run, args=(engine, game, limit, stops), daemon=True)
+            self._search = _Search(thread, stops)
+            thread.start()
 
     def _stop(self) -> None:
         """End the search, and wait until its last line is sent."""
-        search = self._search
-        if search is not None and search.thread is not None:
-            for stop in search.stops:
+        if (search := self._search) is not None:
+            for stop in reversed(search.stops):
                 stop.set()
-            search.answered.set()
             search.thread.join()
 
-    def _run(self, engine: Engine, search: _Search) -> None:
+    def _run(self, engine: Engine, game: Game, limit: Limit, stops: list[Stop]) -> None:
         try:
-            if search.pondering:
-                found = engine.play(search.game, Limit(), stop=search.stops[0], on_result=self._info)
-                search.answered.wait()  # a search that has nothing left to do waits too
-            if not search.pondering:
-                found = engine.play(search.game, search.limit, stop=search.stops[1], on_result=self._info)
+            if len(stops) > 1:
+                found = engine.play(game, Limit(), stop=stops[0], on_result=self._info)
+                stops[0].wait()  # pondering that has nothing left to do waits too
+            if len(stops) == 1 or not stops[1].is_set():
+                found = engine.play(game, limit, stop=stops[-1], on_result=self._info)
             self._info(found)
             pv = found.pv
         except Exception as error:  # whatever it is, the other program waits for a move
             self._error(f"the search failed: {type(error).__name__}: {error}")
-            pv = search.game.legal_moves()[:1]
+            pv = game.legal_moves()[:1]
+        expected = {"ponder": hub_move(pv[1])} if len(pv) > 1 else {}
         with self._lock:  # whoever reads the last line may begin another search
             self._search = None
-            self._send(done_line(pv))
+            self._send(write_line("done", move=hub_move(pv[0]), **expected))
 
     def _info(self, found: SearchResult) -> None:
-        if (line := info_line(found)) is not None:
-            self._write(line)
+        if (men := score(found)) is not None:
+            self._write(info_line(found, men))
 
     def _write(self, line: str) -> None:
         with self._lock:
@@ -282,15 +248,11 @@ def score(found: SearchResult) -> float | None:
         return math.copysign(WON - best.plies / 100, best.value)
     if abs(best.value) >= 1:
         return math.copysign(MAX_MEN, best.value)
-    men = math.atanh(best.value) / MAN
-    return max(-MAX_MEN, min(men, MAX_MEN))
+    return max(-MAX_MEN, min(math.atanh(best.value) / MAN, MAX_MEN))
 
 
-def info_line(found: SearchResult) -> str | None:
-    """Format a result as an `info` message; None if the player has no values."""
-    men = score(found)
-    if men is None:
-        return None
+def info_line(found: SearchResult, men: float) -> str:
+    """Format a result with a score in men as an `info` message."""
     return write_line(
         "info",
         depth=max(found.depth, 1),
@@ -302,10 +264,21 @@ def info_line(found: SearchResult) -> str | None:
     )
 
 
-def done_line(pv: Sequence[Move]) -> str:
-    """Format the first move of a line as the one to play, and the reply that is expected if there is one."""
-    expected = {"ponder": hub_move(pv[1])} if len(pv) > 1 else {}
-    return write_line("done", move=hub_move(pv[0]), **expected)
+def read_game(arguments: dict[str, str]) -> Game:
+    """Return the game of a `pos` message: `pos` or `start`, and `moves`.
+
+    Raises:
+        ValueError: the position or a move is none.
+    """
+    if "pos" not in arguments and "start" not in arguments:
+        raise ValueError("expected pos pos=... or pos start, found neither")
+    game = Game(read_position(arguments["pos"]) if "pos" in arguments else None)
+    for number, text in enumerate(arguments.get("moves", "").split(), 1):
+        if (move := find_move(text, game.position)) is None:
+            fen = game.position.fen
+            raise ValueError(f"expected a legal move in {fen}, found {quoted(text)} as move {number}")
+        game.push(move)
+    return game
 
 
 def read_level(arguments: dict[str, str]) -> Limit:
@@ -324,31 +297,23 @@ def read_level(arguments: dict[str, str]) -> Limit:
     Limit(clock=60.0, increment=0.5)
     """
     found: dict[str, float] = {}
-    for name in ("depth", "nodes", "moves"):
-        if (text := arguments.get(name)) is not None:
-            if re.fullmatch(_WHOLE, text) is None or int(text) < 1:
-                raise ValueError(f"expected {name} >= 1, found {quoted(text)}")
-            found[name] = min(int(text), MAX_COUNT)
-    for name in ("move-time", "time", "inc"):
-        if (text := arguments.get(name)) is not None:
-            least = -MAX_SECONDS if name == "time" else 0
-            if re.fullmatch(_REAL, text) is None or not least <= float(text) <= MAX_SECONDS:
-                raise ValueError(
-                    f"expected {name} from {least:,} to {MAX_SECONDS:,} seconds, found {quoted(text)}"
-                )
-            found[name] = float(text)
-    if "time" not in found and ("inc" in found or "moves" in found):
-        raise ValueError("expected time with inc and moves, found none")
+    for name, least in _LEAST.items():
+        if (text := arguments.get(name)) is None:
+            continue
+        pattern, most = (_WHOLE, 10**18) if least == 1 else (_REAL, MAX_SECONDS)
+        if re.fullmatch(pattern, text) is None or not least <= float(text) <= most:
+            raise ValueError(f"expected {name} from {least:,} to {most:,}, found {quoted(text)}")
+        found[name] = min(int(text), MAX_COUNT) if least == 1 else float(text)
     if not found and "infinite" not in arguments and "ponder" not in arguments:
         raise ValueError("expected depth, nodes, move-time, time or infinite, found none")
     limits: dict[str, float] = {name: found[name] for name in ("depth", "nodes") if name in found}
-    if "move-time" in found:
-        seconds = found["move-time"]
+    if (seconds := found.get("move-time")) is not None:
         limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), MIN_SECONDS)
+    if "inc" in found:
+        limits["increment"] = found["inc"]
+    if "moves" in found:
+        limits["remaining_moves"] = found["moves"]
     if "time" in found:
         # The increment is added before every move, and the message comes before that.
-        limits["increment"] = found.get("inc", 0.0)
-        limits["clock"] = found["time"] + limits["increment"]
-        if "moves" in found:
-            limits["remaining_moves"] = found["moves"]
+        limits["clock"] = found["time"] + found.get("inc", 0.0)
     return Limit(**limits)  # type: ignore[arg-type]  # the whole numbers are

@@ -64,19 +64,13 @@ FULL_LEVEL = len(LEVELS) + len(QUICK_NODES) + 1
 
 
 def describe_level(number: int) -> str:
-    """Return in a few words how a level plays.
-
-    Args:
-        number: 1 to `FULL_LEVEL`.
-    """
+    """Return in a few words how a level plays, 1 to `FULL_LEVEL`."""
     if number == FULL_LEVEL:
         return "full strength"
     if number > len(LEVELS):
         return f"looks at {QUICK_NODES[number - len(LEVELS) - 1]:,} positions a move"
     depth = LEVELS[number - 1].depth
-    if not depth:
-        return "plays by intuition alone"
-    return f"looks {depth} {'ply' if depth == 1 else 'plies'} ahead"
+    return f"looks {depth} {'ply' if depth == 1 else 'plies'} ahead" if depth else "plays by intuition alone"
 
 
 def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, float]:
@@ -120,7 +114,15 @@ def level_policy(
 
 
 class LevelEngine(Engine):
-    """A level that errs as people do."""
+    """A level that errs as people do.
+
+    Args:
+        level: the level.
+        people: the policy of people.
+        network: values of the search.
+        tables: tablebases to probe.
+        seed: see `Engine`.
+    """
 
     def __init__(
         self,
@@ -131,15 +133,6 @@ class LevelEngine(Engine):
         *,
         seed: int | None = None,
     ) -> None:
-        """Create the engine of a level.
-
-        Args:
-            level: the level.
-            people: the policy of people.
-            network: values of the search.
-            tables: tablebases to probe.
-            seed: see `Engine`.
-        """
         super().__init__(seed=seed)
         self._settings = level, people, network, tables
         self._alpha_beta = AlphaBetaSearch(network, game=self.spec.make_rules(tables), entries=1 << 16)

@@ -18,7 +18,15 @@ from ckai.rl.engine.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramEngine
 from ckai.rl.engine.simple import MaterialEngine, PerfectEngine, RandomEngine
-from ckai.rl.engine.text import FULL_STRENGTH_SECONDS, EngineText, EngineTextError
+from ckai.rl.engine.text import (
+    ALPHA_BETA,
+    FULL_STRENGTH_SECONDS,
+    GTP,
+    HUB,
+    LEVEL,
+    EngineText,
+    EngineTextError,
+)
 from ckai.rl.engine.tree import THREADS, TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
@@ -30,24 +38,17 @@ SEARCHES = (ROLLOUT, UNIFORM)
 """Tree searches without a network."""
 POLICY = Limit(visits=2)
 """The limit that plays the most likely move of the policy: the root and that move are visited."""
-_TAKES = {
-    "random": RandomEngine.takes,
-    "perfect": PerfectEngine.takes,
-    "alphabeta": MaterialEngine.takes,
-    "alphabeta:": AlphaBetaEngine.takes,
-    "level:": LevelEngine.takes,
-    "hub:": HubEngine.takes,
-    "gtp:": ProgramEngine.takes,
-    "": TreeEngine.takes,
+_KINDS: dict[str, tuple[frozenset[str], str | None]] = {
+    "random": (RandomEngine.takes, None),
+    "perfect": (PerfectEngine.takes, None),
+    "alphabeta": (MaterialEngine.takes, DEFAULT_GAME_NAME),
+    ALPHA_BETA: (AlphaBetaEngine.takes, None),
+    LEVEL: (LevelEngine.takes, DEFAULT_GAME_NAME),
+    HUB: (HubEngine.takes, DEFAULT_GAME_NAME),
+    GTP: (ProgramEngine.takes, "go"),
+    "": (TreeEngine.takes, None),
 }
-"""The limits that each kind takes."""
-_GAMES = {
-    "alphabeta": DEFAULT_GAME_NAME,
-    "level:": DEFAULT_GAME_NAME,
-    "hub:": DEFAULT_GAME_NAME,
-    "gtp:": "go",
-}
-"""Kinds that play one game."""
+"""The limits that each kind takes, and the game if it plays but one."""
 
 
 def load_engine(
@@ -55,8 +56,9 @@ def load_engine(
 ) -> Engine:
     """Load an engine; see `Engine.load`."""
     wanted = EngineText.read(text)
-    takes, limit = check(wanted, game), _own_limit(wanted)
-    kind, rest, cores = wanted.kind, wanted.rest, threads or available_cores()
+    takes, kind, rest = check(wanted, game), wanted.kind, wanted.rest
+    limit = Limit(visits=wanted.visits, depth=wanted.depth, seconds=wanted.seconds)
+    level = int(rest) if kind == LEVEL else 0
     engine: Engine
     if kind == "random":
         engine = RandomEngine(game, seed=seed)
@@ -64,18 +66,22 @@ def load_engine(
         engine = PerfectEngine(game, seed=seed)
     elif kind == "alphabeta":
         engine = MaterialEngine(seed=seed)
-    elif kind == "hub:":
+    elif kind == HUB:
         engine = HubEngine(rest)
-    elif kind == "gtp:":
-        from ckai.rl.engine.gtp import GtpEngine  # it imports its game
+    elif kind == GTP:
+        from ckai.rl.games.go.gtp import GtpEngine  # it imports its game
 
         engine = GtpEngine(rest, spec=game)
-    elif kind == "level:" and int(rest) <= len(LEVELS):
+    elif 0 < level <= len(LEVELS):
         people, network = (IntegerEvaluator(load_network(name)) for name in (HUMAN, CKAI))
-        engine = LevelEngine(LEVELS[int(rest) - 1], people, network, tables, seed=seed)
+        engine = LevelEngine(LEVELS[level - 1], people, network, tables, seed=seed)
     elif kind:
+        if level == FULL_LEVEL:
+            limit = limit if limit.given else Limit(seconds=FULL_STRENGTH_SECONDS)
+        elif level:
+            limit = Limit(nodes=QUICK_NODES[level - len(LEVELS) - 1])
         try:
-            source = network_path(CKAI) if kind == "level:" else _source(kind, rest)
+            source = network_path(CKAI) if level else _source(kind, rest)
             integers = load_evaluator(source, "integers", game=game.name)
         except BackendError as error:
             raise EngineTextError(
@@ -83,14 +89,16 @@ def load_engine(
                 f"another ({error})"
             ) from None
         assert isinstance(integers, IntegerEvaluator)
+        cores = threads or available_cores()
         engine = AlphaBetaEngine(integers, tables=tables, spec=game, threads=cores, seed=seed)
     else:
         loaded = load_evaluator(_source(kind, rest), evaluator, threads=threads or THREADS, game=game.name)
         engine = TreeEngine(loaded, seed=seed, tables=None if wanted.policy else tables, spec=game)
         engine.owns_evaluator = True
         engine.measure()
+        limit = POLICY if wanted.policy else limit
     engine.name, engine.spec, engine.control = text, game, wanted.control
-    engine.limit, engine.takes = limit, takes
+    engine.limit, engine.takes = limit if limit.given else None, takes
     return engine
 
 
@@ -107,49 +115,35 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
             does not play.
     """
     text, who, kind, rest = wanted.text, wanted.who, wanted.kind, wanted.rest
-    takes = _TAKES[kind]
-    if kind in _GAMES and game.name != _GAMES[kind]:
+    takes, only = _KINDS[kind]
+    if only is not None and game.name != only:
         raise EngineTextError(
-            f"{text}: expected an engine of {game.name}, found one of {_GAMES[kind]}; "
-            "choose another engine or game"
+            f"{text}: expected an engine of {game.name}, found one of {only}; choose another engine or game"
         )
     if kind == "perfect" and game.solver is None:
         raise EngineTextError(f"perfect: expected a game that can be solved, found {game.name}")
-    if kind == "level:":
+    if kind == LEVEL:
         if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= FULL_LEVEL:
             raise EngineTextError(f"{text}: expected a level from 1 to {FULL_LEVEL}, found {rest}")
         takes = ProgramEngine.takes if int(rest) == FULL_LEVEL else frozenset()
-    if kind in ("", "alphabeta:") and who not in SEARCHES and not os.path.isfile(_source(kind, rest)):
+    if kind in ("", ALPHA_BETA) and who not in SEARCHES and not os.path.isfile(_source(kind, rest)):
         raise EngineTextError(f"{text}: expected {_missing(wanted)}")
-    number = "depth" if kind else "visits"
-    given = {number: wanted.number, "seconds": wanted.seconds, "clock": wanted.control}
-    found = text.removeprefix(who)
     if wanted.control is not None and not clock:
         raise EngineTextError(
             f"{text}: expected visits, seconds or a depth after {who}, found a clock for a whole game"
         )
-    if any(value is not None and name not in takes for name, value in given.items()):
-        limits = " or ".join(name for name in given if name in takes) or "no limit"
-        raise EngineTextError(f"{text}: expected {limits} after {who}, found {found}")
+    limits = {
+        "visits": wanted.visits,
+        "depth": wanted.depth,
+        "seconds": wanted.seconds,
+        "clock": wanted.control,
+    }
+    if any(value is not None and name not in takes for name, value in limits.items()):
+        wants = " or ".join(name for name in limits if name in takes) or "no limit"
+        raise EngineTextError(f"{text}: expected {wants} after {who}, found {text.removeprefix(who)}")
     if wanted.policy and (kind or who in SEARCHES):
         raise EngineTextError(f"{text}: expected a network with @policy, found {who}")
     return frozenset() if wanted.policy else takes
-
-
-def _own_limit(wanted: EngineText) -> Limit | None:
-    """Return the limit of the moves of an engine by its text; None: it has none of a single move."""
-    kind, rest = wanted.kind, wanted.rest
-    if wanted.policy:
-        return POLICY
-    if wanted.seconds is not None:
-        return Limit(seconds=wanted.seconds)
-    if wanted.number is not None:
-        return Limit(depth=wanted.number) if kind else Limit(visits=wanted.number)
-    if kind == "level:" and int(rest) == FULL_LEVEL:
-        return Limit(seconds=FULL_STRENGTH_SECONDS)
-    if kind == "level:" and int(rest) > len(LEVELS):
-        return Limit(nodes=QUICK_NODES[int(rest) - len(LEVELS) - 1])
-    return None
 
 
 def _source(kind: str, who: str) -> str | Path:
@@ -167,7 +161,7 @@ def _missing(wanted: EngineText) -> str:
     if os.path.isdir(network_path(who)):
         return f"a run with a network, found no best.ckpt in {network_path(who)}"
     before, at, limit = wanted.text.rpartition("@")
-    limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
+    limits = "a number, a depth such as d9, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
     hint = f"; a limit is {limits}, not {limit!r}" if at and before and wanted.who == wanted.text else ""
     return (
         f"a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, alphabeta:NETWORK, rollout, uniform, "
@@ -182,9 +176,9 @@ def networks_of(text: str) -> list[Path]:
         EngineTextError: the text cannot be read.
     """
     wanted = EngineText.read(text)
-    if wanted.kind == "level:":
+    if wanted.kind == LEVEL:
         return [network_path(CKAI), network_path(HUMAN)]
-    path = _source(wanted.kind, wanted.rest) if wanted.kind in ("", "alphabeta:") else ""
+    path = _source(wanted.kind, wanted.rest) if wanted.kind in ("", ALPHA_BETA) else ""
     return [path] if isinstance(path, Path) and os.path.isfile(path) else []
 
 
@@ -195,6 +189,6 @@ def game_of(texts: Sequence[str]) -> str | None:
         EngineTextError: a text cannot be read.
         CheckpointError: a file is not a checkpoint.
     """
-    for path in (path for text in texts if not text.startswith("level:") for path in networks_of(text)):
+    for path in (path for text in texts if not text.startswith(LEVEL) for path in networks_of(text)):
         return load_checkpoint(path).network().encode.GAME
     return None

@@ -4,7 +4,6 @@ import math
 import queue
 import shlex
 import subprocess
-import threading
 import time
 from abc import abstractmethod
 from collections import deque
@@ -29,10 +28,10 @@ SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds, or after it was told to stop, after which a program times out."""
 END_SECONDS = 2.0
 """Longest wait for the last words and the status of a program that has closed its output or shall quit."""
+POLL_SECONDS = 0.1
+"""Longest wait for a line before the time is looked at again, as a stop changes it."""
 MAX_LINE, MAX_LINES = 1 << 16, 1_000
 """Most characters of a line, and most lines that wait to be read: then the oldest go."""
-WAKE = ""
-"""Stands for no line where who waits for one is to look at the time again."""
 MAX_ERROR_TEXT = 300
 """Most characters of a standard-error line quoted in a message."""
 
@@ -59,21 +58,19 @@ class ProgramEngine(Engine):
 
     It is started again for the next move after it has failed, and is told of the whole game then. Its first
     twin takes over the program that runs.
+
+    Args:
+        command: command line, as for a shell.
+        spec: the game.
+
+    Raises:
+        ProgramError: the program cannot be started, or does not get ready in time.
     """
 
     takes = frozenset(("seconds", "clock"))
     by_time = True  # it has one game at a time, under any limit
 
     def __init__(self, command: str, *, spec: GameSpec = DEFAULT_GAME) -> None:
-        """Start the program and wait until it is ready.
-
-        Args:
-            command: command line, as for a shell.
-            spec: the game.
-
-        Raises:
-            ProgramError: it cannot be started, or does not get ready in time.
-        """
         super().__init__()
         self.command, self.spec = command, spec
         self._process: subprocess.Popen[str] | None = None
@@ -106,11 +103,9 @@ class ProgramEngine(Engine):
                 command, bufsize=1, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace"
             )
         except (OSError, ValueError) as error:
-            raise self._error(
-                "a program, found none that can be started "
-                f"({getattr(error, 'strerror', None) or error}); check the command",
-                Fault.CRASH,
-            ) from error
+            why = getattr(error, "strerror", None) or error
+            found = f"a program, found none that can be started ({why}); check the command"
+            raise self._error(found, Fault.CRASH) from error
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._lines.queue = deque(maxlen=MAX_LINES)
         self._last_words = words = deque[str](maxlen=1)
@@ -178,21 +173,18 @@ class ProgramEngine(Engine):
         Raises:
             ProgramError: the program has ended, or sends no line in time, or one that is too long.
         """
-        line: str | None = WAKE
-        try:
-            while line == WAKE:
-                seconds = min(until, self._stopped + SPARE_SECONDS) - time.monotonic()
-                if seconds < 0:  # however many lines it sends
-                    raise queue.Empty
-                line = self._lines.get(timeout=min(seconds, threading.TIMEOUT_MAX))
-        except queue.Empty:
-            raise self._error(f"{wanted!r}, found no answer in time", Fault.SILENCE) from None
+        while True:
+            seconds = min(until, self._stopped + SPARE_SECONDS) - time.monotonic()
+            if seconds < 0:  # however many lines it sends
+                raise self._error(f"{wanted!r}, found no answer in time", Fault.SILENCE)
+            with suppress(queue.Empty):
+                line = self._lines.get(timeout=min(seconds, POLL_SECONDS))
+                break
         if line is None:
             raise self._ended(repr(wanted))
         if len(line) >= MAX_LINE and not line.endswith("\n"):
-            raise self._error(
-                f"lines of less than {MAX_LINE:,} characters, found a longer one: {line[:40]!r}..."
-            )
+            found = f"a longer one: {line[:40]!r}..."
+            raise self._error(f"lines of less than {MAX_LINE:,} characters, found {found}")
         return line
 
     def _stop_with(self, task: Task, *lines: str) -> None:
@@ -203,7 +195,6 @@ class ProgramEngine(Engine):
             with suppress(ProgramError):  # who waits for the answer learns of it
                 for line in lines:
                     self.send(line)
-            self._lines.put(WAKE)
 
         task.stop.attach(stop)
 

@@ -31,7 +31,7 @@ class Value(float):
     """The side to move, whose value it is."""
 
     def __new__(cls, value: float, turn: Turn) -> "Value":
-        """Create a value for the side to move, `turn`."""
+        """See `turn`."""
         self = super().__new__(cls, value)
         self.turn = turn
         return self
@@ -55,23 +55,21 @@ class MoveMap(Mapping[Move, T], Generic[T]):
         >>> from ckai.game import Position
         >>> moves = Position.from_fen("B:W32:B1").legal_moves()
         >>> counts = MoveMap({move: 10 for move in moves})
-        >>> counts["1-5"], "1-5" in counts, "1-9" in counts
-        (10, True, False)
-        >>> counts
-        MoveMap({'1-5': 10, '1-6': 10})
+        >>> counts, counts["1-5"], "1-5" in counts, "1-9" in counts
+        (MoveMap({'1-5': 10, '1-6': 10}), 10, True, False)
     """
 
-    def __init__(self, items: Mapping[Move, T]) -> None:
+    def __init__(self, items: Mapping[Move, T] | None = None) -> None:
         """Take a copy of a mapping."""
-        self._items = dict(items)
+        self._items = dict(items or {})
 
     def __getitem__(self, move: Move | str) -> T:
-        if isinstance(move, str):
-            for key, item in self._items.items():
-                if str(key) == move:
-                    return item
-            raise KeyError(move)
-        return self._items[move]
+        if not isinstance(move, str):
+            return self._items[move]
+        for each, item in self._items.items():
+            if str(each) == move:
+                return item
+        raise KeyError(move)
 
     def __iter__(self) -> Iterator[Move]:
         return iter(self._items)
@@ -84,26 +82,22 @@ class MoveMap(Mapping[Move, T], Generic[T]):
 
 
 class StopReason(StrEnum):
-    """Why a search ended."""
+    """Why a search ended: which field of its `Limit` was reached, or what else ended it."""
 
     VISITS = "visits"
-    """`Limit.visits` was reached."""
     SECONDS = "seconds"
-    """`Limit.seconds` was reached."""
     CLOCK = "clock"
     """The time that `Limit.clock` allots to the move is used up."""
     DECIDED = "decided"
     """By `Limit.clock`: the first move cannot change in the time left for it, or is the only one."""
     DEPTH = "depth"
-    """`Limit.depth` was reached."""
     NODES = "nodes"
-    """`Limit.nodes` was reached."""
     PROVEN = "proven"
     """The root is proven a win, a loss or a draw."""
     FULL = "full"
     """The tree has no room for another position, and may not grow."""
     STOPPED = "stopped"
-    """`Engine.stop` or `Analysis.stop` was called, or the analysis was left."""
+    """`Engine.stop`, `Analysis.stop` or a `Stop`, or the analysis was left."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +137,9 @@ class SearchResult:
     value: Value | None = None
     """Of the root, for the side to move: the mean over all visits, +1, 0 or -1 if it is proven; None from a
     player that has no values, such as a level."""
-    visits: MoveMap[int] = field(default_factory=lambda: MoveMap({}))
+    visits: MoveMap[int] = field(default_factory=MoveMap)
     """Visit count of every legal move; empty without a tree."""
-    priors: MoveMap[float] = field(default_factory=lambda: MoveMap({}))
+    priors: MoveMap[float] = field(default_factory=MoveMap)
     """The network's probability of every legal move; empty without a tree."""
     sims: int = 0
     """Visits at the root, those kept from an earlier search included."""
@@ -163,7 +157,7 @@ class SearchResult:
     """The proven result of the root for the side to move; None if it is not proven."""
     plies: int | None = None
     """Plies to the end of a proven win or loss, else None."""
-    proofs: MoveMap[tuple[Proof, int | None]] = field(default_factory=lambda: MoveMap({}))
+    proofs: MoveMap[tuple[Proof, int | None]] = field(default_factory=MoveMap)
     """Proven moves: the result for the side that plays it, and the plies to the end of a win or a loss (None
     for a draw). Moves without a proof are missing."""
 

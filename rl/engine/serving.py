@@ -12,16 +12,15 @@ MAX_LINE = 1 << 20
 
 
 class Session(ABC):
-    """One conversation; nothing ends it but `quit`."""
+    """One conversation; nothing ends it but `quit`.
+
+    Args:
+        load: loads the engine for what the session knows; its errors are answered.
+        write: sends a line; called from several threads, one at a time.
+        version: the version that the program says it has.
+    """
 
     def __init__(self, load: Callable[[Any], Engine], write: Callable[[str], None], version: str) -> None:
-        """Begin a conversation.
-
-        Args:
-            load: loads the engine for what the session knows; its errors are answered.
-            write: sends a line; called from several threads, one at a time.
-            version: the version that the program says it has.
-        """
         self._load, self._send, self._version = load, write, version
         self._engine: Engine | None = None
 
@@ -41,7 +40,7 @@ def serve_lines(source: BinaryIO, output: int, make: Callable[[Callable[[str], N
 
     Args:
         source: lines of the other side, in UTF-8; other bytes are replaced.
-        output: file descriptor of the answers; once nobody reads it, they are dropped.
+        output: file descriptor of the answers; once nobody reads it, the conversation ends.
         make: begins the conversation, given a function that sends a line.
     """
     closed = False
@@ -69,16 +68,13 @@ def serve_lines(source: BinaryIO, output: int, make: Callable[[Callable[[str], N
 
 
 def claim_output() -> int:
-    """Return a file descriptor of standard output that nothing else writes to.
+    """Return a file descriptor of standard output that nothing else writes to, until the program ends.
 
-    From now on whatever is written to standard output, by a library in C too, appears on standard error. That
-    holds until the program ends, as buffers may be written then.
+    From now on whatever is written to standard output, by a library in C too, appears on standard error.
     """
     output = os.dup(1)
     try:
         os.dup2(2, 1)
     except OSError:  # there is no standard error
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.close(null)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return output

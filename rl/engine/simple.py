@@ -21,7 +21,6 @@ class RandomEngine(Engine):
     name = "random"
 
     def __init__(self, spec: GameSpec = DEFAULT_GAME, *, seed: int | None = None) -> None:
-        """Create the engine; see `Engine`."""
         super().__init__(seed=seed)
         self.spec = spec
 
@@ -35,14 +34,8 @@ class PerfectEngine(Engine):
     name = "perfect"
 
     def __init__(self, spec: GameSpec, *, seed: int | None = None) -> None:
-        """Create the engine; see `Engine`.
-
-        Raises:
-            ValueError: the game has no solver.
-        """
         super().__init__(seed=seed)
-        if spec.solver is None:
-            raise ValueError(f"perfect: expected a game that can be solved, found {spec.name}")
+        assert spec.solver is not None
         self.spec, self._solver = spec, spec.solver()
 
     def _copy(self) -> "PerfectEngine":
@@ -81,14 +74,10 @@ def material_values(game: Game, depth: int) -> dict[Move, int]:
         depth: depth in plies, 1 or more.
     """
     values: dict[Move, int] = {}
-    best = -UNBOUNDED
     for move in game.position.legal_moves():
-        after = game.position.push(move)
-        state = (
-            np.int64(x) for x in (after.own, after.opp, after.kings, -1, after.halfmove_clock, depth - 1)
-        )
+        after, best = game.position.push(move), max(values.values(), default=-UNBOUNDED)
+        numbers = (after.own, after.opp, after.kings, -1, after.halfmove_clock, depth - 1)
         # The window is one below the best, so that ties are exact.
-        value = -int(alpha_beta(*state, np.int64(-UNBOUNDED), np.int64(-best + 1), VALUES))
-        values[move] = value
-        best = max(best, value)
+        window = np.int64(-UNBOUNDED), np.int64(-best + 1)
+        values[move] = -int(alpha_beta(*map(np.int64, numbers), *window, VALUES))
     return values

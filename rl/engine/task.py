@@ -16,30 +16,27 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 
-class Stop:
+class Stop(threading.Event):
     """Ends a search from any thread, also one that is only about to begin. Once set, it stays set."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._lock = threading.Lock()
         self._ends: Callable[[], None] | None = None
-        self._set = False
-
-    def is_set(self) -> bool:
-        """Return whether the search is to end."""
-        return self._set
 
     def set(self) -> None:
         """End the search soon; calling it again does nothing."""
         with self._lock:
-            before, self._set = self._set, True
-            if not before and self._ends is not None:
-                self._ends()
+            if not self.is_set():
+                super().set()
+                if self._ends is not None:
+                    self._ends()
 
     def attach(self, ends: Callable[[], None] | None) -> None:
         """Give the function that ends the search now in progress; it is called at once after a `set`."""
         with self._lock:
             self._ends = ends
-            if self._set and ends is not None:
+            if self.is_set() and ends is not None:
                 ends()
 
 
@@ -74,15 +71,12 @@ class Root:
         elif spec != DEFAULT_GAME:
             root = cls(place, list(history), spec)
         else:
-            here, earlier = _read(place), [_read(each) for each in history]
-            clock = 0
-            for before in reversed(earlier):
-                if _irreversible(before) != _irreversible(here):
-                    break
-                clock += 1
+            here, *earlier = map(_read, (place, *history))
+            pieces = [_irreversible(each) for each in (here, *reversed(earlier))]
+            clock = next((n for n, each in enumerate(pieces[1:]) if each != pieces[0]), len(earlier))
             root = cls(replace(here, halfmove_clock=max(clock, here.halfmove_clock)), earlier, spec)
         if not root.position.legal_moves():
-            text = root.position.fen if isinstance(root.position, Position) else str(root.position)
+            text = getattr(root.position, "fen", root.position)
             raise ValueError(f"{text}: the side to move has no legal move, the game is over")
         return root
 
@@ -96,10 +90,7 @@ class Root:
         return repeated or here.halfmove_clock >= HALFMOVE_LIMIT
 
     def undrawn(self) -> "Root":
-        """Return the root to search in place of one that is drawn by rule: its clock or history begins again.
-
-        Programs may let a game continue that is drawn by rule. Other roots are returned as they are.
-        """
+        """Return the root to search in place of one that is `drawn`, as programs may continue; or itself."""
         if not self.drawn:
             return self
         here = self.position
@@ -128,12 +119,10 @@ class Root:
     def _ways_from(self, old: "Root") -> Iterator[list[Any]]:
         """Yield the positions after an older root, this one last, on the ways that may lead here."""
         known, line = [*old.history, old.position], [*self.history, self.position]
-        rest = line[len(known) :]
-        if len(line) >= len(known) and all(
-            a is b or a.key == b.key for a, b in zip(known, line, strict=False)
-        ):
-            yield from [rest] if len(rest) <= 2 else ()
-        elif not self.history and isinstance(self.position, Position):
+        agree = all(a is b or a.key == b.key for a, b in zip(known, line, strict=False))
+        if agree and 0 <= len(line) - len(known) <= 2:
+            yield line[len(known) :]
+        if not self.history and isinstance(self.position, Position):
             yield [self.position]
             yield from ([old.position.push(move), self.position] for move in old.position.legal_moves())
 
@@ -158,12 +147,12 @@ class Task:
     """One that the engine takes, or its own."""
     lines: int
     """Most lines in the result, 1 or more; 0: the move and its value are enough."""
-    engine_chance: random.Random
-    """The engine's own random numbers."""
+    chance: random.Random
+    """For random choices."""
     stop: Stop
     """Whether to end, and what `Stop.attach` ends a long search with."""
     seed: int | None = None
-    """Of the random choices of this move; None: the engine's own random numbers continue."""
+    """Of `chance`; None: these are the engine's own random numbers, which continue."""
     publish: Callable[[SearchResult], None] | None = None
     """Takes results during the search."""
     interval: float = 0.0
@@ -182,12 +171,7 @@ class Task:
             self.publish(found)
 
     @cached_property
-    def chance(self) -> random.Random:
-        """For random choices."""
-        return self.engine_chance if self.seed is None else random.Random(self.seed)
-
-    @cached_property
     def game(self) -> Any:
-        """The game, which has a legal move; where a rule has drawn it, its clock or history begins again."""
+        """The game, which has a legal move; where a rule has drawn it, it begins again at its position."""
         root = self.root.undrawn()
         return root.game or root.spec.game(root.position)

@@ -1,7 +1,7 @@
 """The texts of engines, `WHO` or `WHO@LIMIT`; imports nothing heavy, so that help and checks are quick."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ckai.rl.games.clock import TimeControl
 
@@ -27,9 +27,9 @@ PLAYER_FORMS = {
     "small@400": "a larger one installed with it, the best one at equal visits",
     "level:3": "a level of play, from 1 for beginners; 16 is full strength",
     "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",
-    f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
-    "alphabeta:swift.ckpt@50ms": "alpha-beta search with an integer network; or @8 plies, @60s+0.6s",
-    "hub:COMMAND": "another program, by the Hub protocol; @0.5s, @60s+0.6s, or @8 plies",
+    f"alphabeta@d{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
+    "alphabeta:swift.ckpt@50ms": "alpha-beta search with an integer network; or @d8, @60s+0.6s",
+    "hub:COMMAND": "another program, by the Hub protocol; @0.5s, @60s+0.6s, or @d8",
     "gtp:COMMAND": "another program, by GTP, the protocol of Go programs; @5s or @5m",
     "uniform@100": "search with uniform priors, without a network",
     "random": "random legal moves",
@@ -40,7 +40,7 @@ PLAYER_FORMS = {
 _TIME = r"\d*\.?\d+(?:ms|m|s)"
 _TEXT = re.compile(
     rf"(?P<who>.+)@(?:(?P<control>\d+/{_TIME}(?:\+[^@/]*)?|{_TIME}\+[^@/]*|\d*\.?\d+m)"
-    r"|(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))"
+    r"|(?P<depth>d?)(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))"
 )
 """A control is moves/time, time+increment (which is checked later), or minutes."""
 
@@ -55,8 +55,10 @@ class EngineText:
 
     text: str
     who: str
-    number: int | None = None
-    """Visits, playouts or depth in plies."""
+    visits: int | None = None
+    """Visits or playouts."""
+    depth: int | None = None
+    """Plies: `@d9`, or `@9` where an engine has no visits."""
     seconds: float | None = None
     policy: bool = False
     control: TimeControl | None = None
@@ -73,6 +75,11 @@ class EngineText:
         """What follows the kind: a command, a number, or a network."""
         return self.who.removeprefix(self.kind)
 
+    @property
+    def limited(self) -> bool:
+        """Whether it has a limit of a single move."""
+        return self.policy or not self.visits is self.depth is self.seconds is None
+
     @classmethod
     def read(cls, text: str) -> "EngineText":
         """Parse a text, see `PLAYER_FORMS`.
@@ -83,27 +90,30 @@ class EngineText:
         if not text.strip():
             raise EngineTextError("expected a player, found an empty name")
         parts = _TEXT.fullmatch(text)
-        who = parts["who"] if parts else text
-        for start, what in ((HUB, "COMMAND"), (GTP, "COMMAND"), (ALPHA_BETA, "NETWORK")):
-            if who.rstrip() == start:
-                raise EngineTextError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
+        plain = cls(text, parts["who"] if parts else text)
+        if plain.who.rstrip() in (HUB, GTP, ALPHA_BETA):
+            what = "network" if plain.kind == ALPHA_BETA else "command"
+            raise EngineTextError(f"expected {plain.kind}{what.upper()}, found '{text}' without a {what}")
         if parts is None:
-            return cls(text, text)
+            return plain
         if parts["control"]:
             try:
-                return cls(text, who, control=TimeControl.read(parts["control"]))
+                return replace(plain, control=TimeControl.read(parts["control"]))
             except ValueError as error:
                 raise EngineTextError(f"{text}: {error}") from None
-        number, seconds = parts["number"], parts["seconds"]
-        most = float(number or seconds or 1) / (1000 if parts["unit"] else 1)
-        if not 0 < most <= MOST:
+        if parts["policy"]:
+            return replace(plain, policy=True)
+        seconds, number = parts["seconds"], float(parts["number"] or parts["seconds"])
+        value = number / 1000 if parts["unit"] else number
+        if not 0 < value <= MOST:
             raise EngineTextError(
                 f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
                 f"found {text.rpartition('@')[2]}"
             )
-        return cls(
-            text, who, int(number) if number else None, most if seconds else None, bool(parts["policy"])
-        )
+        if seconds:
+            return replace(plain, seconds=value)
+        deep = parts["depth"] or plain.kind
+        return replace(plain, depth=int(value)) if deep else replace(plain, visits=int(value))
 
 
 def forms_text() -> str:

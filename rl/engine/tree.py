@@ -1,30 +1,43 @@
-"""`TreeEngine`: tree search of positions with a network, or without one, within limits."""
+"""`TreeEngine`: tree search of positions with a network, or without one, within limits.
+
+`Tree` reads a search tree, whose edges are hops, as moves, lines and proofs.
+"""
 
 import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ckai.datasets.tables import Tables
+from ckai.datasets.tables.probe import compile_probes
+from ckai.game import Move, Position
+from ckai.game.jit import compile_for
+from ckai.game.warmup import compile_rules
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import MAX_COUNT, Limit
-from ckai.rl.engine.reading import Tree
-from ckai.rl.engine.result import SearchResult, StopReason
-from ckai.rl.engine.task import Task
+from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value, turn_of
+from ckai.rl.engine.task import Root, Task
 from ckai.rl.engine.text import DEFAULT_VISITS
+from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.games.contract import NONE
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.arrays import OPEN, TERMINAL
+from ckai.rl.search.batch import deepest_ply
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import make_searcher, measured_batch_sizer
-from ckai.rl.search.move_time import MoveTimer
-from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS
+from ckai.rl.search.move_time import MoveTimer, RootLead
+from ckai.rl.search.proofs import PROOF_VALUE
+from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
 from ckai.rl.search.selection import SearchConstants
 
+MAX_PV = 40
+"""Most moves in a principal variation."""
+PROOFS: dict[int, Proof] = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
 LEAVES = 256
 """Most positions in one call of the network."""
 VISITS_PER_LEAF = 48
@@ -35,10 +48,262 @@ REUSE_SECONDS = 0.6e-6
 """Most seconds that a search needs per position of the tree that it takes over."""
 
 
+class Figures(NamedTuple):
+    """What a tree has of an edge or of a whole move, for the side that plays it."""
+
+    visits: int = 0
+    value_sum: float = 0.0
+    prior: float = 1.0
+    """Of a move the product over its hops."""
+    proof: int = NONE
+    end: int = 0
+    """Plies to the end of a proven win or loss."""
+    child: int = -1
+    """Index of the node after it, -1 if there is none."""
+
+    def rank(self, parent_proof: int) -> tuple[float, ...]:
+        """Return a sorting key, higher for better moves, see `ckai.rl.search.mcts.best_root_edge`."""
+        won, lost = self.proof == WIN, self.proof == LOSS
+        q = self.value_sum / self.visits if self.visits else 0.0
+        drawn = parent_proof == DRAW and self.proof == DRAW
+        return won, not lost, drawn, self.end * (lost - won), self.visits, q, self.prior
+
+    @property
+    def value(self) -> float | None:
+        """The mean value, +1, 0 or -1 if it is proven; None without visits."""
+        if self.proof != NONE:
+            return float(PROOF_VALUE[self.proof])
+        return self.value_sum / self.visits if self.visits else None
+
+    @property
+    def plies(self) -> int | None:
+        """`end` of a proven win or loss, else None."""
+        return self.end if self.proof in (WIN, LOSS) else None
+
+
+class Tree:
+    """One tree of a searcher, which keeps what it has from one position of a game to the next.
+
+    Attributes:
+        root: the root of the last search; None if the tree cannot be used again.
+
+    Args:
+        searcher: of any game; tree `t` of it is taken.
+        tables: those that its rules have.
+    """
+
+    def __init__(self, searcher: Searcher, tables: Tables | None, t: int = 0) -> None:
+        self.searcher, self.t, self._tables = searcher, t, tables
+        self.root: Root | None = None
+        self._plies = np.zeros(0, np.int16)
+        self._measured, self._depth = 0, 0
+        if t == 0:  # what reading calls must not be compiled within a time limit
+            compile_rules()
+            compile_for(deepest_ply, searcher.tree_batch.nodes[t], 0, 0, self._plies)
+            if tables is not None:
+                compile_probes(tables)
+
+    def set_root(self, root: Root, keep: bool = True) -> None:
+        """Make a position the root, keeping its subtree if the tree has it.
+
+        A draw by rule at the root is not seen: there is a legal move, so the search continues there.
+        """
+        searcher, t, spec = self.searcher, self.t, root.spec
+        actions = None if self.root is None or not keep else root.actions_from(self.root)
+        if actions is not None:
+            for action in actions:
+                searcher.play(t, action)
+        else:
+            history = root.history
+            if isinstance(root.position, Position):  # what repetitions can reach
+                history = history[len(history) - min(len(history), root.position.halfmove_clock) :]
+            keys = [spec.repetition_key(position) for position in history]
+            earlier = np.array(keys, np.int64).reshape(-1, spec.state_words)
+            searcher.set_root(t, spec.state(root.position), earlier)
+        if searcher.root(t)["status"] == TERMINAL:
+            searcher.set_root(t, spec.state(root.undrawn().position))
+        self.root, self._measured, self._depth = root, 0, 0
+
+    @property
+    def visits(self) -> int:
+        """Visits at the root."""
+        return int(self.searcher.root(self.t)["visits"])
+
+    @property
+    def nodes(self) -> int:
+        """Number of positions in the tree."""
+        return int(self.searcher.tree_batch.info[self.t]["nodes"])
+
+    @property
+    def ready(self) -> bool:
+        """Whether the root is evaluated, so that there is a result."""
+        return int(self.searcher.root(self.t)["status"]) == OPEN
+
+    def lead(self) -> RootLead:
+        """Compare the moves at the root, see `ckai.rl.search.move_time`."""
+        assert self.root is not None
+        moves = self.root.position.legal_moves()
+        if len(moves) == 1:
+            return RootLead(np.inf, True)
+        if not self.ready:
+            return RootLead(0.0, True)
+        found, action = self.searcher.root_lead(self.t), self.searcher.best(self.t)
+        # How the capture continues after its first hop may still change.
+        several = sum(move.actions[0] == action for move in moves) > 1
+        return RootLead(0.0, found.settled) if several else found
+
+    def depth(self) -> int:
+        """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""
+        nodes, used = self.searcher.tree_batch.nodes[self.t], self.nodes
+        if len(self._plies) < len(nodes):  # the tree has grown
+            self._plies = np.concatenate([self._plies, np.zeros(len(nodes) - len(self._plies), np.int16)])
+        self._depth = max(self._depth, int(deepest_ply(nodes, self._measured, used, self._plies)))
+        self._measured = used
+        return self._depth
+
+    def result(self, lines: int, reason: StopReason | None, **figures: Any) -> SearchResult:
+        """Return the result of the search so far; the tree must be `ready`.
+
+        Args:
+            lines: most lines in the result; 0: its move and value are enough.
+            reason, figures: see `SearchResult`.
+        """
+        assert self.root is not None
+        here: Any = self.root.position
+        at, turn = self.searcher.root(self.t), turn_of(here)
+        root = Figures(int(at["visits"]), float(at["value_sum"]), 1.0, int(at["proof"]), int(at["plies"]))
+        value = Value(root.value or 0.0, turn)
+        figures |= {"value": value, "sims": root.visits, "reason": reason}
+        figures |= {"proven": PROOFS.get(root.proof), "plies": root.plies}
+        in_tables = root.proof == NONE and self._tables is not None and self._tables.knows(here)
+        found = self._moves(here, 0)
+        best: Move = (self._table_win(here, found) if in_tables else None) or next(iter(found))
+        if lines == 0:
+            return SearchResult(lines=[Line(pv=[best], value=value)], **figures)
+
+        def line(move: Move) -> Line:
+            of = found[move]
+            proven = (root if move == best else of).proof != NONE
+            return Line(
+                pv=self._pv(here, move, of.child, proven=proven),
+                value=None if of.value is None else Value(of.value, turn),
+                visits=of.visits,
+                prior=of.prior,
+                proven=PROOFS.get(of.proof),
+                plies=of.plies,
+            )
+
+        ranked = [best, *(move for move in found if move != best)]
+        moves = sorted(found, key=lambda m: (m != best, -found[m].visits, -found[m].prior, m))
+        return SearchResult(
+            lines=[line(move) for move in ranked[:lines]],
+            visits=MoveMap({move: found[move].visits for move in moves}),
+            priors=MoveMap({move: found[move].prior for move in moves}),
+            proofs=MoveMap({m: (PROOFS[found[m].proof], found[m].plies) for m in moves if found[m].proof}),
+            depth=self.depth(),
+            **figures,
+        )
+
+    def _moves(self, position: Any, node: int) -> dict[Any, Figures]:
+        """Return what the tree has of the legal moves of the position at a node, the one to play first.
+
+        The best first hop comes first, then the best one after it; nothing if the node is not expanded.
+        """
+        found, keys = dict[Any, Figures](), dict[Any, list[Any]]()
+        edges_of = {node: self._edges(node)}
+        for move in position.legal_moves() if edges_of[node] else ():
+            figures, prior, key = Figures(child=node), 1.0, keys.setdefault(move, [])
+            for action in move.actions:
+                if (at := figures.child) not in edges_of:
+                    edges_of[at] = self._edges(at)
+                if not edges_of[at]:  # the figures so far are of the best continuation, maybe another move
+                    figures = self._table_figures(position.push(move))
+                    key.append(figures.rank(DRAW)[:4])
+                    break
+                if action not in edges_of[at]:  # a repetition that the search forbids
+                    figures = figures._replace(child=-1)
+                    key.append(())
+                    break
+                figures = edges_of[at][action]
+                prior *= figures.prior
+                proof = int(self.searcher.tree_batch.nodes[self.t, at]["proof"])
+                key.append((*figures.rank(proof), -action))
+            found[move] = figures._replace(prior=prior)
+        order = sorted(found, key=keys.__getitem__, reverse=True)
+        tied = [move for move in order if keys[move] == keys[order[0]]]
+        if len(tied) > 1:  # the last hops of a capture were not searched
+            priors, _ = move_priors(self.searcher.evaluator, position)
+            order.insert(0, max(tied, key=priors.__getitem__))
+        return {move: found[move] for move in order}
+
+    def _edges(self, node: int) -> dict[int, Figures]:
+        """Return the figures of the hops at a node; none if there is no such node, or it is not expanded."""
+        trees, t = self.searcher.tree_batch, self.t
+        if node < 0 or trees.nodes[t, node]["status"] != OPEN:
+            return {}
+        first = int(trees.nodes[t, node]["first_edge"])
+        edges = trees.edges[t, first : first + int(trees.nodes[t, node]["num_edges"])]
+        names = ("action", "visits", "value_sum", "prior", "proof", "plies", "child")
+        rows = zip(*(edges[name].tolist() for name in names), strict=True)
+        return {action: Figures(*figures) for action, *figures in rows}
+
+    def _table_figures(self, after: Position) -> Figures:
+        """Return the proof of a move by the tables' value of the position after it."""
+        if self._tables is None:
+            return Figures()
+        if not after.legal_moves():
+            return Figures(proof=WIN, end=1)
+        if not self._tables.knows(after):
+            return Figures()
+        result = self._tables.probe(after)
+        if result.plies is None:
+            return Figures(proof=DRAW)
+        return Figures(proof=WIN if result.value == "loss" else LOSS, end=result.plies + 1)
+
+    def _table_win(self, here: Position, found: dict[Move, Figures]) -> Move | None:
+        """Return the move to play where the tables have a win that the halfmove clock might draw; else None.
+
+        Of the shortest wins one that resets the halfmove clock, then the most visited.
+        """
+        assert self._tables is not None
+        if self._tables.probe(here).value != "win":
+            return None
+        return max(
+            self._tables.best_moves(here),
+            key=lambda m: (here.push(m).halfmove_clock == 0, found[m].visits, found[m].prior),
+        )
+
+    def _pv(self, position: Any, move: Any, node: int, *, proven: bool) -> list[Move]:
+        """Return the principal variation from a move, to the last move searched or the end of its proof."""
+        pv = [move]
+        position = position.push(move)
+        while len(pv) < MAX_PV and (moves := self._moves(position, node)):
+            move, figures = next(iter(moves.items()))
+            if figures.visits == 0 and not proven:
+                break
+            pv.append(move)
+            position, node = position.push(move), figures.child
+        if self._tables is not None and self._tables.knows(position):
+            pv += self._tables.line(position, MAX_PV - len(pv))
+        return pv
+
+
 class TreeEngine(Engine):
     """Searches positions with PUCT and an evaluator: a network, playouts, or none.
 
-    The next search of the same game keeps the subtree of its position.
+    The next search of the same game keeps the subtree of its position. Creating one compiles what searches
+    need unless the cache has it, with a line that says so.
+
+    Args:
+        evaluator: evaluates positions; `close` leaves it open, unless `owns_evaluator` is set.
+        seed: seed of the playouts, and of the noise at the root if `constants` have any; None: 0.
+        constants: constants of the search; None: those that suit the evaluator.
+        nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
+        batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
+            on this number, not on timing. With a time limit each thread has one, and results vary.
+        spec: the game.
+        tables: tablebases. The search proves every position in them, and plays the shortest win or
+            the longest loss there. None: none.
 
     Example:
         >>> with Engine.load("uniform") as engine:
@@ -54,6 +319,7 @@ class TreeEngine(Engine):
     takes = frozenset(("visits", "seconds", "clock", "depth", "nodes"))
     endless = True
     default_limit = Limit(visits=DEFAULT_VISITS)
+    owns_evaluator = False
     evaluator: Evaluator
 
     def __init__(
@@ -63,43 +329,25 @@ class TreeEngine(Engine):
         seed: int | None = None,
         constants: SearchConstants | None = None,
         nodes: int | None = None,
-        leaves: int = LEAVES,
         batches: int = BATCHES,
-        threads: int = THREADS,
         spec: GameSpec = DEFAULT_GAME,
         tables: Tables | None = None,
-        name: str | None = None,
     ) -> None:
-        """Create an engine; compiles what searches need unless the cache has it, with a line that says so.
-
-        Args:
-            evaluator: evaluates positions; `close` leaves it open, unless `owns_evaluator` is set.
-            seed: seed of the playouts, and of the noise at the root if `constants` have any; None: 0.
-            constants: constants of the search; None: those that suit the evaluator.
-            nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
-            leaves: most positions in one call of the evaluator; a small tree sends fewer.
-            batches: calls of the evaluator in flight, of which `threads` run at the same time. Results depend
-                on this number, not on timing. With a time limit each thread has one, and results vary.
-            threads: see `batches`.
-            spec: the game.
-            tables: tablebases. The search proves every position in them, and plays the shortest win or
-                the longest loss there. None: none.
-            name: see `Engine`; None: the evaluator's.
-        """
         super().__init__(seed=seed or 0)
-        self.evaluator, self.tables, self.spec = evaluator, tables, spec
-        self.name = name or evaluator.name
-        self.owns_evaluator = False
+        self.evaluator, self.tables, self.spec, self.name = evaluator, tables, spec, evaluator.name
         if constants is None and spec.search_defaults and not isinstance(evaluator, RolloutEvaluator):
             constants = SearchConstants(**spec.search_defaults)
         self._settings: dict[str, Any] = {"constants": constants, "game": spec.make_rules(tables)}
-        batching: dict[str, Any] = {
-            "leaves": leaves,
-            "visits_per_leaf": VISITS_PER_LEAF,
-            "batches": batches,
-            "threads": threads,
-        }
-        searcher = make_searcher(evaluator, nodes=nodes, seed=seed or 0, **batching, **self._settings)
+        searcher = make_searcher(
+            evaluator,
+            nodes=nodes,
+            seed=seed or 0,
+            leaves=LEAVES,
+            visits_per_leaf=VISITS_PER_LEAF,
+            batches=batches,
+            threads=min(batches, THREADS),
+            **self._settings,
+        )
         self._tree = Tree(searcher, tables)
         self._batch_sizer: BatchSizer | None = None
         self._many: list[Tree] = []
@@ -112,7 +360,6 @@ class TreeEngine(Engine):
             constants=self._settings["constants"],
             nodes=1024 if by_visits else None,  # the games of `play_many` have trees of their own
             batches=1,
-            threads=1,
             spec=self.spec,
             tables=self.tables,
         )
@@ -152,12 +399,11 @@ class TreeEngine(Engine):
 
     def _search_many(self, tasks: Sequence[Task]) -> list[SearchResult]:
         """Search by visits in a tree for each game, evaluating their positions together."""
-        visits = tasks[0].limit.visits
+        visits, stop = tasks[0].limit.visits, tasks[0].stop
         if visits is None or tasks[0].limit.given != {"visits"}:
             return super()._search_many(tasks)
         trees = self._trees_for(tasks, visits)
-        searcher, stop = trees[0].searcher, tasks[0].stop
-        targets = np.zeros(len(self._many), np.int32)
+        searcher, targets = trees[0].searcher, np.zeros(len(self._many), np.int32)
         for tree, task in zip(trees, tasks, strict=True):
             tree.set_root(task.root)
             targets[tree.t] = 1 if len(task.root.position.legal_moves()) == 1 else visits
@@ -173,25 +419,22 @@ class TreeEngine(Engine):
         return [tree.result(task.lines, reason) for tree, task in zip(trees, tasks, strict=True)]
 
     def _trees_for(self, tasks: Sequence[Task], visits: int) -> list[Tree]:
-        """Return a tree for each game, the one that has its last position if there is one."""
+        """Return a tree for each game: the one that has its last position, or one not used for long."""
         nodes = visits + 3
         if len(self._many) < len(tasks) or self._many[0].searcher.tree_batch.nodes.shape[1] != nodes:
             self._drop_many()
-            size = max(len(tasks), self.boards)
+            size = 2 * len(tasks)  # of a match: at first it is to move in half of the games
             searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._settings)
             self._many = [Tree(searcher, self.tables, t) for t in range(size)]
         known = {id(tree.root.game): tree for tree in self._many if tree.root is not None}
         mine = [None if task.root.game is None else known.get(id(task.root.game)) for task in tasks]
-        taken = {tree.t for tree in mine if tree is not None}
-        free = [tree for tree in self._many if tree.t not in taken]
-        free.sort(
-            key=lambda tree: tree.root is not None
-        )  # then those that were not used for the longest time
-        others = iter(free)
+        taken = set(mine)
+        others = [tree for tree in self._many if tree not in taken]
+        others.sort(key=lambda tree: tree.root is not None)
         trees = []
         for tree in mine:
             if tree is None:
-                tree = next(others)
+                tree = others.pop(0)
                 tree.root = None
             trees.append(tree)
         self._many = [*others, *dict.fromkeys(trees)]
@@ -212,8 +455,8 @@ class TreeEngine(Engine):
         too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
         tree.set_root(task.root, keep=not (moved and too_large))
         kept, evaluated = tree.nodes if tree.ready else 0, searcher.evaluations
-        timer, margin = None, searcher.time_margin
-        if limit.clock is not None and (times := limit.move_time(plies, margin)) is not None:
+        timer = None
+        if limit.clock is not None and (times := limit.move_time(plies, searcher.time_margin)) is not None:
             timer = MoveTimer(times, begun, tree.visits)
 
         def reached() -> StopReason | None:

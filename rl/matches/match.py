@@ -252,7 +252,7 @@ def play_match(
             for pair, a_black in mine
         )
         at_once = min(boards, len(mine))
-        table = _Table((a.twin(at_once), b.twin(at_once)), waiting, ended, time_margin, faults, finish, stop)
+        table = _Table((a.twin(), b.twin()), waiting, ended, time_margin, faults, finish, stop)
         try:
             table.play(at_once)
         finally:

@@ -1,15 +1,16 @@
-"""GTP, the protocol of Go programs (version 2), from the side of the program: what each command does."""
+"""GTP, the Go Text Protocol (version 2, Gunnar Farneback 2002): other programs as engines, and the server."""
 
 import re
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.program import MAX_LINES, START_SECONDS, Fault, ProgramEngine
 from ckai.rl.engine.serving import Session
+from ckai.rl.engine.task import Task
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
 from ckai.rl.games.go.spec import SPEC, GoSpec
@@ -21,34 +22,103 @@ _NAMES = (
 COMMANDS = _NAMES.split()
 
 
-class RefusedError(Exception):
-    """A command is refused; the text is the answer, in the protocol's words where it has some."""
+class GtpEngine(ProgramEngine):
+    """Another Go program; a limit of seconds is sent as time settings of whole seconds.
+
+    A position is sent as its stones and the moves since. A program says nothing while it thinks: one without
+    a limit of time times out after a silence.
+    """
+
+    def _handshake(self) -> None:
+        self._ask("name")
+        self._commands = frozenset(self._ask("list_commands").split())
+        self._ask(f"boardsize {SIZE}")
+
+    def _ask(self, command: str, until: float | None = None) -> str:
+        """Send a command and return the answer without its sign.
+
+        Raises:
+            ProgramError: the program refuses it, ends, or answers too late or more than `MAX_LINES`.
+        """
+        self.send(command)
+        until, lines = until or time.monotonic() + START_SECONDS, list[str]()
+        while not lines or lines[-1]:
+            if len(lines) > MAX_LINES:
+                raise self._error(f"an empty line after {command}, found an answer without end")
+            line = self.next_line(until, f"= after {command}").rstrip()
+            lines += [line] if line or lines else []
+        if not lines[0].startswith("="):
+            raise self._error(f"= after {command}, found {lines[0][:80]!r}")
+        return "\n".join([lines[0][1:].lstrip(), *lines[1:]]).strip()
+
+    def _set_up(self, position: Any, limit: Limit) -> None:
+        """Show the program the first position of a game, and its time."""
+        self._ask("clear_board")
+        self._ask(f"komi {position.rules.komi:g}")
+        if limit.clock is not None and limit.remaining_moves is None:
+            self._ask(f"time_settings {max(0.0, limit.clock):.0f} 0 0")
+        elif (seconds := limit.seconds if limit.clock is None else limit.clock) is not None:
+            self._ask(f"time_settings 0 {max(1.0, seconds):.0f} {limit.remaining_moves or 1}")
+        for colour, stones in zip("bw", position.stones, strict=True):
+            for point in range(SIZE * SIZE):
+                if stones >> point & 1:
+                    self._ask(f"play {colour} {GoMove(point)}")
+
+    def _search(self, task: Task) -> Any:
+        limit, game = task.limit, task.game
+        moves, position = self._new_moves(game), game.position
+        if moves is None:
+            self._set_up(game.positions[0], limit)
+            moves = game.moves
+        self._stop_with(task)
+        for number, move in enumerate(moves):
+            black = position.black == ((len(moves) - number) % 2 == 0)
+            self._ask(f"play {'b' if black else 'w'} {move}")
+        colour = "b" if position.black else "w"
+        if limit.clock is not None and "time_left" in self._commands:
+            self._ask(f"time_left {colour} {max(0, int(limit.clock))} {limit.remaining_moves or 0}")
+        answer = self._ask(f"genmove {colour}", self._until(limit, time.monotonic()))
+        if answer.lower() == "resign":
+            self._moves = None
+            raise ResignsError(f"{self.command} resigns")
+        chosen: Any = read_move(answer)
+        if chosen is None or chosen not in position.legal_moves():
+            raise self._error(f"a legal move in {position.text}, found {answer[:40]!r}", Fault.ILLEGAL)
+        assert self._moves is not None
+        self._moves.append(chosen)  # it has played its own move
+        return chosen
 
 
 class GtpSession(Session):
-    """One conversation. Every command gets its answer.
+    """One conversation. Every command gets its answer; `load` gets the game with its komi.
 
     A move may be made by either side at any time, as the protocol has it. Earlier positions count for superko
     on the board; the search knows those since the last move out of turn.
     """
 
     def __init__(self, load: Callable[[GoSpec], Engine], write: Callable[[str], None], version: str) -> None:
-        """Begin a conversation; `load` gets the game with its komi."""
         super().__init__(load, write, version)
         self.spec: GoSpec = SPEC
-        self._stack: list[tuple[GoPosition, GoMove | None]] = [(self.spec.position(), None)]
-        """The positions of the game, each with the move that led to it; None: a move out of turn begins."""
-        self._first: tuple[float, int] | None = None
+        self._main: tuple[float, int] | None = None
         """Seconds, and the moves for which they are (0: all), at the start of a game; None: no limit."""
         self._period: tuple[float, int] | None = None
         """The same of the periods after the main time."""
-        self._left: dict[bool, tuple[float, int]] = {}
-        """The same of what each side has left, by whether it is Black."""
+        self._clear()
+
+    def _clear(self) -> None:
+        self._games: list[Any] = [self.spec.game()]
+        """The last is the game; each move out of turn began another one."""
+        self._set_clocks()
+
+    def _set_clocks(self) -> None:
+        self._left = {} if self._main is None else {True: self._main, False: self._main}
+        """Time and moves as in `_main` that each side has left, by whether it is Black."""
 
     @property
     def position(self) -> GoPosition:
         """The current position."""
-        return self._stack[-1][0]
+        here: GoPosition = self._games[-1].position
+        return here
 
     def handle(self, line: str) -> bool:
         """See `Session`; a line may begin with a number."""
@@ -66,7 +136,11 @@ class GtpSession(Session):
         return command != "quit"
 
     def _answer(self, command: str, arguments: list[str]) -> str | None:
-        """Do what a command says, and return the answer; more arguments than it needs are ignored."""
+        """Do what a command says, and return the answer; more arguments than it needs are ignored.
+
+        Raises:
+            ValueError: the command is refused; the text is in the protocol's words where it has some.
+        """
         match command, *arguments:
             case "protocol_version", *_:
                 return "2"
@@ -80,7 +154,7 @@ class GtpSession(Session):
                 return "\n".join(COMMANDS)
             case "boardsize", size, *_:
                 if _integer(size) != SIZE:
-                    raise RefusedError("unacceptable size")
+                    raise ValueError("unacceptable size")
                 self._clear()
             case "clear_board", *_:
                 self._clear()
@@ -89,62 +163,70 @@ class GtpSession(Session):
             case "play", colour, vertex, *_:
                 black, move = _is_black(colour), read_move(vertex)
                 if move is None:
-                    raise RefusedError("invalid color or coordinate")
-                self._make(self._turned(black), move)
+                    raise ValueError("invalid color or coordinate")
+                if move not in (game := self._game(black)).position.legal_moves():
+                    raise ValueError("illegal move")
+                self._push(game, move)
             case "genmove", colour, *_:
                 return self._choose(_is_black(colour))
             case "undo", *_:
-                if len(self._stack) == 1:
-                    raise RefusedError("cannot undo")
-                self._stack.pop()
-                if len(self._stack) > 1 and self._stack[-1][1] is None:
-                    self._stack.pop()
+                if not self._games[-1].moves:
+                    raise ValueError("cannot undo")
+                self._games[-1].pop()
+                if not self._games[-1].moves and len(self._games) > 1:
+                    self._games.pop()
             case "final_score", *_:
                 score = self.position.area - self.spec.rules.komi
                 return "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
             case "showboard", *_:
                 rows = self.position.text.split()[0].translate(str.maketrans("bw", "XO")).split("/")
-                labels = "   " + " ".join(COLUMNS)
-                return "\n".join(
-                    ["", labels, *(f"{SIZE - n:>2} {' '.join(r)}" for n, r in enumerate(rows)), labels]
-                )
+                numbered = [f"{SIZE - n:>2} {' '.join(row)}" for n, row in enumerate(rows)]
+                return "\n".join(["", *numbered, "   " + " ".join(COLUMNS)])
             case "time_settings", main, period, moves, *_:
                 seconds, later, number = _integer(main), _integer(period), _integer(moves)
                 self._period = (float(later), number) if later and number else None
-                self._first = (float(seconds), 0) if seconds else self._period
+                self._main = (float(seconds), 0) if seconds else self._period
                 if later and not number:  # no limit
-                    self._first = None
-                self._reset_clocks()
+                    self._main = None
+                self._set_clocks()
             case "time_left", colour, left, moves, *_:
                 if (black := _is_black(colour)) in self._left:
                     self._left[black] = float(_integer(left)), _integer(moves)
             case "quit", *_:
                 pass
             case _:
-                raise RefusedError("syntax error" if command in COMMANDS else "unknown command")
+                raise ValueError("syntax error" if command in COMMANDS else "unknown command")
         return None
-
-    def _clear(self) -> None:
-        self._stack = [(self.spec.position(), None)]
-        self._reset_clocks()
 
     def _set_komi(self, komi: str) -> None:
         try:
             spec = self.spec.with_komi(float(komi))
         except (ValueError, OverflowError) as error:
-            raise RefusedError("syntax error" if "komi" not in str(error) else str(error)) from None
+            raise ValueError("syntax error" if "komi" not in str(error) else str(error)) from None
         if spec.rules != self.spec.rules:
             self.spec = spec
-            self._stack = [(replace(position, rules=spec.rules), move) for position, move in self._stack]
+            for game in self._games:
+                game.positions = [replace(position, rules=spec.rules) for position in game.positions]
             self.close()
 
+    def _game(self, black: bool) -> Any:
+        """Return the game with this side to move, another one if it is not or the game is over."""
+        here = self.position
+        if here.black == black and here.passes < 2:
+            return self._games[-1]
+        return self.spec.game(here.with_turn(black=black))
+
+    def _push(self, game: Any, move: GoMove) -> None:
+        """Play a move in a game of `_game`."""
+        game.push(move)
+        if game is not self._games[-1]:
+            self._games.append(game)
+
     def _choose(self, black: bool) -> str:
-        """Choose a move and make it."""
-        here = self._turned(black)
-        if here.outcome() is not None:  # the longest game
+        """Choose a move and play it."""
+        game = self._game(black)
+        if game.outcome() is not None:  # the longest game
             return "pass"
-        if here is not self.position:
-            self._stack.append((here, None))
         seconds, moves = self._left.get(black, (0.0, 0))
         if seconds <= 0 and not moves and self._period is not None:  # the main time is over
             seconds, moves = self._period
@@ -152,52 +234,28 @@ class GtpSession(Session):
         self._engine = self._engine or self._load(self.spec)  # may compile, which is no time of the move
         begun = time.perf_counter()
         try:
-            move: Any = self._engine.play(self._game(), limit).move
+            move: Any = self._engine.play(game, limit).move
         except ResignsError:
             return "resign"
         if limit is not None:
             seconds -= time.perf_counter() - begun
             self._left[black] = self._period if moves == 1 and self._period else (seconds, max(0, moves - 1))
-        self._make(here, move)
+        self._push(game, move)
         return str(move)
-
-    # --- positions and clocks -----------------------------------------------------------------------
-
-    def _turned(self, black: bool) -> GoPosition:
-        """Return the current position with this side to move, itself if it is and the game is not over."""
-        here = self.position
-        return here if here.black == black and here.passes < 2 else here.with_turn(black=black)
-
-    def _make(self, here: GoPosition, move: GoMove) -> None:
-        """Make a move in a position of `_turned`."""
-        if move not in here.legal_moves():
-            raise RefusedError("illegal move")
-        if here is not self.position:
-            self._stack.append((here, None))
-        self._stack.append((here.push(move), move))
-
-    def _game(self) -> Any:
-        """Return the game since the last move out of turn."""
-        first = max(n for n, (_, move) in enumerate(self._stack) if move is None)
-        game: Any = self.spec.game(self._stack[first][0])
-        for _, move in self._stack[first + 1 :]:
-            assert move is not None
-            game.push(move)
-        return game
-
-    def _reset_clocks(self) -> None:
-        self._left = {} if self._first is None else dict.fromkeys((True, False), self._first)
 
 
 def _is_black(colour: str) -> bool:
     if (side := colour.lower()) not in ("b", "black", "w", "white"):
-        raise RefusedError("invalid color or coordinate")
+        raise ValueError("invalid color or coordinate")
     return side[0] == "b"
 
 
 def _integer(text: str) -> int:
     """Return a number of the protocol, 0 or more."""
-    with suppress(ValueError):
-        if text.isascii() and 0 <= (number := int(float(text))) < 2**31:
-            return number
-    raise RefusedError("syntax error")
+    try:
+        number = int(float(text))
+    except (ValueError, OverflowError):
+        number = -1
+    if not text.isascii() or not 0 <= number < 2**31:
+        raise ValueError("syntax error")
+    return number

@@ -11,11 +11,10 @@ from ckai.game import Position
 from ckai.rl.engine import tree
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.reading import Tree
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.engine.text import EngineText, EngineTextError
-from ckai.rl.engine.tree import TreeEngine
+from ckai.rl.engine.tree import Tree, TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import clock
 from ckai.rl.games.clock import Clock, ClockReason, TimeControl

@@ -7,13 +7,12 @@ import pytest
 
 from ckai.rl.engine import program
 from ckai.rl.engine.base import Engine, ResignsError
-from ckai.rl.engine.gtp import GtpEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramError
 from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.clock import ClockReason, TimeControl
 from ckai.rl.games.go import PASS, SPEC
-from ckai.rl.games.go.gtp import GtpSession
+from ckai.rl.games.go.gtp import GtpEngine, GtpSession
 from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 

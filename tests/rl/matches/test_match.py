@@ -189,13 +189,14 @@ def test_a_program_that_does_not_exist():
 
 
 def test_texts_of_engines():
-    assert EngineText.read("a.ckpt@400") == EngineText("a.ckpt@400", "a.ckpt", number=400)
+    assert EngineText.read("a.ckpt@400") == EngineText("a.ckpt@400", "a.ckpt", visits=400)
     assert EngineText.read("a.ckpt@0.5s") == EngineText("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
     assert EngineText.read("a.ckpt@50ms") == EngineText("a.ckpt@50ms", "a.ckpt", seconds=0.05)
     assert EngineText.read("a@b.ckpt@policy") == EngineText("a@b.ckpt@policy", "a@b.ckpt", policy=True)
     assert EngineText.read("hub:prog --x=1") == EngineText("hub:prog --x=1", "hub:prog --x=1")
-    assert EngineText.read("hub:prog -x@2") == EngineText("hub:prog -x@2", "hub:prog -x", number=2)
-    assert Engine.load("alphabeta@3").limit == Limit(depth=3)
+    assert EngineText.read("hub:prog -x@2") == EngineText("hub:prog -x@2", "hub:prog -x", depth=2)
+    for text in ("alphabeta@d3", "alphabeta@3", "alphabeta:ckai@d3", "uniform@d3"):
+        assert Engine.load(text).limit == Limit(depth=3)
     assert Engine.load("uniform@7").limit == Limit(visits=7)
 
 
