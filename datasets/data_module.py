@@ -60,6 +60,7 @@ class RowsDataModule(pl.LightningDataModule):
     Attributes:
         train_rows, heldout_rows: rows of each side.
         train_games, heldout_games: keys of the games of each side: sorted, distinct uint64.
+        joined: batches that are yielded as one, for a module that takes as many steps at once. 1.
         epoch_rows: training rows in an epoch, with the data sets' weights applied.
 
     Examples:
@@ -116,7 +117,7 @@ class RowsDataModule(pl.LightningDataModule):
         self.game, self.files = game, RowFiles(paths, game)
         self.symmetries, self.transform = symmetries, transform
         self.weights = tuple(weights) or (1.0,) * len(paths)
-        self.batch_size = batch_size
+        self.batch_size, self.joined = batch_size, 1
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
         self._encoding: Any = None
         self._packed: dict[Split, Batch] = {}
@@ -154,7 +155,7 @@ class RowsDataModule(pl.LightningDataModule):
     @property
     def steps_per_epoch(self) -> int:
         """Number of training batches in an epoch on each device; the last may be smaller."""
-        return -(-(self.epoch_rows // self._shares[1]) // self.batch_size)
+        return -(-(self.epoch_rows // self._shares[1]) // (self.batch_size * self.joined))
 
     @property
     def _shares(self) -> tuple[int, int]:
@@ -187,7 +188,7 @@ class RowsDataModule(pl.LightningDataModule):
         for side, rows in self._rows.items():
             if split in (side, "all"):
                 for start in range(0, len(rows), _BLOCK_ROWS):
-                    yield from _cut(self._block(side, slice(start, start + _BLOCK_ROWS)), size)
+                    yield from cut(self._block(side, slice(start, start + _BLOCK_ROWS)), size)
 
     def train_positions(self) -> NDArray[np.uint64]:
         """Keys of the training side's positions: sorted, distinct uint64, see `ckai.datasets.split`."""
@@ -207,13 +208,14 @@ class RowsDataModule(pl.LightningDataModule):
         rank, devices = self._shares
         order = order[rank : len(order) // devices * devices : devices]
         which = None if self.symmetries is None else self.symmetries.draw(generator, len(order))
-        block = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
-        for start in range(skip * self.batch_size, len(order), block):
+        size = self.batch_size * self.joined
+        block = size * max(1, _BLOCK_ROWS // size)
+        for start in range(skip * size, len(order), block):
             part = slice(start, start + block)
             rows = self._block("train", order[part])
             if self.symmetries is not None and which is not None:
                 rows = self.symmetries.turned(rows, which[part])
-            for batch in _cut(rows, self.batch_size):
+            for batch in cut(rows, size):
                 yield batch if self.transform is None else self.transform(batch)
 
     def _load(self) -> None:
@@ -273,7 +275,7 @@ class RowsDataModule(pl.LightningDataModule):
             if self._encoding is not None and self._encoding.EXTRA and self.symmetries is None:
                 parts = [
                     _pack_extra(self._encoding, *(block[name] for name in ("board", "jumper", "quiet")))
-                    for block in _cut(columns, _BLOCK_ROWS)
+                    for block in cut(columns, _BLOCK_ROWS)
                 ]
                 if parts:
                     columns["extra"] = torch.cat(parts)
@@ -420,7 +422,8 @@ def _unpack_extra(encoding: Any, packed: Tensor) -> Tensor:
     return torch.stack([packed << 4 >> 4, packed >> 4], 2).flatten(1) if encoding.EXTRA_BITS == 4 else packed
 
 
-def _cut(block: Batch, size: int) -> Iterator[Batch]:
+def cut(block: Batch, size: int) -> Iterator[Batch]:
+    """Batches of `size` rows of a larger one; the last may be smaller."""
     rows = len(block["label"])
     for start in range(0, rows, size):
         yield {name: tensor[start : start + size] for name, tensor in block.items()}

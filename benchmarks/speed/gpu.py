@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 
 import click
 import numpy as np
@@ -37,7 +38,7 @@ from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.presets import PRESETS
 from ckai.models.training.pretrain import network_and_data
-from ckai.models.training.trainer import fit
+from ckai.models.training.trainer import TrainingProgress, fit
 from ckai.rl.bench import ceiling, selfplay_rates
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.run import Run
@@ -137,10 +138,12 @@ class Bench:
         config = replace(config, weights=(self.sizes.epoch_rows / data.train_rows,))
         network, data = network_and_data([self.data], config)
         module = PolicyValueModule.of(network, config.train)
-        trained = fit(module, data, config.train, device=self.device)
+        told: list[TrainingProgress] = []
+        fit(module, data, config.train, device=self.device, progress=told.append)
         self.networks[name] = network
-        seconds = trained.history[-1]["seconds"]
-        return f"{seconds:.1f} s", f"{data.epoch_rows / max(seconds, 1e-3):,.0f} rows/s"
+        rate = median(progress.rows_per_second for progress in told)
+        top = products(network, data.batch_size, self.device, self.sizes.seconds)
+        return f"{rate:,.0f} rows/s", f"{rate / top:.2f} of {top:,.0f} in bare matrix products"
 
     def agreement(self, network: Network, dtype: torch.dtype, bound: float) -> tuple[str, str]:
         """Compare with float32 on the CPU; convolutions of float32 on the GPU without TF32."""
@@ -213,6 +216,45 @@ class Bench:
     def ceiling(self, evaluator: Evaluator, network: Network, batch: int) -> float:
         """Return the evaluations/s of an evaluator called by all threads."""
         return ceiling(evaluator, batch, self.threads, self.sizes.seconds, network.encode)
+
+
+def products(network: Network, rows: int, device: torch.device, seconds: float) -> float:
+    """Return the rows/s of the matrix products of training steps alone, in bf16, as one CUDA graph.
+
+    Three for each layer, whose shapes are those of the layer: of the output, and of both gradients.
+    """
+    shapes: list[tuple[int, int, int]] = []
+
+    def note(layer: torch.nn.Module, inputs: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:
+        weights = layer.weight.flatten(1).shape  # a convolution multiplies the patches around each square
+        shapes.append((output.numel() // weights[0], weights[1], weights[0]))
+
+    layers = [m for m in network.modules() if isinstance(m, torch.nn.Conv2d | torch.nn.Linear)]
+    hooks = [layer.register_forward_hook(note) for layer in layers]
+    with torch.inference_mode():
+        network.cpu().forward_planes(torch.zeros(rows, network.encode.PLANES, *network.encode.SHAPE))
+    for hook in hooks:
+        hook.remove()
+    kinds = [pair for m, k, n in shapes for pair in (((m, k), (k, n)), ((m, n), (n, k)), ((k, m), (m, n)))]
+    pairs = [[torch.rand(shape, device=device, dtype=torch.bfloat16) for shape in kind] for kind in kinds]
+
+    def work() -> None:
+        for left, right in pairs:
+            left @ right
+
+    work()
+    graph = torch.cuda.CUDAGraph() if device.type == CUDA else None
+    if graph:
+        with torch.cuda.graph(graph):
+            work()
+    steps, begun = 0, time.monotonic()
+    while time.monotonic() - begun < seconds:
+        for _ in range(20 if graph else 1):
+            graph.replay() if graph else work()
+            steps += 1
+        if graph:
+            torch.cuda.synchronize()
+    return steps * rows / (time.monotonic() - begun)
 
 
 @contextmanager

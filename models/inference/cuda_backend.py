@@ -1,11 +1,11 @@
-"""Evaluate networks on an NVIDIA GPU: CUDA graphs of fixed batch sizes, pinned memory, two batches in flight.
+"""Evaluate networks on an NVIDIA GPU: CUDA graphs of fixed batch sizes, pinned memory, batches in flight.
 
 A graph is launched by one call, where the layers of a network would take dozens, which cost more than the
 arithmetic of small networks. It is captured when a size is first met: after some ordinary evaluations, in
 which the libraries choose their algorithms, the next one is recorded. It reads and writes the same memory
 ever after, so each lane has buffers of its own on the GPU, and pinned ones on the host.
 
-All evaluators on a GPU share its two streams. So no other thread uses a stream on which a graph is being
+All evaluators on a GPU share its streams. So no other thread uses a stream on which a graph is being
 captured, and PyTorch's 32 streams do not run out.
 """
 
@@ -39,7 +39,7 @@ SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 """Batch sizes, ascending. From 17 positions on, less than half of a padded batch is padding."""
 MAX_BATCH = SIZES[-1]
 """Positions in the largest batch; more are evaluated one batch after the other."""
-LANES = 2
+LANES = 4
 """Batches in flight on a GPU."""
 WARM_UPS = 3
 """Evaluations before a graph is captured."""
@@ -60,10 +60,10 @@ which no thread may do during a capture."""
 
 
 class CudaEvaluator:
-    """A network on a GPU; with several calling threads, two batches are in flight.
+    """A network on a GPU; with several calling threads, as many batches as lanes are in flight.
 
     Batches are padded to fixed sizes. A caller takes a free lane, writes its positions there, and waits for
-    the results, while the batches of other callers are evaluated or copied in the other lane.
+    the results, while the batches of other callers are evaluated or copied in other lanes.
     """
 
     def __init__(self, network: Network, device: torch.device, dtype: torch.dtype = torch.bfloat16) -> None:

@@ -18,7 +18,7 @@ from ckai.models.layers.heads import value_of
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
-from ckai.models.training.graphs import GraphedStep
+from ckai.models.training.graphs import GraphedSteps
 
 Mean: TypeAlias = tuple[Tensor, Tensor]
 """A mean over some rows, 0 if there are none, and their number."""
@@ -120,6 +120,11 @@ class PolicyValueModule(pl.LightningModule):
         >>> save_checkpoint("mine.ckpt", module.network)
     """
 
+    GRAPHS = ("cuda",)
+    """Types of devices that have graphs."""
+    JOINED = 16
+    """Steps in a graph: Lightning takes 2 ms for each batch."""
+
     def __init__(
         self,
         network: str | Network = "cnn2x2",
@@ -155,7 +160,7 @@ class PolicyValueModule(pl.LightningModule):
         built = {"network": self.network.architecture, "settings": asdict(self.network.settings)}
         plain = {"value_weight": value_weight, "mask_illegal": mask_illegal, "q_weight": q_weight}
         self.save_hyperparameters({**built, **asdict(self.optimizing), **plain})
-        self.step = GraphedStep(self.network, self._train_on)
+        self.steps = GraphedSteps(self.network, self._train_on, clip)
         self.report: dict[str, float] = {}
         # Sums over the epoch, and over the held-out rows: rows with a policy target, policy loss times these,
         # rows with a value target, value loss times these, correct rows, rows. No buffers, which a moving
@@ -164,6 +169,7 @@ class PolicyValueModule(pl.LightningModule):
         self._heldout = Metrics()
         self._seen: NDArray[np.uint64] | None = None
         self._random: Tensor | None = None
+        self._rows = 0
 
     @classmethod
     def of(cls, network: Network, config: TrainConfig) -> "PolicyValueModule":
@@ -179,18 +185,37 @@ class PolicyValueModule(pl.LightningModule):
 
     # --- steps ----------------------------------------------------------------------------------------
 
-    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        """The loss of a batch."""
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor | None:
+        """The loss of a batch; None where the module has taken the steps itself (see `whole_steps`)."""
         if "extra" not in batch:
             extra = self.network.encode.extra(batch["board"], batch["jumper"], batch["quiet"])
             if extra is not None:  # computed on the CPU, which no graph can do
                 batch = {**batch, "extra": extra}
-        loss, sums = self.step(batch)
+        whole = self.whole_steps
+        if whole:
+            loss, sums = self.steps(batch, self._rows or len(batch["label"]), self.trainer.optimizers[0])
+        else:
+            loss, sums = self._train_on(batch)
         self._sums += sums
         every = getattr(self._trainer, "log_every_n_steps", 0)
         if every and batch_idx % every == 0:
             self.log("loss", loss, prog_bar=True)
-        return loss
+        return None if whole else loss
+
+    @property
+    def whole_steps(self) -> bool:
+        """Whether the module takes its steps itself, as CUDA graphs: Lightning's hooks would be between.
+
+        Where Lightning accumulates, scales, clips or shares gradients, it takes the steps.
+        """
+        trainer = self._trainer
+        return (
+            trainer is not None
+            and trainer.strategy.root_device.type in self.GRAPHS
+            and trainer.world_size == trainer.accumulate_grad_batches == 1
+            and trainer.gradient_clip_val is None
+            and trainer.precision != "16-mixed"
+        )
 
     def _train_on(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """The loss of a batch, and what it adds to the sums of an epoch."""
@@ -225,6 +250,7 @@ class PolicyValueModule(pl.LightningModule):
                 game = self.network.encode.GAME
                 raise ValueError(f"expected rows of {game}, the network's game, found {data.game}")
             data.prepare(self.network.encode)
+            data.joined, self._rows = self.JOINED if self.whole_steps else 1, data.batch_size
             self._seen = data.train_positions()
         # A network that was loaded is in evaluation mode, which Lightning keeps.
         self.network.train()
@@ -280,7 +306,7 @@ class PolicyValueModule(pl.LightningModule):
 
     def on_fit_end(self) -> None:
         """Free the CUDA graphs."""
-        self.step.close()
+        self.steps.close()
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Keep what an epoch needs that is continued in its middle."""

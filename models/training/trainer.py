@@ -107,7 +107,7 @@ def fit(
     """
     device = device or pick_device()
     keep_freed_memory()
-    record = _Record(config, data.batch_size, progress, on_epoch)
+    record = _Record(config, data, progress, on_epoch)
     monitor = "heldout_policy_loss" + ("_legal" if config.loss.mask_illegal else "")
     measures = bool(data.heldout_rows)
     early = EarlyStopping(monitor, patience=config.patience, check_finite=False) if measures else None
@@ -115,7 +115,7 @@ def fit(
     if logger:
         callbacks.append(pl.callbacks.LearningRateMonitor("epoch"))
     if config.ema:
-        callbacks.append(WeightAveraging(device=device, multi_avg_fn=_Decay(config.ema)))
+        callbacks.append(WeightAveraging(device=device, multi_avg_fn=_Decay(config.ema, data)))
     if best:
         choice: dict[str, Any] = {"enable_version_counter": False, "save_on_train_epoch_end": True}
         choice |= {"monitor": monitor} if measures else {}
@@ -222,7 +222,7 @@ def _fit(
                 raise error
         raise
     finally:
-        module.step.close()
+        module.steps.close()
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
 
@@ -230,18 +230,18 @@ def _fit(
 class _Decay:
     """The formula of the moving average: its decay is lower at first, so that the first weights fade quickly.
 
-    After n steps it is (1 + n) / (10 + n); counters are copied.
+    After n steps, or batches of joined steps, it is (1 + n) / (10 + n); counters are copied.
     """
 
-    def __init__(self, decay: float) -> None:
-        self.decay = decay
+    def __init__(self, decay: float, data: RowsDataModule) -> None:
+        self._decay, self._data = decay, data
 
     @torch.no_grad()
     def __call__(self, means: list[Tensor], news: list[Tensor], steps: Tensor) -> None:
         """Take in weights of one type."""
         if means[0].is_floating_point():
             n = int(steps)
-            torch._foreach_lerp_(means, news, 1 - min(self.decay, (1 + n) / (10 + n)))
+            torch._foreach_lerp_(means, news, 1 - min(self._decay**self._data.joined, (1 + n) / (10 + n)))
         else:
             torch._foreach_copy_(means, news)
 
@@ -279,11 +279,11 @@ class _Record(pl.Callback):
     def __init__(
         self,
         config: TrainConfig,
-        batch_size: int,
+        data: RowsDataModule,
         progress: Callable[[TrainingProgress], None],
         on_epoch: Callable[[History], None],
     ) -> None:
-        self._config, self._batch_size = config, batch_size
+        self._config, self._data = config, data
         self._progress, self._on_epoch = progress, on_epoch
         self.history: History = []
         self.begun = False
@@ -318,7 +318,7 @@ class _Record(pl.Callback):
         self._steps += 1
         now = time.monotonic()
         if now - self._shown > 0.25 or trainer.is_last_batch:
-            speed = self._steps * self._batch_size / max(now - self._shown, 1e-9)
+            speed = self._steps * self._data.batch_size * self._data.joined / max(now - self._shown, 1e-9)
             self._shown, self._steps = now, 0
             batches, report = int(trainer.num_training_batches), pl_module.training_report()
             epoch, epochs = trainer.current_epoch, self._config.epochs
@@ -329,7 +329,7 @@ class _Record(pl.Callback):
         epoch = trainer.current_epoch + 1
         row = {
             "epoch": epoch,
-            "step": trainer.global_step,
+            "step": epoch * math.ceil(self._data.epoch_rows / self._data.batch_size),
             "lr": float(trainer.optimizers[0].param_groups[0]["lr"]),
             "seconds": round(self._total(), 3),
             **pl_module.training_report(),

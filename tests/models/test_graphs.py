@@ -10,7 +10,7 @@ from tiny_networks import tiny
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.registry import names
 from ckai.models.training.config import TrainConfig
-from ckai.models.training.graphs import GraphedStep
+from ckai.models.training.graphs import GraphedSteps
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.trainer import fit
 
@@ -19,13 +19,13 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def rows(tmp_path):
-    return write(tmp_path / "rows.parquet", random_games(4))
+    return write(tmp_path / "rows.parquet", random_games(6))
 
 
 def trained(name, encoding, rows):
     network = tiny(name, encoding)
     data = RowsDataModule([rows], batch_size=64, heldout=0.0)
-    config = TrainConfig(epochs=2, precision="32", ema=0.9)
+    config = TrainConfig(epochs=2, precision="32")
     done = fit(PolicyValueModule.of(network, config), data, config, device=CPU)
     return network.state_dict(), [epoch["train_policy_loss"] for epoch in done.history], data
 
@@ -35,7 +35,8 @@ def graphs(monkeypatch):
     """Has graphs on the CPU from now on."""
     cuda = FakeCuda(monkeypatch)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # for Lightning
-    monkeypatch.setattr(GraphedStep, "DEVICES", ("cpu",))
+    monkeypatch.setattr(PolicyValueModule, "GRAPHS", ("cpu",))
+    monkeypatch.setattr(PolicyValueModule, "JOINED", 1)
     return cuda
 
 
@@ -52,10 +53,15 @@ def test_graphs_train_the_same_network(name, rows, request):
     assert cuda.modes == {"thread_local"}
 
 
-def test_without_a_graph_it_goes_on_and_says_so(rows, graphs, logged):
+def test_without_a_graph_the_same_steps_are_taken(rows, graphs, logged, monkeypatch):
+    monkeypatch.setattr(PolicyValueModule, "JOINED", 2)
+    wanted, losses, _ = trained("resnet", "planes", rows)
+    assert len(graphs.captured) == 2
     graphs.fails = RuntimeError("CUDA error: operation not permitted\nmore")
-    _, losses, _ = trained("resnet", "planes", rows)
-    assert np.isfinite(losses).all()
+    found, again, _ = trained("resnet", "planes", rows)
+    np.testing.assert_allclose(again, losses, rtol=1e-5)
+    for key, value in wanted.items():
+        torch.testing.assert_close(found[key], value, rtol=1e-4, atol=1e-6, msg=key)
     said = [line for line in logged if "CUDA" in line]
     line = "training on cpu: expected to capture a CUDA graph, found CUDA error: operation not permitted; "
     assert said == 2 * [f"{line}using none"]
@@ -63,13 +69,13 @@ def test_without_a_graph_it_goes_on_and_says_so(rows, graphs, logged):
 
 def test_they_are_freed_at_the_end(rows, graphs, monkeypatch):
     kept = []
-    close = GraphedStep.close
+    close = GraphedSteps.close
 
     def recorded(self):
         kept.append(len(self._captured))
         close(self)
         kept.append(len(self._captured))
 
-    monkeypatch.setattr(GraphedStep, "close", recorded)
+    monkeypatch.setattr(GraphedSteps, "close", recorded)
     trained("mlp", "planes", rows)
     assert kept[:2] == [2, 0]

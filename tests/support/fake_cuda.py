@@ -46,6 +46,10 @@ class CUDAGraph:
 
     def replay(self):
         self.replays += 1
+        with torch.no_grad():
+            self._repeat()
+
+    def _repeat(self):
         for function, args, kwargs, out in self.operations:
             result = function(*args, **kwargs)
             for old, new in zip(tree_leaves(out), tree_leaves(result), strict=True):
