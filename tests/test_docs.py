@@ -13,6 +13,7 @@ import click
 import pytest
 
 from ckai.cli.main import COMMANDS, cli
+from ckai.datasets.settings import all_settings
 from ckai.rl.games.registry import get_game
 from ckai.rl.run.config import RunConfig
 
@@ -139,6 +140,15 @@ def test_the_defaults_of_other_games_are_those_of_the_page():
                 found = getattr(getattr(RunConfig.defaults_for(game), section), setting)
                 assert found == (shown[value] if value in shown else float(value)), (name, game)
     assert {name for game in games for name in get_game(game).run_defaults} == named
+
+
+def test_the_defaults_of_the_ten_settings_are_those_of_the_page():
+    page = (ROOT / "docs" / "selfplay.md").read_text()
+    rows = re.findall(r"^\| `([\w.]+)` \| (?:`(--[\w-]+)`)? ?\| ([\d.]+) \|", page, flags=re.MULTILINE)
+    known = {setting.path: setting for setting in all_settings(RunConfig)}
+    assert len(rows) == 10
+    for name, option, default in rows:
+        assert (known[name].option or "", known[name].default) == (option, float(default)), name
 
 
 def documented_names(docstring):
