@@ -1,6 +1,7 @@
 """What the documentation shows is true: commands, options and paths exist, and the code runs."""
 
 import ast
+import html
 import json
 import re
 import shlex
@@ -14,6 +15,7 @@ import pytest
 
 from ckai.cli.main import COMMANDS, cli
 from ckai.datasets.settings import all_settings
+from ckai.game import Game
 from ckai.rl.games.registry import get_game
 from ckai.rl.run.config import RunConfig
 
@@ -149,6 +151,17 @@ def test_the_defaults_of_the_ten_settings_are_those_of_the_page():
     assert len(rows) == 10
     for name, option, default in rows:
         assert (known[name].option or "", known[name].default) == (option, float(default)), name
+
+
+def test_the_line_in_the_picture_can_be_played():
+    drawn = html.unescape(re.sub(r"<[^>]*>", "\n", (ROOT / "docs" / "play.svg").read_text()))
+    words = " ".join(drawn.split())
+    played = re.findall(r"\b\d+\. (\S+) (\S+)", words)
+    expected = re.search(r"PV: ((?:\d+[-x]\d+ ?)+)", words)[1].split()
+    assert played
+    game = Game()
+    for move in [*(move for pair in played for move in pair), *expected]:
+        game.push(move)  # an illegal one is an error
 
 
 def documented_names(docstring):
