@@ -97,13 +97,13 @@ def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
     from ckai.rl.engine.hub_server import HubSession, Parameter
     from ckai.rl.engine.loading import check
     from ckai.rl.engine.serving import serve_lines
-    from ckai.rl.engine.text import HUB, EngineText, EngineTextError
+    from ckai.rl.engine.text import HUB, EngineText
 
     def check_player(text: str) -> None:
         """Raise the error of a spec that names no player before the other side waits for it."""
         wanted = EngineText.read(text)
         if wanted.who.startswith(HUB):
-            raise EngineTextError(f"{text}: expected a player of ckai, found another program")
+            raise ValueError(f"{text}: expected a player of ckai, found another program")
         check(wanted, clock=False)
 
     def load(values: "Mapping[str, str]") -> "Engine":

@@ -179,7 +179,7 @@ class Arena:
         Raises:
             CheckpointError: a file is not a checkpoint.
             TableError: a tablebase is damaged.
-            GamesFileError: games cannot be appended to the output.
+            OSError: games cannot be appended to the output.
             click.BadParameter: tablebases of a game that has none.
         """
         from ckai.cli.shared.games_file import check_games_file

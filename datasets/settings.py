@@ -34,10 +34,6 @@ TYPE_NAMES = {  # types of settings in words
 }
 
 
-class SettingError(ValueError):
-    """An unknown setting or an invalid value; the message is one line that names the setting."""
-
-
 def setting(
     *,
     help: str,
@@ -71,7 +67,7 @@ def setting(
 def settings(cls: type[T]) -> type[T]:
     """Turn a class into a frozen, keyword-only dataclass that validates its values.
 
-    Creating an instance raises SettingError for an invalid value, and any ValueError of a `__post_init__`.
+    Creating an instance raises ValueError for an invalid value, and any ValueError of a `__post_init__`.
     """
     made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_STRICT)(cls)
     validate = made.__init__
@@ -104,13 +100,13 @@ def _readable(cls: Any, error: pydantic.ValidationError) -> ValueError:
     if first["type"] == "unexpected_keyword_argument":
         return _unknown(known, path)
     where = f" for {path}" if path else ""
-    return SettingError(f"expected a JSON object{where}, found {type(first['input']).__name__}")
+    return ValueError(f"expected a JSON object{where}, found {type(first['input']).__name__}")
 
 
-def _unknown(known: Iterable[str], path: str) -> SettingError:
+def _unknown(known: Iterable[str], path: str) -> ValueError:
     close = difflib.get_close_matches(path, known, 1, 0.75)
     hint = f"did you mean {close[0]}?" if close else "docs/settings.md lists them"
-    return SettingError(f"unknown setting {path}; {hint}")
+    return ValueError(f"unknown setting {path}; {hint}")
 
 
 def _fields(cls: Any) -> dict[str, FieldInfo]:
@@ -189,7 +185,7 @@ class Setting:
         """Validate a value and return it as the setting stores it.
 
         Raises:
-            SettingError: a wrong type, or out of range.
+            ValueError: a wrong type, or out of range.
         """
         whole: Any = Annotated.__class_getitem__((self.field.annotation, self.field))  # type: ignore[attr-defined]
         adapter: Any = pydantic.TypeAdapter(whole, config=_STRICT)
@@ -210,7 +206,7 @@ class Setting:
                 pass
         return text
 
-    def refuse(self, value: Any, *, wrong_type: bool = False) -> SettingError:
+    def refuse(self, value: Any, *, wrong_type: bool = False) -> ValueError:
         """Return the error for an invalid value.
 
         Args:
@@ -219,13 +215,13 @@ class Setting:
         """
         if self.choices:
             *others, last = self.choices
-            return SettingError(f"expected {self.path} {', '.join(others)} or {last}, found {value!r}")
+            return ValueError(f"expected {self.path} {', '.join(others)} or {last}, found {value!r}")
         if tuple in self.types:
-            return SettingError(f"expected numbers {self.range} for {self.path}, found {value!r}")
+            return ValueError(f"expected numbers {self.range} for {self.path}, found {value!r}")
         if wrong_type or not self.range:
             types = " or ".join(TYPE_NAMES[each] for each in self.types if each in TYPE_NAMES)
-            return SettingError(f"expected {types} for {self.path}, found {value!r}")
-        return SettingError(f"expected {self.path} {self.range}, found {value!r}")
+            return ValueError(f"expected {types} for {self.path}, found {value!r}")
+        return ValueError(f"expected {self.path} {self.range}, found {value!r}")
 
 
 def all_settings(cls: Any, path: str = "", heading: str = "") -> Iterator[Setting]:

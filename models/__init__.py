@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ckai.models.evaluation.metrics import measure
     from ckai.models.inference.backends import make_evaluator
     from ckai.models.inference.evaluator import BackendError, Evaluator, TorchEvaluator
-    from ckai.models.inference.export import ExportError, export_network
+    from ckai.models.inference.export import export_network
     from ckai.models.inference.predict import Predictions, predict
     from ckai.models.inputs.encodings import Encoding
     from ckai.models.inputs.packing import pack_positions, pack_rows
@@ -68,7 +68,7 @@ else:
             "evaluation.metrics": ["measure"],
             "inference.backends": ["make_evaluator"],
             "inference.evaluator": ["BackendError", "Evaluator", "TorchEvaluator"],
-            "inference.export": ["ExportError", "export_network"],
+            "inference.export": ["export_network"],
             "inference.predict": ["Predictions", "predict"],
             "inputs.packing": ["pack_positions", "pack_rows"],
             "inputs.encodings": ["Encoding"],
@@ -95,7 +95,6 @@ __all__ = [
     "Encoding",
     "Evaluation",
     "Evaluator",
-    "ExportError",
     "LossConfig",
     "ModelError",
     "Network",

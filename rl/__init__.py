@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ckai.rl.engine.program import ProgramError
     from ckai.rl.engine.result import Line, MoveMap, SearchResult, StopReason, Value
     from ckai.rl.engine.task import Stop, Task
-    from ckai.rl.engine.text import EngineTextError
     from ckai.rl.engine.tree import TreeEngine
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -34,7 +33,6 @@ else:
             "engine.program": ["ProgramError"],
             "engine.result": ["Line", "MoveMap", "SearchResult", "StopReason", "Value"],
             "engine.task": ["Stop", "Task"],
-            "engine.text": ["EngineTextError"],
             "engine.tree": ["TreeEngine"],
         },
     )
@@ -43,7 +41,6 @@ __all__ = [
     "Analysis",
     "Engine",
     "EngineError",
-    "EngineTextError",
     "Limit",
     "Line",
     "MoveMap",

@@ -16,10 +16,6 @@ BALLOT = "ballot"
 BALLOT_PLIES = 3
 
 
-class StartError(ValueError):
-    """A start of a game that does not exist; says what was expected and found."""
-
-
 @dataclass(frozen=True)
 class FileGame:
     """Which game of which file, and where in it."""
@@ -35,7 +31,7 @@ class FileGame:
         """Parse `FILE`, `FILE:N` or `FILE:N:PLY`; a file whose name ends like that may exist, too.
 
         Raises:
-            StartError: there is no such file, or N is 0.
+            ValueError: there is no such file, or N is 0.
             ValueError: there is no such user.
         """
         path, numbers = text, ""
@@ -45,10 +41,10 @@ class FileGame:
                 path, numbers = parts[1], parts[2]
         file = expanded(path)
         if not file.is_file():
-            raise StartError(f"{path}: expected a file of games, found no such file")
+            raise ValueError(f"{path}: expected a file of games, found no such file")
         number, *ply = [int(digits) for digits in numbers[1:].split(":")] if numbers else [1]
         if number < 1:
-            raise StartError(f"{text}: games count from 1, found {number}")
+            raise ValueError(f"{text}: games count from 1, found {number}")
         return cls(file, number, ply[0] if ply else None)
 
     def load(self, spec: GameSpec) -> LoadedGame:
@@ -60,7 +56,7 @@ class FileGame:
         """
         loaded = spec.read_game(self.path, self.number)
         if self.ply is not None and self.ply > len(loaded.game.moves):
-            raise StartError(
+            raise ValueError(
                 f"{self.path}: expected a ply from 0 to {len(loaded.game.moves)}, found {self.ply}"
             )
         return loaded
@@ -130,7 +126,7 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
         chance: draws the ballot.
 
     Raises:
-        StartError: there is no such opening, or several begin like that.
+        ValueError: there is no such opening, or several begin like that.
         MoveError: a move is illegal.
     """
     wanted = _plain(text)
@@ -142,7 +138,7 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
         elif digits.isdecimal() and 1 <= int(digits) <= len(ballots):
             number = int(digits)
         else:
-            raise StartError(f"expected ballot:1 to ballot:{len(ballots)}, found {text[:40]!r}")
+            raise ValueError(f"expected ballot:1 to ballot:{len(ballots)}, found {text[:40]!r}")
         return f"ballot {number}", ballots[number - 1]
     first = "".join(text.split()[:1])
     if first and (first[0].isdigit() or spec.names_move(first)):
@@ -157,7 +153,7 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
         return names[0], spec.named_openings[names[0]]
     known = ", ".join(names or spec.named_openings)
     expected = f"one of the openings {known}, ballot, or moves" if known else "ballot or moves"
-    raise StartError(f"expected {expected}, found {text[:40]!r}")
+    raise ValueError(f"expected {expected}, found {text[:40]!r}")
 
 
 @cache

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ckai.datasets.settings import Setting, SettingError, all_settings, parse_settings
+from ckai.datasets.settings import Setting, all_settings, parse_settings
 
 _GIVEN = "ckai.settings"
 
@@ -29,7 +29,7 @@ class _Value(click.ParamType):  # type: ignore[type-arg]  # generic since click 
         """See click."""
         try:
             return self.setting.check(self.setting.parse(value) if isinstance(value, str) else value)
-        except SettingError as error:
+        except ValueError as error:
             self.fail(str(error), param, ctx)
 
 

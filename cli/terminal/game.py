@@ -17,7 +17,7 @@ from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.record import Record, error_text
 from ckai.cli.playing.session import PEOPLE, SIDES, Session, agreed, out_of_time, outcome_text, resigned
-from ckai.cli.playing.start import HUMAN, FileGame, Origin, StartError, game_of, open_game, opening_moves
+from ckai.cli.playing.start import HUMAN, FileGame, Origin, game_of, open_game, opening_moves
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns
@@ -386,7 +386,7 @@ class TerminalGame:
             action(command.argument)
         except CommandError:
             raise
-        except (MoveError, StartError) as error:
+        except ValueError as error:
             raise CommandError(str(error)) from error
 
     def _asked(self, search: Callable[[], Any]) -> Any:

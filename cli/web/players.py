@@ -107,7 +107,7 @@ class PlayerCatalog:
 
         Raises:
             ActionError: the page may not choose this player, or a clock is given to one player only.
-            EngineTextError: it is not the text of an engine.
+            ValueError: it is not the text of an engine.
         """
         if text == HUMAN:
             return PERSON

@@ -41,10 +41,6 @@ EXACT = 1e-4
 _Run = Callable[[Boards], tuple[Any, Any]]
 
 
-class ExportError(RuntimeError):
-    """An exported network whose outputs differ from the original's."""
-
-
 @dataclass(frozen=True)
 class Exported:
     """An exported file, and its largest differences from the original network."""
@@ -74,7 +70,7 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
         BackendError: an optional package is missing, or the network's own outputs are not finite.
         FileExistsError: there is such a file, and `force` is not set.
         WriteError: the file cannot be written.
-        ExportError: the exported network differs by more than `EXACT`.
+        RuntimeError: the exported network differs by more than `EXACT`.
         ValueError: any other `to`, or `path` has the wrong suffix, see `SUFFIXES`.
     """
     if to not in SUFFIXES:
@@ -106,7 +102,7 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
         policy, value = (float(np.abs(a - b).max()) for a, b in zip(exported, original, strict=True))
         # Each by itself: max(0.0, nan) is 0.0.
         if not (policy <= EXACT and value <= EXACT):
-            raise ExportError(
+            raise RuntimeError(
                 f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "
                 f"{np.max([policy, value]):.2g}; the file was not kept"
             )

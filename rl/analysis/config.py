@@ -1,6 +1,6 @@
 """Settings of an analysis. Does not import torch or numpy, which would slow down help."""
 
-from ckai.datasets.settings import SettingError, setting, settings
+from ckai.datasets.settings import setting, settings
 
 
 @settings
@@ -8,7 +8,7 @@ class AnalysisConfig:
     """Settings of an analysis.
 
     Raises:
-        SettingError: a value is out of range, or the thresholds of grades are out of order.
+        ValueError: a value is out of range, or the thresholds of grades are out of order.
     """
 
     visits: int = setting(
@@ -26,7 +26,7 @@ class AnalysisConfig:
 
     def __post_init__(self) -> None:
         if not self.inaccuracy <= self.mistake <= self.blunder:
-            raise SettingError(
+            raise ValueError(
                 "expected inaccuracy <= mistake <= blunder, found "
                 f"{self.inaccuracy}, {self.mistake}, {self.blunder}"
             )

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ckai.datasets.tables import Tables
-from ckai.game import Move, MoveError, Position, PositionError
+from ckai.game import Move, Position
 from ckai.game.fen import FEN_TAG
 from ckai.pdn import PdnGame, read_games
 from ckai.pdn.sources import open_stream, packed_form
@@ -37,10 +37,6 @@ RESULTS: dict[str, tuple[Proof, Proof]] = {
 }
 """The results of PDN, for Black and for White: in English draughts Black, the first mover, comes first."""
 REVERSED: dict[Proof, Proof] = {"win": "loss", "loss": "win", "draw": "draw"}
-
-
-class ProblemError(ValueError):
-    """A problem cannot be read; says where, what was expected and found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +68,7 @@ def result_for(text: str, position: Position) -> Proof | None:
 _FEN_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:#[^\n]*\n\s*)*[BWbw]:[BWbw]")
 
 
-def read_problems(path: Path) -> Iterator[Problem | ProblemError]:
+def read_problems(path: Path) -> Iterator[Problem | ValueError]:
     """Read the problems of a file, in order, each one or the error that refused it.
 
     Args:
@@ -87,7 +83,7 @@ def read_problems(path: Path) -> Iterator[Problem | ProblemError]:
     return _read_pdn(data, path)
 
 
-def _read_pdn(data: bytes, path: Path) -> Iterator[Problem | ProblemError]:
+def _read_pdn(data: bytes, path: Path) -> Iterator[Problem | ValueError]:
     if packed_form(data) == "zip archive" and path.is_file():
         for game in read_games(path, str(path)):
             yield _from_game(game, str(path))
@@ -97,18 +93,18 @@ def _read_pdn(data: bytes, path: Path) -> Iterator[Problem | ProblemError]:
             yield _from_game(game, str(path))
 
 
-def _from_game(game: PdnGame, path: str) -> Problem | ProblemError:
+def _from_game(game: PdnGame, path: str) -> Problem | ValueError:
     name = f"problem {game.number}"
     if game.problem is not None and (game.rejected or not game.moves):
-        return ProblemError(game.problem.named(f"{name}: "))
+        return ValueError(game.problem.named(f"{name}: "))
     where = f"{path}:{game.line}: {name}"
     if game.header("FEN") is None:
-        return ProblemError(f"{where}: expected a FEN tag with the position of a problem, found none")
+        return ValueError(f"{where}: expected a FEN tag with the position of a problem, found none")
     if game.problem is not None:
-        return ProblemError(game.problem.named(f"{name}: "))
+        return ValueError(game.problem.named(f"{name}: "))
     position = game.start
     if not position.legal_moves():
-        return ProblemError(f"{where}: expected a position with a legal move, found {position.fen}")
+        return ValueError(f"{where}: expected a position with a legal move, found {position.fen}")
     return Problem(
         position=position,
         path=path,
@@ -119,7 +115,7 @@ def _from_game(game: PdnGame, path: str) -> Problem | ProblemError:
     )
 
 
-def _read_fens(text: str, path: str) -> Iterator[Problem | ProblemError]:
+def _read_fens(text: str, path: str) -> Iterator[Problem | ValueError]:
     number = 0
     for at, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -127,8 +123,8 @@ def _read_fens(text: str, path: str) -> Iterator[Problem | ProblemError]:
         number += 1
         try:
             yield _from_line(line, path, number)
-        except (PositionError, MoveError, ProblemError) as error:
-            yield ProblemError(f"{path}:{at}: problem {number}: {error}")
+        except ValueError as error:
+            yield ValueError(f"{path}:{at}: problem {number}: {error}")
 
 
 def _from_line(line: str, path: str, number: int) -> Problem:
@@ -137,7 +133,7 @@ def _from_line(line: str, path: str, number: int) -> Problem:
     fen, *rest = [tag[0], *words[tag.end() :].split()] if tag else words.split() or [""]
     position = Position.from_fen(fen)
     if not position.legal_moves():
-        raise ProblemError(f"expected a position with a legal move, found {position.fen}")
+        raise ValueError(f"expected a position with a legal move, found {position.fen}")
     result: Proof | None = None
     if rest and rest[0] in RESULTS:
         result = result_for(rest.pop(0), position)

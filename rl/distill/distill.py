@@ -50,10 +50,6 @@ MAX_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
 
 
-class DistillError(ValueError):
-    """A distillation that cannot begin or go on; says what to do."""
-
-
 @dataclass
 class DistillProgress:
     """Progress of a distillation, shards of earlier calls included."""
@@ -115,7 +111,7 @@ class _Group:
         self.search = None
         if config.nodes:
             if not isinstance(evaluator, IntegerEvaluator):
-                raise DistillError(f"expected an integer network to search with, found {evaluator.name}")
+                raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
             self.search = AlphaBetaSearch(evaluator, game=self.game, entries=ENTRIES)
 
     def start(self, t: int, number: int) -> bool:
@@ -194,7 +190,7 @@ def distill(
         What was labelled; without an early end the output has these rows.
 
     Raises:
-        DistillError: the output is not named as rows are, or has no positions to begin in.
+        ValueError: the output is not named as rows are, or has no positions to begin in.
         FileExistsError: the output exists, or shards of other settings.
         DatasetError: `data` cannot be used.
         LockedError: another process writes this output.
@@ -202,7 +198,7 @@ def distill(
     """
     output, config = Path(output), config or DistillConfig()
     if output.suffix != ".parquet" or is_headers_path(output):
-        raise DistillError(
+        raise ValueError(
             f"{output}: expected an output that ends in .parquet, not .headers.parquet, found {output.name}"
         )
     folder = output.with_suffix(".shards")
@@ -277,7 +273,7 @@ def _write_shards(
             if stop.is_set():
                 return
             if not games:
-                raise DistillError(
+                raise ValueError(
                     f"expected positions to walk from, found none in {config.shard_walks:,} walks: they "
                     "are over or in the tablebases; give other --data, a lower --tables or an "
                     "--opening-share"

@@ -30,7 +30,7 @@ Place: TypeAlias = Position | str | Any
 """A position, in checkers also as a FEN; or a game with its moves (`ckai.game.Game`), for its position."""
 
 
-class ResignsError(RuntimeError):
+class ResignsError(EngineError):
     """Another program resigns in place of a move."""
 
 
@@ -104,7 +104,7 @@ class Engine(ABC):
                 call the network at the same time.
 
         Raises:
-            EngineTextError: the text names no engine, a limit that this engine does not have, or a game that
+            ValueError: the text names no engine, a limit that this engine does not have, or a game that
                 it does not play.
             CheckpointError: the file is not a checkpoint of this game.
             TableError: there are no such tables.

@@ -18,19 +18,8 @@ from ckai.rl.engine.task import Stop
 from ckai.rl.games.clock import MAX_SECONDS
 from ckai.rl.search.move_time import OVERHEAD
 
-COMMANDS = [
-    "hub",
-    "set-param",
-    "init",
-    "new-game",
-    "pos",
-    "level",
-    "go",
-    "stop",
-    "ponder-hit",
-    "ping",
-    "quit",
-]
+_NAMES = "hub set-param init new-game pos level go stop ponder-hit ping quit"
+COMMANDS = _NAMES.split()
 MODES = ("think", "ponder", "analyze")
 DURING_SEARCH = ("ping", "stop", "ponder-hit", "quit")
 """Commands that are allowed during a search."""

@@ -10,7 +10,7 @@ MAX_COUNT = 2**31 - 1
 
 
 class EngineError(RuntimeError):
-    """Raised if an engine is closed or busy with another search; the message says what to do."""
+    """An engine is closed, is busy with another search or fails; the message says what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,6 @@ from ckai.rl.engine.text import (
     HUB,
     LEVEL,
     EngineText,
-    EngineTextError,
 )
 from ckai.rl.engine.tree import THREADS, TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
@@ -84,7 +83,7 @@ def load_engine(
             source = network_path(CKAI) if level else _source(kind, rest)
             integers = load_evaluator(source, "integers", game=game.name)
         except BackendError as error:
-            raise EngineTextError(
+            raise ValueError(
                 f"{text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
                 f"another ({error})"
             ) from None
@@ -111,25 +110,25 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
         clock: whether it may have a clock for a whole game; False: it gets its time with each move.
 
     Raises:
-        EngineTextError: the text names no engine, a limit that this engine does not have, or a game that it
+        ValueError: the text names no engine, a limit that this engine does not have, or a game that it
             does not play.
     """
     text, who, kind, rest = wanted.text, wanted.who, wanted.kind, wanted.rest
     takes, only = _KINDS[kind]
     if only is not None and game.name != only:
-        raise EngineTextError(
+        raise ValueError(
             f"{text}: expected an engine of {game.name}, found one of {only}; choose another engine or game"
         )
     if kind == "perfect" and game.solver is None:
-        raise EngineTextError(f"perfect: expected a game that can be solved, found {game.name}")
+        raise ValueError(f"perfect: expected a game that can be solved, found {game.name}")
     if kind == LEVEL:
         if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= FULL_LEVEL:
-            raise EngineTextError(f"{text}: expected a level from 1 to {FULL_LEVEL}, found {rest}")
+            raise ValueError(f"{text}: expected a level from 1 to {FULL_LEVEL}, found {rest}")
         takes = ProgramEngine.takes if int(rest) == FULL_LEVEL else frozenset()
     if kind in ("", ALPHA_BETA) and who not in SEARCHES and not os.path.isfile(_source(kind, rest)):
-        raise EngineTextError(f"{text}: expected {_missing(wanted)}")
+        raise ValueError(f"{text}: expected {_missing(wanted)}")
     if wanted.control is not None and not clock:
-        raise EngineTextError(
+        raise ValueError(
             f"{text}: expected visits, seconds or a depth after {who}, found a clock for a whole game"
         )
     limits = {
@@ -140,9 +139,9 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
     }
     if any(value is not None and name not in takes for name, value in limits.items()):
         wants = " or ".join(name for name in limits if name in takes) or "no limit"
-        raise EngineTextError(f"{text}: expected {wants} after {who}, found {text.removeprefix(who)}")
+        raise ValueError(f"{text}: expected {wants} after {who}, found {text.removeprefix(who)}")
     if wanted.policy and (kind or who in SEARCHES):
-        raise EngineTextError(f"{text}: expected a network with @policy, found {who}")
+        raise ValueError(f"{text}: expected a network with @policy, found {who}")
     return frozenset() if wanted.policy else takes
 
 
@@ -173,7 +172,7 @@ def networks_of(text: str) -> list[Path]:
     """Return the checkpoints that decide how an engine moves; the levels have two of those installed.
 
     Raises:
-        EngineTextError: the text cannot be read.
+        ValueError: the text cannot be read.
     """
     wanted = EngineText.read(text)
     if wanted.kind == LEVEL:
@@ -186,7 +185,7 @@ def game_of(texts: Sequence[str]) -> str | None:
     """Return the name of the game of the first network among texts of engines, or None without a network.
 
     Raises:
-        EngineTextError: a text cannot be read.
+        ValueError: a text cannot be read.
         CheckpointError: a file is not a checkpoint.
     """
     for path in (path for text in texts if not text.startswith(LEVEL) for path in networks_of(text)):

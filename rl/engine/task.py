@@ -4,7 +4,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -99,32 +99,23 @@ class Root:
     def actions_from(self, old: "Root") -> list[int] | None:
         """Return the hops of the at most two moves that lead here from an older root, or None.
 
-        The histories must agree; an empty one agrees with any.
+        The histories must agree; in checkers an empty one agrees with any.
         """
-        for positions in self._ways_from(old):
-            plies = len(old.history)
-            if self.history and self.game is not None and self.game.positions[plies] == old.position:
-                return [action for move in self.game.moves[plies:] for action in move.actions]
-            at, actions = old.position, list[int]()
-            for after in positions:
-                move = next((move for move in at.legal_moves() if at.push(move).key == after.key), None)
-                if move is None:
-                    break
-                at, actions = at.push(move), [*actions, *move.actions]
-            else:
-                if at == self.position:
-                    return actions
-        return None
-
-    def _ways_from(self, old: "Root") -> Iterator[list[Any]]:
-        """Yield the positions after an older root, this one last, on the ways that may lead here."""
         known, line = [*old.history, old.position], [*self.history, self.position]
-        agree = all(a is b or a.key == b.key for a, b in zip(known, line, strict=False))
-        if agree and 0 <= len(line) - len(known) <= 2:
-            yield line[len(known) :]
-        if not self.history and isinstance(self.position, Position):
-            yield [self.position]
-            yield from ([old.position.push(move), self.position] for move in old.position.legal_moves())
+        agree = len(line) >= len(known) and all(
+            a is b or a.key == b.key for a, b in zip(known, line, strict=False)
+        )
+        if agree and self.game is not None:
+            moves = self.game.moves[len(old.history) :]
+            return [action for move in moves for action in move.actions] if len(moves) <= 2 else None
+        if isinstance(self.position, Position) and (agree or not self.history):
+            ways: list[tuple[list[int], Position]] = [([], old.position)]
+            for plies in range(3):
+                for actions, at in ways:
+                    if at == self.position and (agree or plies):
+                        return actions
+                ways = [([*so_far, *m.actions], at.push(m)) for so_far, at in ways for m in at.legal_moves()]
+        return None
 
 
 def _read(position: Position | str) -> Position:

@@ -45,10 +45,6 @@ _TEXT = re.compile(
 """A control is moves/time, time+increment (which is checked later), or minutes."""
 
 
-class EngineTextError(ValueError):
-    """A text is not the text of an engine; says what was expected and found."""
-
-
 @dataclass(frozen=True)
 class EngineText:
     """A parsed text of an engine."""
@@ -85,28 +81,28 @@ class EngineText:
         """Parse a text, see `PLAYER_FORMS`.
 
         Raises:
-            EngineTextError: an empty text or command, or a limit of 0 or too large.
+            ValueError: an empty text or command, or a limit of 0 or too large.
         """
         if not text.strip():
-            raise EngineTextError("expected a player, found an empty name")
+            raise ValueError("expected a player, found an empty name")
         parts = _TEXT.fullmatch(text)
         plain = cls(text, parts["who"] if parts else text)
         if plain.who.rstrip() in (HUB, GTP, ALPHA_BETA):
             what = "network" if plain.kind == ALPHA_BETA else "command"
-            raise EngineTextError(f"expected {plain.kind}{what.upper()}, found '{text}' without a {what}")
+            raise ValueError(f"expected {plain.kind}{what.upper()}, found '{text}' without a {what}")
         if parts is None:
             return plain
         if parts["control"]:
             try:
                 return replace(plain, control=TimeControl.read(parts["control"]))
             except ValueError as error:
-                raise EngineTextError(f"{text}: {error}") from None
+                raise ValueError(f"{text}: {error}") from None
         if parts["policy"]:
             return replace(plain, policy=True)
         seconds, number = parts["seconds"], float(parts["number"] or parts["seconds"])
         value = number / 1000 if parts["unit"] else number
         if not 0 < value <= MOST:
-            raise EngineTextError(
+            raise ValueError(
                 f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
                 f"found {text.rpartition('@')[2]}"
             )

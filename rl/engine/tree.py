@@ -495,10 +495,8 @@ class TreeEngine(Engine):
         told = 0
         with one_torch_thread():
             searcher.step(np.ones(1, np.int32))  # the root is evaluated under any limit
-            reason = reached()
-            while reason is None:
-                reason = step() or reached()
-                if reason is None and tree.ready and tree.visits > told and task.due:
+            while (reason := reached() or step()) is None:
+                if tree.ready and tree.visits > told and task.due:
                     told = tree.visits
                     task.tell(result(None))
             searcher.flush()

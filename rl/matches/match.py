@@ -15,7 +15,7 @@ from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
 from ckai.rl.engine.text import TIME_MARGIN
 from ckai.rl.games.clock import Clock, ClockReason
@@ -42,10 +42,6 @@ class MatchReason(StrEnum):
     """Drawn, see `play_match`."""
     FORFEIT = "forfeit"
     """Not played: lost by a program after `MAX_FAULTS`."""
-
-
-class IllegalMoveError(ValueError):
-    """An engine chose a move that is not legal; says which engine and where."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +209,7 @@ def play_match(
         ValueError: `adjudicate` in a game without tables.
         ProgramError: a program could not be started for its first game.
         TableError: the tables have not been built, or their file is damaged.
-        IllegalMoveError: an engine chose a move that is not legal.
+        EngineError: an engine chose a move that is not legal.
         Exception: the error of an engine, after all threads have ended.
     """
     if adjudicate and not spec.supports_tables:
@@ -355,7 +351,7 @@ class _Table:
             self._end(board, _lost(game, number, ClockReason.TIME))
             return
         if move not in (legal := game.game.position.legal_moves()):
-            raise IllegalMoveError(
+            raise EngineError(
                 f"engine {'AB'[number]}, opening {game.pair + 1}, ply {len(game.game.moves) + 1}: "
                 f"expected one of {' '.join(map(str, legal))}, found {move}"
             )

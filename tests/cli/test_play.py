@@ -32,7 +32,6 @@ from ckai.pdn import read_games
 from ckai.rl import Engine, Limit
 from ckai.rl.engine import loading
 from ckai.rl.engine.result import MoveMap, Value
-from ckai.rl.engine.text import EngineTextError
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 
@@ -549,7 +548,7 @@ def test_no_network_is_one_clear_error(here):
     error = invoke(["--game", "connect4"], "").exception
     assert isinstance(error, NoNetworkError)
     missing = invoke(["--engine", "x.ckpt"], "").exception
-    assert isinstance(missing, EngineTextError)
+    assert isinstance(missing, ValueError)
     assert "found no file x.ckpt" in str(missing)
 
 

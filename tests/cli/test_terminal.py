@@ -14,7 +14,6 @@ from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.playing.start import (
     FileGame,
-    StartError,
     ballot_lines,
     game_of,
     open_game,
@@ -264,7 +263,7 @@ def test_ballots_of_go_are_its_openings():
 
 def test_a_beginning_of_several_names_is_no_opening():
     with pytest.raises(
-        StartError, match="one of the openings Double Corner, Denny, Dundee, Dyke, Defiance, "
+        ValueError, match="one of the openings Double Corner, Denny, Dundee, Dyke, Defiance, "
     ):
         opening_moves("d", CHECKERS, random.Random(0))
 

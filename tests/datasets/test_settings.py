@@ -10,7 +10,6 @@ import pytest
 from pydantic import Field
 
 from ckai.datasets.settings import (
-    SettingError,
     all_settings,
     change_settings,
     parse_settings,
@@ -68,9 +67,9 @@ class Car:
     ],
 )
 def test_wrong_values_are_refused_in_one_line(given, message):
-    with pytest.raises(SettingError) as made:
+    with pytest.raises(ValueError, match=next(iter(given))) as made:
         Engine(**given)
-    with pytest.raises(SettingError) as read:
+    with pytest.raises(ValueError, match=next(iter(given))) as read:
         read_settings(Car, {"engine": given})
     assert str(made.value) == message
     [name] = given
@@ -111,7 +110,7 @@ def test_what_is_written_is_read():
     assert read_settings(Car, {}) == Car()
     assert pickle.loads(pickle.dumps(car)) == car
     assert replace(car, wheels=4).wheels == 4
-    with pytest.raises(SettingError):
+    with pytest.raises(ValueError, match="wheels"):
         replace(car, wheels=5)
     with pytest.raises(FrozenInstanceError):
         car.wheels = 2

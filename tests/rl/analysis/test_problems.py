@@ -9,7 +9,7 @@ import pytest
 
 from ckai.datasets.tables import Tables
 from ckai.game import Position
-from ckai.rl.analysis.problems import Problem, ProblemError, is_right, read_problems, refute, solve
+from ckai.rl.analysis.problems import Problem, is_right, read_problems, refute, solve
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, SearchResult, Value
@@ -89,7 +89,7 @@ def test_problems_of_fens(tmp_path, name):
         (3, None, [], ""),
         (7, "loss", [], ""),
     ]
-    errors = [str(each) for each in found if isinstance(each, ProblemError)]
+    errors = [str(each) for each in found if isinstance(each, ValueError)]
     assert [error.removeprefix(f"{path}:")[0:2] for error in errors] == ["7:", "8:", "9:", "11"]
     assert "'3-4'" in errors[1]
     assert "legal: 32-" in errors[2]

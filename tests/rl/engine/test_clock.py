@@ -13,7 +13,7 @@ from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.simple import RandomEngine
-from ckai.rl.engine.text import EngineText, EngineTextError
+from ckai.rl.engine.text import EngineText
 from ckai.rl.engine.tree import Tree, TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import clock
@@ -302,7 +302,7 @@ def test_engines_by_clock():
         ("random@5m", "expected no limit"),
         ("alphabeta@5m+1s", "expected depth after alphabeta"),
     ):
-        with pytest.raises(EngineTextError, match=message):
+        with pytest.raises(ValueError, match=message):
             Engine.load(text)
 
 

@@ -23,7 +23,6 @@ from ckai.rl.engine.levels import (
 )
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.simple import RandomEngine
-from ckai.rl.engine.text import EngineTextError
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 
@@ -121,14 +120,14 @@ def test_texts():
 
 @pytest.mark.parametrize("text", ["level:0", "level:99", "level:", "level:x", "level:-1", "level:²"])
 def test_an_unknown_level(text):
-    with pytest.raises(EngineTextError, match=f"expected a level from 1 to {FULL_LEVEL}"):
+    with pytest.raises(ValueError, match=f"expected a level from 1 to {FULL_LEVEL}"):
         Engine.load(text)
 
 
 def test_a_level_has_a_limit_of_its_own():
-    with pytest.raises(EngineTextError, match="no limit"):
+    with pytest.raises(ValueError, match="no limit"):
         Engine.load("level:2@400")
-    with pytest.raises(EngineTextError, match="no limit"):
+    with pytest.raises(ValueError, match="no limit"):
         Engine.load(f"level:{FULL_LEVEL - 1}@1s")
 
 

@@ -18,7 +18,7 @@ from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoin
 from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.registry import ModelError, build, names
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.loading import EngineTextError, game_of
+from ckai.rl.engine.loading import game_of
 from ckai.rl.engine.simple import PerfectEngine, RandomEngine
 from ckai.rl.games.connect4 import book, classes
 from ckai.rl.games.connect4.book import Book
@@ -217,9 +217,9 @@ def test_files_of_another_game_are_refused(tmp_path):
     with pytest.raises(ValueError, match="one of the games"):
         get_game("chess")
     for name in ("alphabeta@3", "hub:program"):
-        with pytest.raises(EngineTextError, match="expected an engine of connect4, found one of checkers"):
+        with pytest.raises(ValueError, match="expected an engine of connect4, found one of checkers"):
             Engine.load(name, game=get_game("connect4"))
-    with pytest.raises(EngineTextError, match="expected a game that can be solved, found checkers"):
+    with pytest.raises(ValueError, match="expected a game that can be solved, found checkers"):
         Engine.load("perfect")
 
 

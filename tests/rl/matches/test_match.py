@@ -19,17 +19,17 @@ from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.hub import HubEngine, find_move, hub_move
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.loading import game_of
 from ckai.rl.engine.program import ProgramError
 from ckai.rl.engine.simple import RandomEngine, material_values
-from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB, LEVEL, PLAYER_FORMS, EngineText, EngineTextError
+from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB, LEVEL, PLAYER_FORMS, EngineText
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
-from ckai.rl.matches.match import FORCED, IllegalMoveError, MatchGame, MatchResult, play_match
+from ckai.rl.matches.match import FORCED, MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
@@ -213,7 +213,7 @@ def test_alpha_beta_with_a_network(tmp_path):
         (f"alphabeta:{tmp_path / 'mlp.ckpt'}@20ms", "expected an integer network"),
         (f"{spec}@policy", "expected a network with @policy"),
     ):
-        with pytest.raises(EngineTextError, match=message):
+        with pytest.raises(ValueError, match=message):
             Engine.load(text)
     result = play_match(deep, RandomEngine(), draw_openings(2, 0), threads=1)
     assert len(result.games) == 4
@@ -252,7 +252,7 @@ def test_alpha_beta_with_a_network(tmp_path):
     ],
 )
 def test_texts_that_name_no_engine(name, message):
-    with pytest.raises(EngineTextError, match=message) as found:
+    with pytest.raises(ValueError, match=message) as found:
         Engine.load(name)
     assert "\n" not in str(found.value)
 
@@ -338,7 +338,5 @@ def test_an_illegal_move_names_the_engine_and_the_place(name, other):
 
     spec, bad = get_game(name), Illegal()
     bad.spec = spec
-    with pytest.raises(
-        IllegalMoveError, match=r"engine B, opening 1, ply \d+: expected one of .*, found 99$"
-    ):
+    with pytest.raises(EngineError, match=r"engine B, opening 1, ply \d+: expected one of .*, found 99$"):
         play_match(other(spec), bad, list(spec.openings()[:1]), threads=1, spec=spec)
