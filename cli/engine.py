@@ -94,7 +94,7 @@ def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
 
 def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
     from ckai.datasets.machine import MAX_THREADS
-    from ckai.rl.engine.hub_server import HubSession, Parameter
+    from ckai.rl.engine.hub_server import HubSession
     from ckai.rl.engine.loading import check
     from ckai.rl.engine.serving import serve_lines
     from ckai.rl.engine.text import HUB, EngineText
@@ -119,12 +119,13 @@ def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
 
     if spec != CKAI:
         check_player(spec)
-    parameters = {
-        "variant": Parameter("english", ("english",)),
-        "engine": Parameter(spec),
-        "tables": Parameter(tables, TABLE_CHOICES),
-        "evaluator": Parameter(evaluator, tuple(dict.fromkeys([*EVALUATORS, evaluator]))),
-        "threads": Parameter("0", range(MAX_THREADS + 1)),
+    evaluators = dict.fromkeys([*EVALUATORS, evaluator])
+    parameters: dict[str, dict[str, Any]] = {
+        "variant": {"value": "english", "type": "enum", "values": "english"},
+        "engine": {"value": spec, "type": "string"},
+        "tables": {"value": tables, "type": "enum", "values": " ".join(TABLE_CHOICES)},
+        "evaluator": {"value": evaluator, "type": "enum", "values": " ".join(evaluators)},
+        "threads": {"value": "0", "type": "int", "min": 0, "max": MAX_THREADS},
     }
     report_compilation()
     if sys.stdin is not None:

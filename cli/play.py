@@ -38,7 +38,7 @@ Examples:
   ckai play --level 3
   ckai play --side white --seconds 2
   ckai play --clock 5m+3s --opening "Old Fourteenth"
-  ckai play --engine alphabeta@8 --opening ballot
+  ckai play --engine alphabeta@d8 --opening ballot
   ckai play --fen "W:W18,25,K30:B9,11,K4" --side white
   ckai play --load games/game-001.pdn
   ckai play --load games.pdn:12:30

@@ -39,12 +39,17 @@ def packed_form(data: bytes) -> str:
 
 
 class ReadError(OSError):
-    """A file that does not exist or cannot be read; says what to do."""
+    """A file that cannot be read; says what to do."""
 
     def __str__(self) -> str:
-        if self.errno == errno.ENOENT:
-            return f"{self.filename}: no such file; check the path"
         return f"{self.filename}: cannot be read ({self.strerror}); check its permissions and the disk"
+
+
+class NoFileError(ReadError, FileNotFoundError):
+    """A file that does not exist."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: no such file; check the path"
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ def source_size(path: str | Path) -> int:
     """Bytes of a source as it is stored, 0 for standard input and pipes.
 
     Raises:
-        ReadError: if there is no such file.
+        NoFileError: if there is no such file.
         PdnError: if it is a folder.
     """
     if str(path) == STDIN:
@@ -226,4 +231,5 @@ def _damaged(error: Exception, name: str, form: str) -> PdnError:
 
 
 def _read_error(error: OSError, name: str) -> ReadError:
-    return ReadError(error.errno, error.strerror or str(error), name)
+    form = NoFileError if isinstance(error, FileNotFoundError) else ReadError
+    return form(error.errno, error.strerror or str(error), name)

@@ -4,8 +4,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ckai.game import Game
 from ckai.models.inference.threads import JoinableThread
@@ -35,34 +34,6 @@ _WHOLE = "[0-9]{1,18}"
 _REAL = r"[-+]?(?:[0-9]{1,12}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?"
 
 
-@dataclass
-class Parameter:
-    """What the other side may set before `init`."""
-
-    value: str
-    choices: tuple[str, ...] | range | None = None
-    """The values that it may have; None: any text."""
-
-    def line(self, name: str) -> str:
-        """Return its declaration."""
-        kind: dict[str, object] = {"type": "string"}
-        if isinstance(self.choices, range):
-            kind = {"type": "int", "min": self.choices[0], "max": self.choices[-1]}
-        elif self.choices is not None:
-            kind = {"type": "enum", "values": " ".join(self.choices)}
-        return write_line("param", name=name, value=self.value, **kind)
-
-    def set(self, name: str, value: str) -> None:
-        """Set it.
-
-        Raises:
-            ValueError: it cannot have this value.
-        """
-        if not value or (self.choices is not None and value not in map(str, self.choices)):
-            raise ValueError(f"expected a value of {self.line(name)}, found {quoted(value)}")
-        self.value = value
-
-
 class _Search(NamedTuple):
     """From `go` to `done`."""
 
@@ -76,11 +47,15 @@ class HubSession(Session):
 
     Every line gets its answer or one `error` line. The search runs in a thread of its own, so that `handle`
     may be called while it does. `load` gets the values of the parameters.
+
+    Attributes:
+        parameters: what the other side may set before `init`: by name what `param` says of it, a text, an
+            `enum` of words, or an `int`.
     """
 
     def __init__(
         self,
-        parameters: Mapping[str, Parameter],
+        parameters: Mapping[str, dict[str, Any]],
         load: Callable[[Mapping[str, str]], Engine],
         write: Callable[[str], None],
         version: str,
@@ -124,14 +99,14 @@ class HubSession(Session):
         match command:
             case "hub":
                 self._write(write_line("id", name="ckai", version=self._version, author="The ckai authors"))
-                for name, parameter in self.parameters.items():
-                    self._write(parameter.line(name))
+                for name, declared in self.parameters.items():
+                    self._write(write_line("param", name=name, **declared))
                 self._write("wait")
             case "set-param":
                 self._set_parameter(arguments.get("name", ""), arguments.get("value", ""))
             case "init":
                 if self._engine is None:
-                    self._engine = self._load({name: each.value for name, each in self.parameters.items()})
+                    self._engine = self._load({name: each["value"] for name, each in self.parameters.items()})
                 self._write("ready")
             case "new-game":
                 if self._engine is not None:
@@ -155,13 +130,18 @@ class HubSession(Session):
                 self._write("pong")
 
     def _set_parameter(self, name: str, value: str) -> None:
-        if (parameter := self.parameters.get(name)) is None:
+        if (declared := self.parameters.get(name)) is None:
             names = ", ".join(self.parameters)
             raise ValueError(f"expected set-param name=... value=... of {names}, found {quoted(name)}")
-        if self._engine is None:
-            parameter.set(name, value)
-        elif value != parameter.value:
+        if self._engine is not None and value != declared["value"]:
             raise ValueError(f"expected set-param before init, found it after; {name} is unchanged")
+        fits = value in declared["values"].split() if "values" in declared else bool(value)
+        if "max" in declared:
+            fits = value in map(str, range(declared["min"], declared["max"] + 1))
+        if not fits:
+            line = write_line("param", name=name, **declared)
+            raise ValueError(f"expected a value of {line}, found {quoted(value)}")
+        declared["value"] = value
 
     # --- the search, and lines to the other side ----------------------------------------------------
 

@@ -176,10 +176,13 @@ class Tree:
         figures |= {"value": value, "sims": root.visits, "reason": reason}
         figures |= {"proven": PROOFS.get(root.proof), "plies": root.plies}
         in_tables = root.proof == NONE and self._tables is not None and self._tables.knows(here)
+        if lines == 0 and not in_tables:
+            action = self.searcher.best(self.t)
+            likely = [move for move in here.legal_moves() if move.actions[0] == action]
+            move = likely[0] if len(likely) == 1 else next(iter(self._moves(here, 0)))
+            return SearchResult(lines=[Line(pv=[move], value=value)], **figures)
         found = self._moves(here, 0)
         best: Move = (self._table_win(here, found) if in_tables else None) or next(iter(found))
-        if lines == 0:
-            return SearchResult(lines=[Line(pv=[best], value=value)], **figures)
 
         def line(move: Move) -> Line:
             of = found[move]
@@ -196,7 +199,7 @@ class Tree:
         ranked = [best, *(move for move in found if move != best)]
         moves = sorted(found, key=lambda m: (m != best, -found[m].visits, -found[m].prior, m))
         return SearchResult(
-            lines=[line(move) for move in ranked[:lines]],
+            lines=[line(move) for move in ranked[: max(lines, 1)]],
             visits=MoveMap({move: found[move].visits for move in moves}),
             priors=MoveMap({move: found[move].prior for move in moves}),
             proofs=MoveMap({m: (PROOFS[found[m].proof], found[m].plies) for m in moves if found[m].proof}),

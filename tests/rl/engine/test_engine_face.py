@@ -23,8 +23,6 @@ from ckai.rl.engine.result import MoveMap, StopReason, Value
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games.checkers import pack
-from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import GUMBEL, SearchConstants
 
 START = Position.start()
@@ -483,20 +481,6 @@ def test_an_evaluator_may_answer_in_arrays_of_its_own():
     own, given = TreeEngine(Own()).search(fen, sims=200), TreeEngine(Given()).search(fen, sims=200)
     assert own.visits == given.visits
     assert own.value == given.value > 0
-
-
-def test_trees_begin_again_after_an_error():
-    searcher = Searcher(Failing(), trees=2, nodes=100)
-    for t in range(2):
-        searcher.set_root(t, pack(START))
-    searcher.run(np.array([20, 20], np.int32))
-    searcher.evaluator.at = searcher.evaluator.calls + 1
-    with pytest.raises(OSError, match="gone"):
-        searcher.step(np.array([20, 40], np.int32))
-    searcher.discard()
-    assert [int(searcher.root(t)["visits"]) for t in range(2)] == [0, 0]
-    searcher.run(np.array([20, 40], np.int32))
-    assert [int(searcher.root(t)["visits"]) for t in range(2)] == [20, 40]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

@@ -64,11 +64,6 @@ def test_a_value_of_the_regret_below_another_is_e_times_rarer():
     assert sum(policy.values()) == pytest.approx(1)
 
 
-def test_a_move_that_people_never_play_can_be_played():
-    policy = level_policy(Level(1.0, 3, 0.01), {"a": 1.0, "b": 0.0}, {"a": -1.0, "b": 1.0})
-    assert policy["b"] == pytest.approx(1)
-
-
 def test_values_of_moves(networks):
     """The values are the mover's: 11-15 gives its last man away."""
     search = AlphaBetaSearch(networks[1], entries=1 << 12)
