@@ -11,7 +11,7 @@ from ckai.cli.shared.row_files import FEWEST_ROWS, ROWS_HELP, newest_rows, row_f
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PretrainConfig
-from ckai.models.training.presets import PRESETS
+from ckai.models.training.presets import PRESETS, preset_settings
 
 
 @click.command("pretrain")
@@ -66,11 +66,12 @@ def command(
     """
     from ckai.cli.shared.training import TrainingBar, metrics_table
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.models.inference.devices import pick_device
     from ckai.models.registry import parse_settings
     from ckai.models.training.pretrain import pretrain, run_folder
 
     try:
-        chosen = PRESETS[preset] if preset else {}
+        chosen = preset_settings(preset, pick_device().type) if preset else {}
         config = change_settings(PretrainConfig(), chosen | given_settings(ctx))
     except ValueError as error:
         raise click.UsageError(str(error)) from error

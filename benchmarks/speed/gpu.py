@@ -36,7 +36,7 @@ from ckai.models.inference.evaluator import Evaluator, TorchEvaluator
 from ckai.models.layers.network import Network
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
-from ckai.models.training.presets import PRESETS
+from ckai.models.training.presets import PRESETS, preset_settings
 from ckai.models.training.pretrain import network_and_data
 from ckai.models.training.trainer import TrainingProgress, fit
 from ckai.rl.bench import ceiling, selfplay_rates
@@ -133,7 +133,7 @@ class Bench:
 
     def epoch(self, name: str) -> tuple[str, str]:
         """Train the network of a preset for an epoch and keep it."""
-        config = preset(name)
+        config = preset(name, self.device.type)
         network, data = network_and_data([self.data], config)
         config = replace(config, weights=(self.sizes.epoch_rows / data.train_rows,))
         network, data = network_and_data([self.data], config)
@@ -268,9 +268,10 @@ def without_tf32() -> Iterator[None]:
         torch.backends.cudnn.allow_tf32 = before
 
 
-def preset(name: str) -> PretrainConfig:
+def preset(name: str, device: str) -> PretrainConfig:
     """Return the settings of an epoch of a preset on all rows."""
-    changes = PRESETS.get(name, {}) | {"train.epochs": 1, "heldout": 0.0}
+    changes = {} if name == DEFAULT else preset_settings(name, device)
+    changes |= {"train.epochs": 1, "heldout": 0.0}
     return change_settings(PretrainConfig(), changes)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
+from ckai.models.inference.cuda_backend import CudaEvaluator
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import EngineError, Limit
@@ -193,7 +194,7 @@ def play_match(
         adjudicate: the tablebases of as many pieces end a game with its true result as soon as they have
             its position, without regard to draws by count; 0: none do.
         time_margin: seconds by which a clock may be overstepped before the game is lost on time.
-        threads: most threads.
+        threads: most threads; two where the networks are on a GPU.
         in_flight: most games at once in all threads; one per thread if an engine plays by time.
         seed: seed of the engines' random choices; each game has a stream of its own.
         done: finished games of this match, not played again.
@@ -222,10 +223,13 @@ def play_match(
     chosen = range(len(openings)) if pairs is None else pairs
     pairings = [(pair, a_black) for pair in chosen for a_black in (True, False)]
     pairings = [pairing for pairing in pairings if pairing not in played and not stop.is_set()]
+    by_time = a.by_time or b.by_time
+    if not by_time and any(isinstance(getattr(each, "evaluator", None), CudaEvaluator) for each in (a, b)):
+        threads = min(threads, 2)  # a GPU is faster with the few large batches of few threads
     threads = max(1, min(threads, in_flight))
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[pairing for pairing in pairings if pairing[0] % threads == i] for i in range(threads)]
-    boards = 1 if a.by_time or b.by_time else max(1, in_flight // threads)
+    boards = 1 if by_time else max(1, in_flight // threads)
     faults = [0, 0]
 
     def finish(game: MatchGame) -> None:
