@@ -47,6 +47,7 @@ class Engine(ABC):
         control: the time of each of its games, as part of its text; None: none.
         takes: the fields of a `Limit` that it can honour.
         endless: whether it can search without a limit until it is stopped.
+        boards: games at once for which `play_many` sets memory aside; with more it begins their trees anew.
         evaluator: the network, or what stands in its place; None: it has none.
 
     Args:
@@ -69,6 +70,7 @@ class Engine(ABC):
     control: "TimeControl | None" = None
     takes: frozenset[str] = frozenset()
     endless = False
+    boards = 1
     evaluator: "Evaluator | None" = None
     _limit: Limit | None = None
 

@@ -74,7 +74,7 @@ class EngineText:
     @property
     def limited(self) -> bool:
         """Whether it has a limit of a single move."""
-        return self.policy or not self.visits is self.depth is self.seconds is None
+        return self.policy or {self.visits, self.depth, self.seconds} != {None}
 
     @classmethod
     def read(cls, text: str) -> "EngineText":

@@ -426,7 +426,7 @@ class TreeEngine(Engine):
         nodes = visits + 3
         if len(self._many) < len(tasks) or self._many[0].searcher.tree_batch.nodes.shape[1] != nodes:
             self._drop_many()
-            size = 2 * len(tasks)  # of a match: at first it is to move in half of the games
+            size = max(len(tasks), self.boards)
             searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._settings)
             self._many = [Tree(searcher, self.tables, t) for t in range(size)]
         known = {id(tree.root.game): tree for tree in self._many if tree.root is not None}

@@ -375,25 +375,8 @@ def test_a_search_that_fails_still_has_a_move(talk):
     assert lines[-1] == "done move=9-13"
 
 
-WORDS = [
-    *[
-        "hub",
-        "init",
-        "pos",
-        "level",
-        "go",
-        "stop",
-        "ponder-hit",
-        "ping",
-        "new-game",
-        "set-param",
-        "think",
-        "ponder",
-        "analyze",
-    ],
-    START,
-]
-WORDS += ["pos=", "moves=", '"', "11-15", "=", "depth=1", "time=1", "inc=", "start", " "]
+_WORDS = "hub init pos level go stop ponder-hit ping new-game set-param think ponder analyze pos= moves="
+WORDS = [*_WORDS.split(), START, '"', "11-15", "=", "depth=1", "time=1", "inc=", "start", " "]
 LINES = st.one_of(
     st.text(),
     st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join),
