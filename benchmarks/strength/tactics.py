@@ -183,7 +183,8 @@ def solve(
             if missing:
                 engine = Engine.load(f"{name}@{limit:g}s", evaluator=evaluator, threads=1)
                 for number, fen in enumerate(track(missing, f"{name}, {limit:g} s", transient=True)):
-                    given[fen] = str(engine.play(fen, reuse=False).move)
+                    engine.new_game()
+                    given[fen] = str(engine.play(fen).move)
                     if number % 20 == 19:
                         answers.save()
                 engine.close()

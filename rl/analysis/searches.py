@@ -91,7 +91,8 @@ class Searches:
             if size > 1:
                 results += self._tree.play_many(some, limit)
             else:
-                results.append(self._tree.play(some[0], limit, reuse=False, on_result=self._check))
+                self._tree.new_game()
+                results.append(self._tree.play(some[0], limit, on_result=self._check))
         return results
 
     def _check(self, found: SearchResult | None = None) -> None:

@@ -65,8 +65,7 @@ class AlphaBetaEngine(Engine):
         def on_depth(found: AlphaBetaResult) -> None:
             if stop.is_set():  # maybe before the search had begun
                 search.stop()
-            if task.due:
-                task.tell(_result(found, root, time.perf_counter() - begun))
+            task.tell(lambda: _result(found, root, time.perf_counter() - begun))
 
         stop.attach(search.stop)
         found = search.search(

@@ -239,8 +239,6 @@ class Engine(ABC):
         seconds: float | None = None,
         history: Sequence[Position | str] = (),
         lines: int = 1,
-        seed: int | None = None,
-        reuse: bool = True,
         stop: Stop | None = None,
         on_result: Callable[[SearchResult], None] | None = None,
         interval: float = INTERVAL,
@@ -255,8 +253,6 @@ class Engine(ABC):
             history: earlier positions of a position or FEN, oldest first, for repetitions. They also set the
                 halfmove clock of a FEN without H.
             lines: number of lines in the result, 1 or more; the search does not depend on it.
-            seed: seed of the random choices of this move; None: the engine's own random numbers continue.
-            reuse: keep what earlier searches found, as `Limit.visits` says; False: begin anew.
             stop: ends the search from another thread, also before it has begun.
             on_result: called with results during the search.
             interval: seconds between two of these, 0 or more; the first comes as soon as possible.
@@ -285,9 +281,9 @@ class Engine(ABC):
                 raise ValueError("expected a limit, or sims and seconds, found both")
             limit = Limit(visits=sims, seconds=seconds)
         stop = stop or Stop()
-        task = self._task(game, limit, stop, lines, history=history, seed=seed, interval=interval)
+        task = self._task(game, limit, stop, lines, history=history, interval=interval)
         task.publish = on_result
-        self._begin(stop, reuse)
+        self._begin(stop)
         return self._run(stop, lambda: [self._search(task)])[0]
 
     def play_many(
@@ -422,12 +418,10 @@ class Engine(ABC):
             chance = random.Random(seed)
         return Task(root, limit, lines, chance, stop, seed, interval=interval)
 
-    def _begin(self, stop: Stop, reuse: bool = True) -> None:
+    def _begin(self, stop: Stop) -> None:
         """Mark the engine as searching; `_run` must follow."""
         with self._changed:
             self._check_idle()
-            if not reuse:
-                self._forget()
             self._stop = stop
 
     def _run(self, stop: Stop, work: Callable[[], list[Any]]) -> list[SearchResult]:

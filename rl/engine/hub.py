@@ -11,6 +11,7 @@
 import math
 import re
 import time
+from functools import partial
 from typing import Any
 
 from ckai.game import Move, Position
@@ -164,7 +165,7 @@ class HubEngine(ProgramEngine):
             if command == "info":
                 told |= arguments
                 if pv := _pv(told, here):
-                    task.tell(_result(told, pv, here, begun))
+                    task.tell(partial(_result, told, pv, here, begun))
         if (move := find_move(arguments.get("move", ""), here)) is None:
             legal = " ".join(map(hub_move, here.legal_moves()))
             found = quoted(arguments.get("move", "no move"))

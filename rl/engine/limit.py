@@ -17,8 +17,8 @@ class EngineError(RuntimeError):
 class Limit:
     """When a search ends: at the first of these that is reached; None is no limit.
 
-    A search also ends when the root is proven, the tree is full or it is stopped. To compare limits,
-    search with `reuse=False`: what an earlier search left in the tree counts, but for `nodes`.
+    A search also ends when the root is proven, the tree is full or it is stopped. What an earlier search left
+    in the tree counts, but for `nodes`: to compare limits, call `Engine.new_game` before each.
 
     Raises:
         ValueError: a limit is out of range.

@@ -150,16 +150,11 @@ class Task:
     """Seconds between two of these."""
     _told: float = -math.inf
 
-    @property
-    def due(self) -> bool:
-        """Whether somebody wants a result now."""
-        return self.publish is not None and time.perf_counter() - self._told >= self.interval
-
-    def tell(self, found: SearchResult) -> None:
-        """Publish a result if it is due."""
-        if self.publish is not None and self.due:
+    def tell(self, result: Callable[[], SearchResult]) -> None:
+        """Publish the result so far, if somebody wants it now."""
+        if self.publish is not None and time.perf_counter() - self._told >= self.interval:
             self._told = time.perf_counter()
-            self.publish(found)
+            self.publish(result())
 
     @cached_property
     def game(self) -> Any:

@@ -5,6 +5,7 @@
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -458,7 +459,7 @@ class TreeEngine(Engine):
         too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
         tree.set_root(task.root, keep=not (moved and too_large))
         kept, evaluated = tree.nodes if tree.ready else 0, searcher.evaluations
-        timer = None
+        timer, told = None, 0
         if limit.clock is not None and (times := limit.move_time(plies, searcher.time_margin)) is not None:
             timer = MoveTimer(times, begun, tree.visits)
 
@@ -491,17 +492,17 @@ class TreeEngine(Engine):
             return StopReason.FULL if tree.visits == before < target else None
 
         def result(reason: StopReason | None) -> SearchResult:
+            nonlocal told
+            told = tree.visits
             seconds, evaluations = time.perf_counter() - begun, searcher.evaluations - evaluated
             added = tree.nodes - kept
             return tree.result(task.lines, reason, seconds=seconds, nodes=added, evaluations=evaluations)
 
-        told = 0
         with one_torch_thread():
             searcher.step(np.ones(1, np.int32))  # the root is evaluated under any limit
             while (reason := reached() or step()) is None:
-                if tree.ready and tree.visits > told and task.due:
-                    told = tree.visits
-                    task.tell(result(None))
+                if tree.ready and tree.visits > told:
+                    task.tell(partial(result, None))
             searcher.flush()
             return result(reason)
 

@@ -109,7 +109,8 @@ def test_visits_that_are_kept_count_unless_the_search_begins_anew(engine):
     assert first.nodes == first.sims == 400 > first.evaluations  # of each position once
     again = engine.search(START, sims=10)
     assert (again.sims, again.nodes, again.reason) == (400, 0, StopReason.VISITS)
-    anew = engine.search(START, sims=400, reuse=False)
+    engine.new_game()
+    anew = engine.search(START, sims=400)
     assert (anew.sims, anew.nodes, anew.visits) == (400, 400, first.visits)
 
 

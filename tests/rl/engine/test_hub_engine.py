@@ -136,7 +136,7 @@ class Slow(Engine):
         self.games.append(task.root.game)
         stopped, pv = threading.Event(), task.root.position.legal_moves()[:1]
         task.stop.attach(stopped.set)
-        task.tell(report(0.0, depth=1, nodes=1, pv=pv))
+        task.tell(lambda: report(0.0, depth=1, nodes=1, pv=pv))
         if self.fails:
             raise RuntimeError("no memory")
         if task.limit == Limit():
