@@ -108,10 +108,6 @@ COMMANDS: Final = {name: each for section in SECTIONS.values() for name, each in
 _NAMES: Final = {word: name for name, each in COMMANDS.items() for word in [name, *each.short.split()]}
 
 
-class CommandError(ValueError):
-    """A line is neither a move nor a command, or a command cannot be used now."""
-
-
 @dataclass(frozen=True)
 class Command:
     """A parsed line."""
@@ -134,7 +130,7 @@ def read_command(line: str, position: Any, spec: GameSpec, mode: str = PLAY) -> 
 
     Raises:
         MoveError: the move is illegal or ambiguous; says which fit.
-        CommandError: the line is neither a move nor a command of this mode.
+        ValueError: the line is neither a move nor a command of this mode.
     """
     text = line[:MAX_LINE].strip()
     word, _, argument = text.partition(" ")
@@ -146,18 +142,18 @@ def read_command(line: str, position: Any, spec: GameSpec, mode: str = PLAY) -> 
     if word.lower() in _NAMES:
         name = _NAMES[word.lower()]
         if mode not in COMMANDS[name].modes:
-            raise CommandError(f"{name}: {_WRONG_MODE[mode]}")
+            raise ValueError(f"{name}: {_WRONG_MODE[mode]}")
         return Command(name, argument)
     if spec.names_move(text) or text in map(str, position.legal_moves()):
         if mode == OVER:
-            raise CommandError(_WRONG_MODE[mode])
+            raise ValueError(_WRONG_MODE[mode])
         return Command("move", move=spec.read_move(position, text))
     shown = printable(" ".join(text.split()))
     shown = shown if len(shown) <= 24 else shown[:22] + ".."
     close = difflib.get_close_matches(word[:20].lower(), _NAMES, n=1, cutoff=0.6)
     example = spec.move_example
     hint = f"did you mean '{_NAMES[close[0]]}'?" if close else f"type a move such as {example}, or help"
-    raise CommandError(f"'{shown}' is neither a move nor a command; {hint}")
+    raise ValueError(f"'{shown}' is neither a move nor a command; {hint}")
 
 
 _WRONG_MODE: Final = {
@@ -175,12 +171,12 @@ def help_lines(width: int, name: str = "") -> list[str]:
         name: a command or a short form; empty: all.
 
     Raises:
-        CommandError: there is no such command.
+        ValueError: there is no such command.
     """
     if name:
         full = _NAMES.get(name.lower())
         if full is None:
-            raise CommandError(f"no command '{printable(name)[:24]}'; type help for all")
+            raise ValueError(f"no command '{printable(name)[:24]}'; type help for all")
         each = COMMANDS[full]
         words = ", ".join([full, *each.short.replace("_", " ").split()])
         text = f"{words}{' ' + each.argument if each.argument else ''}: {each.text}."

@@ -21,11 +21,11 @@ from ckai.cli.playing.start import HUMAN, FileGame, Origin, game_of, open_game, 
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns
-from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines, read_command
+from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, help_lines, read_command
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, search_lines, state_lines, viewed_lines
 from ckai.cli.terminal.screen import FlagFallError, Screen
 from ckai.cli.terminal.thinking import wait_for
-from ckai.game import MoveError, Outcome
+from ckai.game import Outcome
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.task import Stop
@@ -224,7 +224,7 @@ class TerminalGame:
         except FlagFallError:
             self.screen.print("")
             self.lose_on_time()
-        except (MoveError, CommandError) as error:
+        except ValueError as error:
             self.screen.print(str(error))
         return True
 
@@ -379,15 +379,10 @@ class TerminalGame:
         """Execute a command other than a move or `quit`: the method `_do_` and its name.
 
         Raises:
-            CommandError: its argument cannot be used.
+            ValueError: its argument cannot be used.
         """
         action: Callable[[str], None] = getattr(self, f"_do_{command.name}")
-        try:
-            action(command.argument)
-        except CommandError:
-            raise
-        except ValueError as error:
-            raise CommandError(str(error)) from error
+        action(command.argument)
 
     def _asked(self, search: Callable[[], Any]) -> Any:
         """Search for a command; if that fails, print why and return None: the game goes on."""
@@ -404,7 +399,7 @@ class TerminalGame:
 
     def _do_hint(self, _: str) -> None:
         if not self.session.position.legal_moves():
-            raise CommandError("the game is over here")
+            raise ValueError("the game is over here")
         reply: SearchResult | None = self._asked(lambda: self.search(self.session.game, 1))
         if reply is not None:
             for line in self.lines_of(reply, self.analyst, "would play", whole=True):
@@ -418,7 +413,7 @@ class TerminalGame:
         ended = session.ended is not None
         undone = session.undo(skip_forced=self.options.auto_forced)
         if not undone and not ended:
-            raise CommandError("you have no move to take back")
+            raise ValueError("you have no move to take back")
         self.screen.print(f"taken back: {', '.join(map(str, undone)) or 'the end of the game'}")
         self._moved()
         self.save()
@@ -426,7 +421,7 @@ class TerminalGame:
     def _do_redo(self, _: str) -> None:
         played = self.session.redo(skip_forced=self.options.auto_forced)
         if not played:
-            raise CommandError("there is no move to play again")
+            raise ValueError("there is no move to play again")
         self.screen.print(f"played again: {', '.join(map(str, played))}")
         self._moved()
         self.save()
@@ -472,7 +467,7 @@ class TerminalGame:
         if argument:
             game, move = session.game, spec.read_move(session.position, argument)
         elif session.last_move is None:
-            raise CommandError("there is no last move; explain MOVE explains one that you could play")
+            raise ValueError("there is no last move; explain MOVE explains one that you could play")
         else:
             game = spec.game(session.game.positions[0])
             for each in session.game.moves[:-1]:
@@ -528,12 +523,7 @@ class TerminalGame:
 
     def _do_setup(self, argument: str) -> None:
         spec = self.session.spec
-        text = argument or self._typed_board()
-        try:
-            position = spec.read_position(text)
-        except ValueError as error:
-            raise CommandError(str(error)) from error
-        self._begin(spec.game(position))
+        self._begin(spec.game(spec.read_position(argument or self._typed_board())))
 
     def _typed_board(self) -> str:
         """Ask for a board, row by row."""
@@ -544,7 +534,7 @@ class TerminalGame:
         for prompt in prompts:
             line = screen.ask(prompt)
             if line is None or line.strip().lower() in ("quit", "q"):
-                raise CommandError("no position was set up; the game goes on")
+                raise ValueError("no position was set up; the game goes on")
             rows.append(line.strip("\n"))
         return "/".join(rows)
 
@@ -554,7 +544,7 @@ class TerminalGame:
             where = FileGame.read(argument)
             loaded = where.load(spec)
         except (ValueError, OSError) as error:
-            raise CommandError(error_text(error)) from error
+            raise ValueError(error_text(error)) from error
         session, source, view = open_game(where, loaded, self.session.humans, spec)
         self._begin(session.game, session.ahead, source=source)
         if loaded.problem:
@@ -587,13 +577,13 @@ class TerminalGame:
 
     def _do_flip(self, _: str) -> None:
         if not self.session.spec.turnable:
-            raise CommandError("this board cannot be turned")
+            raise ValueError("this board cannot be turned")
         self.flipped = not self.flipped
         self.show()
 
     def _do_pieces(self, argument: str) -> None:
         if argument not in ("figures", "letters", "auto"):
-            raise CommandError(f"expected figures, letters or auto, found {argument[:20]!r}")
+            raise ValueError(f"expected figures, letters or auto, found {argument[:20]!r}")
         self.options = replace(self.options, pieces=argument)  # type: ignore[arg-type]
         self.show()
 
@@ -636,7 +626,7 @@ class TerminalGame:
         whole = session.ply + len(session.ahead)
         ply = _count(argument)
         if ply > whole:
-            raise CommandError(f"expected a ply from 0 to {whole}, found {ply}")
+            raise ValueError(f"expected a ply from 0 to {whole}, found {ply}")
         self._step(ply - session.ply)
 
     def _step(self, plies: int) -> None:
@@ -653,7 +643,7 @@ class TerminalGame:
                 self.clock.pause()
             self.mode, self.reply = VIEW, None
         if plies and not session.step(plies):
-            raise CommandError("this is the end of the game" if plies > 0 else "this is its beginning")
+            raise ValueError("this is the end of the game" if plies > 0 else "this is its beginning")
         self.show()
 
     def _do_play(self, argument: str) -> None:
@@ -661,16 +651,16 @@ class TerminalGame:
         session = self.session
         if argument:
             if argument.lower() not in PEOPLE:
-                raise CommandError(f"expected play black, white, both or none, found {argument[:20]!r}")
+                raise ValueError(f"expected play black, white, both or none, found {argument[:20]!r}")
             session.humans = PEOPLE[argument.lower()]
             self.flipped = session.spec.turnable and session.humans == {"black"}
         if session.game.outcome() is not None:
-            raise CommandError("the game is over here; go back first")
+            raise ValueError("the game is over here; go back first")
         if session.humans != PEOPLE["both"]:
             try:
                 self.opponent.get()
             except (ValueError, OSError, RuntimeError) as error:
-                raise CommandError(str(error)) from error
+                raise ValueError(str(error)) from error
         source = self.source
         if session.ahead or source.result != "*" or (source.path is not None and not source.continued):
             self._begin(session.game, session.ahead)
@@ -682,12 +672,12 @@ class TerminalGame:
 def _count(text: str) -> int:
     """Return the number that a command was given, 1 without one."""
     if text and not (text.isdecimal() and len(text) <= 6):
-        raise CommandError(f"expected a number, found {text[:20]!r}")
+        raise ValueError(f"expected a number, found {text[:20]!r}")
     return int(text) if text else 1
 
 
 def _switch(text: str, now: bool) -> bool:
     """Return the state that a command asks for; without an argument it changes."""
     if text.lower() not in ("", "on", "off"):
-        raise CommandError(f"expected on or off, found {text[:20]!r}")
+        raise ValueError(f"expected on or off, found {text[:20]!r}")
     return not now if not text else text.lower() == "on"
