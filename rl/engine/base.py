@@ -106,12 +106,11 @@ class Engine(ABC):
                 call the network at the same time.
 
         Raises:
-            ValueError: the text names no engine, a limit that this engine does not have, or a game that
-                it does not play.
+            ValueError: the text names no engine, or a limit or game that it does not take; or there is no
+                such backend, or it is not available on this machine.
             CheckpointError: the file is not a checkpoint of this game.
             TableError: there are no such tables.
             ProgramError: another program cannot be started.
-            ValueError: there is no such backend, or it is not available on this machine.
         """
         loading = import_module("ckai.rl.engine.loading")  # it imports the engines, which derive from this
         opened = Tables.open(tables) if tables and isinstance(tables, int) else tables or None

@@ -453,24 +453,22 @@ class TreeEngine(Engine):
         if limit.by_time and self._batch_sizer is None:
             self.measure()
         searcher.batch_sizer = self._batch_sizer if limit.by_time else None
-        begun, plies = time.perf_counter(), len(task.root.history)
-        times = limit.move_time(plies)
+        begun, told = time.perf_counter(), 0
+        times = limit.move_time(len(task.root.history), searcher.time_margin)
         moved = tree.root is not None and tree.root.position != task.root.position
         too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
         tree.set_root(task.root, keep=not (moved and too_large))
         kept, evaluated = tree.nodes if tree.ready else 0, searcher.evaluations
-        timer, told = None, 0
-        if limit.clock is not None and (times := limit.move_time(plies, searcher.time_margin)) is not None:
-            timer = MoveTimer(times, begun, tree.visits)
+        early = limit.clock is not None
+        timer = None if times is None else MoveTimer(times, begun, tree.visits, early=early)
 
         def reached() -> StopReason | None:
             now = time.perf_counter()
             if task.stop.is_set():
                 return StopReason.STOPPED
-            if limit.seconds is not None and now - begun >= limit.seconds:
-                return StopReason.SECONDS
             if timer is not None and timer.ended(now, tree.visits, tree.lead):
-                return StopReason.CLOCK if now - begun >= timer.time.optimum else StopReason.DECIDED
+                clocked = StopReason.CLOCK if now - begun >= timer.time.optimum else StopReason.DECIDED
+                return clocked if early else StopReason.SECONDS
             if limit.depth is not None and tree.depth() >= limit.depth:
                 return StopReason.DEPTH
             return StopReason.NODES if limit.nodes is not None and tree.nodes - kept >= limit.nodes else None
