@@ -22,6 +22,8 @@ from blank_figure import BlankFigure
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
+SEARCHING = ("test_analyze", "test_board", "test_opponents", "test_solve", "test_selfplay", "test_bench")
+"""Files of commands that search."""
 ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli", "tests")
 
 
@@ -70,8 +72,18 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(trylast=True)  # of what is left of the tests after `-m` and `-k`
 def pytest_collection_modifyitems(config, items):
-    """Run tests that start programs of ckai last: by then the kernels that the programs need are compiled."""
-    items.sort(key=lambda item: item.get_closest_marker("programs") is not None)
+    """Put tests that search first, and those that start programs of ckai last.
+
+    The first worker begins with the former and compiles; the others begin with what needs few kernels. Two
+    that compile at once would both compile what their kernels have in common. The programs find all compiled.
+    """
+
+    def place(item):
+        room, name = item.path.parts[len(ROOT.parts) + 1 :][0], item.path.stem
+        searches = room == "rl" or name.startswith(SEARCHING)
+        return item.get_closest_marker("programs") is not None, not searches
+
+    items.sort(key=place)
     if config.getoption("part"):
         part, parts = map(int, config.getoption("part").split("/"))
         chosen = items[part - 1 :: parts]

@@ -158,7 +158,10 @@ def test_boards_are_pictures_of_the_marked_positions(here, ckai):
     assert sorted(Path("pictures").iterdir()) == sorted([picture, *others[1:]])
 
 
-@pytest.mark.parametrize("name", ["checkers", "connect4", "go", "tictactoe"])
+@pytest.mark.parametrize(
+    "name",
+    ["checkers", "tictactoe", *(pytest.param(each, marks=pytest.mark.slow) for each in ("connect4", "go"))],
+)
 def test_every_game_is_drawn(name):
     spec = get_game(name)
     game = spec.game()

@@ -349,6 +349,7 @@ def test_variations_comments_and_signs(board):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_the_engine_says_what_it_thinks(board):
     board.view("analysis")
     board.page.get_by_role("switch", name="Engine").click()

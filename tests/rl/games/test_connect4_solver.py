@@ -30,6 +30,7 @@ def compare(solver, rng, stones):
     assert solver.score(played(moves)) == plain(moves), moves
 
 
+@pytest.mark.slow
 def test_scores_are_those_of_plain_search(solver):
     rng = random.Random(1)
     for _ in range(60):

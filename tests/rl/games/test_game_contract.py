@@ -95,7 +95,7 @@ def without_repetitions(spec, state, actions, keys):
     return [action for action, (may, key) in after.items() if not (may and as_state(key) in keys)]
 
 
-@slow_for("go")
+@slow_for("go", "connect4")
 @pytest.mark.parametrize("seed", range(3))
 def test_random_games_keep_the_contract(spec, seed):
     rng = np.random.default_rng(seed)
@@ -223,7 +223,7 @@ def test_named_openings_can_be_played(spec):
     assert len(set(spec.named_openings.values())) == len(spec.named_openings)
 
 
-@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@slow_for("go", "connect4")
 def test_symmetries_change_nothing(spec):
     rng = np.random.default_rng(0)
     for symmetry in spec.symmetries:
@@ -252,7 +252,7 @@ def look_at_board(spec, board):
     return actions, over, value
 
 
-@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@slow_for("go", "connect4")
 def test_files_and_networks_have_the_sizes_of_the_game(spec):
     encoding = encoding_type(spec.encoding or NetworkSettings().encoding)
     assert spec.name == encoding.GAME
@@ -289,7 +289,7 @@ def test_self_play_of_every_game(spec):
         assert len(each.replay().moves) == each.header.plies
 
 
-@slow_for("go")
+@slow_for("go", "connect4")
 def test_searches_and_openings_of_every_game(spec):
     openings = spec.openings()
     assert openings
