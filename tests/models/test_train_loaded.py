@@ -1,6 +1,7 @@
 """Trainings that begin from a checkpoint, and the moving average of their weights."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -53,7 +54,7 @@ def test_a_loaded_network_learns_as_a_built_one_does(tmp_path, rows):
 def test_the_average_follows_its_formula():
     torch.manual_seed(0)
     network = build("resnet", {"channels": 8, "blocks": 1, "encoding": "tactics"})
-    average = AveragedModel(network, multi_avg_fn=_Decay(0.5), use_buffers=True)
+    average = AveragedModel(network, multi_avg_fn=_Decay(0.5, SimpleNamespace(joined=1)), use_buffers=True)
     name, weights = next(iter(network.named_parameters()))
     seen = []
     for step in range(12):
