@@ -31,8 +31,7 @@ class FileGame:
         """Parse `FILE`, `FILE:N` or `FILE:N:PLY`; a file whose name ends like that may exist, too.
 
         Raises:
-            ValueError: there is no such file, or N is 0.
-            ValueError: there is no such user.
+            ValueError: there is no such file or user, or N is 0.
         """
         path, numbers = text, ""
         if not expanded(text).is_file():

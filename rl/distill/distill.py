@@ -190,11 +190,11 @@ def distill(
         What was labelled; without an early end the output has these rows.
 
     Raises:
-        ValueError: the output is not named as rows are, or has no positions to begin in.
+        ValueError: the output is not named as rows are or has no positions to begin in, or the teacher's
+            outputs are not finite.
         FileExistsError: the output exists, or shards of other settings.
         DatasetError: `data` cannot be used.
         LockedError: another process writes this output.
-        ValueError: the teacher's outputs are not finite.
     """
     output, config = Path(output), config or DistillConfig()
     if output.suffix != ".parquet" or is_headers_path(output):
