@@ -95,11 +95,6 @@ def test_the_tree_is_kept_when_moves_were_played(engine):
     assert again.sims > 1
 
 
-def test_another_position_is_another_tree(engine):
-    engine.search(START, sims=500)
-    assert engine.search(Position.from_fen("W:WK18,K15:BK4,1"), sims=5).sims <= 5
-
-
 def test_the_kept_tree_answers_like_a_new_one():
     """Black is two men up; White tries to lose no more."""
     game = Game(Position.from_fen("B:W21-30:B1-12"))
@@ -117,11 +112,6 @@ def test_the_kept_tree_answers_like_a_new_one():
     assert again.move == alone.move
     assert again.sims == alone.sims == 4000
     assert again.nodes < alone.nodes
-
-
-def test_a_position_drawn_by_rule_still_has_an_answer(engine):
-    found = engine.search(Position.from_fen("B:WK32:BK1", halfmove_clock=80), sims=20)
-    assert str(found.move) in ("1-5", "1-6")
 
 
 def test_after_a_draw_by_the_clock_the_search_goes_on_as_if_it_began_again(engine):

@@ -338,11 +338,6 @@ def test_a_result_is_shown_in_one_line():
     assert (won.proven is not None) == ("proven=" in repr(won))
 
 
-def test_tables_of_no_pieces_are_none():
-    with Engine.load("uniform", tables=0) as engine:
-        assert engine.tables is None
-
-
 def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say():
     # After 11x18 the tables have the position, so the search ends there: 18x27 draws and 18x25 loses.
     fen = "B:W15,22,K23:BK11"

@@ -45,10 +45,6 @@ def test_levels_say_how_they_play():
     }
 
 
-def test_the_policy_alone_is_that_of_people():
-    assert level_policy(Level(1.0), PRIORS, None) == pytest.approx(PRIORS)
-
-
 def test_a_high_temperature_is_nearly_random_and_a_low_one_plays_the_likeliest_move():
     assert level_policy(Level(1000.0), PRIORS, None)["a"] == pytest.approx(1 / 3, abs=1e-3)
     assert level_policy(Level(0.05), PRIORS, None)["a"] == pytest.approx(1, abs=1e-3)
