@@ -95,6 +95,7 @@ def test_two_people_play(client):
         assert only_game(here.state["saved"]).result == "1/2-1/2"
 
 
+@pytest.mark.slow
 def test_two_passes_end_a_game_of_go(client):
     with tab(client) as here:
         here.do("new", game="go", black="human", white="human")

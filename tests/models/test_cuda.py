@@ -39,7 +39,9 @@ def network(name):
     return build(name, NETWORKS[name]).eval()
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name", [name if name == "cnn2x2" else pytest.param(name, marks=pytest.mark.slow) for name in NETWORKS]
+)
 def test_graphs_evaluate_what_is_in_the_buffers(cuda, name):
     net = network(name)
     mine, exact = CudaEvaluator(net, CPU, torch.float32), TorchEvaluator(net)

@@ -100,9 +100,9 @@ def uninterrupted(tmp_path_factory, data):
 @pytest.mark.parametrize(
     ("name", "step"),
     [
-        ("mlp", 9),
+        pytest.param("mlp", 9, marks=pytest.mark.slow),
         ("resnet averaged", 9),
-        ("cnn2x2 without clipping", 9),
+        pytest.param("cnn2x2 without clipping", 9, marks=pytest.mark.slow),
         pytest.param("senet", 9, marks=pytest.mark.slow),
         pytest.param("resnet averaged", 2, marks=pytest.mark.slow),
         pytest.param("resnet averaged", 11, marks=pytest.mark.slow),
@@ -401,6 +401,7 @@ def test_an_unfinished_training_is_not_mixed_with_other_settings(tmp_path, data,
     assert not pretrain([other], output, config(1), force=True).continued
 
 
+@pytest.mark.slow
 def test_it_stops_when_held_out_games_get_no_better(tmp_path, data):
     setup = config(40, patience=2, optimizer=OptimizerConfig(lr=0.05, warmup=0))
     result = pretrain([data], tmp_path / "net.ckpt", setup)
@@ -517,6 +518,7 @@ def test_rows_of_another_game_than_the_networks_are_refused(tmp_path, data):
         pretrain([data], tmp_path / "net.ckpt", setup)
 
 
+@pytest.mark.slow
 def test_a_training_may_start_from_a_checkpoint(tmp_path, data, ckai, every_step):
     first = pretrain([data], tmp_path / "first.ckpt", config(1))
     words = (

@@ -50,7 +50,7 @@ KINDS = {
     ("game", "text"),
     [
         # The kernels of these games take half a minute to compile.
-        pytest.param(game, text, marks=[pytest.mark.slow] if game in ("go", "connect4") else [])
+        pytest.param(game, text, marks=[] if game == "checkers" or text == "perfect" else [pytest.mark.slow])
         for game, texts in KINDS.items()
         for text in texts
     ],

@@ -45,6 +45,7 @@ def test_a_thousand_positions_from_14_stones_on(solver):
         compare(solver, rng, rng.randrange(14, 42))
 
 
+@pytest.mark.slow
 def test_every_move_has_the_truth_of_what_it_leads_to(solver):
     rng = random.Random(3)
     for _ in range(40):

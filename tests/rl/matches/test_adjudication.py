@@ -24,6 +24,7 @@ def result():
     return play_match(RandomEngine(), RandomEngine(), draw_openings(40, 0), adjudicate=3)
 
 
+@pytest.mark.slow
 def test_a_game_ends_with_the_result_of_the_tables(result):
     tables = Tables.open(3)
     assert 0 < result.ended_by(ADJUDICATED) <= len(result.games) == 80

@@ -58,6 +58,7 @@ def test_generations_follow_each_other(tmp_path, network):
     assert (run.folder / "latest.ckpt").read_bytes() == run.network_path(2).read_bytes()
 
 
+@pytest.mark.slow
 def test_what_does_not_belong_in_a_run_ends_nothing(tmp_path, network):
     run = Run.create(tmp_path / "runs" / "run", network, TINY.changed(["gate.games=0"]))
     run.go(1, ignore_event)
@@ -76,6 +77,7 @@ def test_what_does_not_belong_in_a_run_ends_nothing(tmp_path, network):
     assert "run" in list_runs(tmp_path)[0]["run"]
 
 
+@pytest.mark.slow
 def test_a_run_trains_on_targets_of_its_own(tmp_path, network):
     seen = []
 
@@ -214,6 +216,7 @@ def test_games_on_disk_are_not_played_again_and_the_others_begin_as_they_were(tm
         (lambda path: flip(path), "CRC"),
     ],
 )
+@pytest.mark.slow
 def test_a_damaged_shard_is_reported_and_played_again(tmp_path, network, monkeypatch, damage, message):
     run = Run.create(tmp_path / "run", network, TINY)
 
@@ -238,6 +241,7 @@ def flip(path):
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_a_game_that_two_shards_have_counts_once(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     run.go(1)
@@ -250,6 +254,7 @@ def test_a_game_that_two_shards_have_counts_once(tmp_path, network):
     assert run.history()[1]["selfplay"]["games"] == 6
 
 
+@pytest.mark.slow
 def test_a_half_written_training_state_is_named(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     training = run.folder / "networks" / "training.ckpt"
@@ -261,6 +266,7 @@ def test_a_half_written_training_state_is_named(tmp_path, network):
     check_whole(run, 1)
 
 
+@pytest.mark.slow
 def test_damaged_numbers_are_named(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     run.go(2, ignore_event)
@@ -295,6 +301,7 @@ def test_a_full_disk_damages_nothing(tmp_path, network, monkeypatch, writes):
     check_whole(run, 2)
 
 
+@pytest.mark.slow
 def test_the_status_of_a_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     run.set_target(1)
