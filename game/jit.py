@@ -108,7 +108,7 @@ def _called_by_kernels(function: Any, options: dict[str, Any]) -> Any:
     Numba's own way, `register_jitable`, compiles it once for each set of options of its callers: twice
     or three times as often.
     """
-    function.compiled = njit(no_cpython_wrapper=True, **options)(function)  # Numba's type refers to it weakly
+    function.compiled = _njit(function, no_cpython_wrapper=True, **options)  # Numba's type refers to it weakly
     infer_global(function, types.Dispatcher(function.compiled))
     return function
 
@@ -124,14 +124,17 @@ def quick_kernel(function: Any) -> Any:
 
 
 def _compiled(function: Any, nogil: bool) -> Any:
+    KERNELS.append(_njit(function, nogil=nogil, error_model="numpy", no_cfunc_wrapper=True))
+    return KERNELS[-1]
+
+
+def _njit(function: Any, **options: Any) -> Any:
     # Numba chooses the folder now; the functions of other packages keep theirs.
     before, config.CACHE_DIR = config.CACHE_DIR, str(FOLDER or "")
     try:
-        options = {"cache": FOLDER is not None, "error_model": "numpy", "no_cfunc_wrapper": True}
-        KERNELS.append(njit(nogil=nogil, **options)(function))
+        return njit(cache=FOLDER is not None, **options)(function)
     finally:
         config.CACHE_DIR = before
-    return KERNELS[-1]
 
 
 def compile_for(function: Any, *arguments: Any) -> Any:
