@@ -102,8 +102,7 @@ def list_runs(folder: Path) -> list[dict[str, Any]]:
 
 
 def _epochs(training: Any) -> str:
-    of = f" of {training.target}" if training.target else ""
-    return f"{training.model}: {training.epochs}{of} epochs"
+    return f"{training.model}: {len(training.history)} of {training.target} epochs"
 
 
 def find_run(folder: Path, name: str) -> tuple[Path, str]:

@@ -1,17 +1,13 @@
-"""Logs of training: a line, a table and a plot, all made from its history.
+"""Logs of training: a line and a plot, made from its history.
 
-A history is a list of one dict an epoch, see `ckai.models.training.trainer`. Files are rewritten each epoch,
-so a resumed training neither loses nor repeats a line; Lightning's `CSVLogger` begins its file anew then, and
-writes the last line of an epoch after its state was saved.
+A history is a list of one dict an epoch, see `ckai.models.training.trainer`.
 """
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import save_figure, write_whole
+from ckai.datasets.files import save_figure
 
 Row = Mapping[str, Any]
 
@@ -27,16 +23,6 @@ def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False
         if "heldout_value_mse" in row:
             text += f", value error {row['heldout_value_mse']:.3f}"
     return f"{text} ({row['seconds']:.0f} s)"
-
-
-def write_csv(path: Path, history: Sequence[Row]) -> None:
-    """Write a history as CSV: a header, and one line an epoch."""
-    names = list(dict.fromkeys(name for row in history for name in row))
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, names, restval="")
-    writer.writeheader()
-    writer.writerows(history)
-    write_whole(path, text.getvalue())
 
 
 _PANELS = (

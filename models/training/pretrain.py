@@ -13,13 +13,14 @@ import json
 import platform
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 from pytorch_lightning.loggers import TensorBoardLogger
 
@@ -31,9 +32,9 @@ from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
-from ckai.models.training.logs import describe_epoch, plot_curves, write_csv
-from ckai.models.training.runs import BEST, LAST, LOCK, flat_settings
-from ckai.models.training.trainer import History, StateError, Trained, TrainingError, TrainingProgress, fit
+from ckai.models.training.logs import describe_epoch, plot_curves
+from ckai.models.training.runs import BEST, CONFIG, LAST, LOCK, METRICS, best_epoch, flat_settings
+from ckai.models.training.trainer import History, TrainingError, TrainingProgress, fit, loss_kept
 
 PLOT_SECONDS = 30.0
 """Least time between two plots of the curves."""
@@ -133,39 +134,73 @@ def pretrain(
         remove_temporaries(output.parent, output.name)
         settings = _describe(config, network, data) | ({"init_digest": first.digest} if first else {})
         try:
-            done = _interrupted(run, settings)
+            saved = _interrupted(run, settings)
         except (CheckpointError, TrainingError) as error:
             if not force:
                 raise type(error)(f"{error}; use another -o to keep it, or --force to discard it") from error
-            done = None
-        if done is None:
-            _clear(run)
-            write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
+            saved = None
+        if saved is None:
+            _remove_state(run)
+            shutil.rmtree(run / "tensorboard", ignore_errors=True)
+            for name in (METRICS, "curves.png"):
+                (run / name).unlink(missing_ok=True)
+            write_whole(run / CONFIG, json.dumps(settings, indent=2) + "\n")
         else:
-            say(f"resuming {run} at step {done}")
+            say(f"resuming {run} at step {saved['global_step']}")
+        logger: Any = False
+        if find_spec("tensorboard"):
+            logger = TensorBoardLogger(run, "", "tensorboard", default_hp_metric=False)
+        else:
+            say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
+        title, drawn = f"{config.model}, {data.train_rows:,} rows", time.monotonic()
+
+        def log(history: History) -> None:
+            nonlocal drawn
+            write_whole(run / METRICS, pd.DataFrame(history).to_csv(index=False))
+            say(describe_epoch(history[-1], config.train.epochs, legal=config.train.loss.mask_illegal))
+            if time.monotonic() - drawn > PLOT_SECONDS:
+                plot_curves(run / "curves.png", history, title)
+                drawn = time.monotonic()
+
         try:
-            trained = _train(network, data, config, run, save_seconds, progress, say)
+            history = fit(
+                PolicyValueModule.of(network, config.train),
+                data,
+                config.train,
+                state=run / LAST,
+                saved=saved,
+                best=run / BEST,
+                logger=logger,
+                save_seconds=save_seconds,
+                progress=progress,
+                on_epoch=log,
+            )
         except TrainingError as error:
             _remove_state(run)  # it leads there again, and would refuse another learning rate
             raise TrainingError(f"{error}; try a lower --lr") from error
-        except StateError as error:
-            raise CheckpointError(f"{run / LAST}: {error}; remove it to start again") from error
-        last, best = trained.history[-1], trained.history[trained.epoch - 1]
+        plot_curves(run / "curves.png", history, title)
+        last, best = history[-1], best_epoch(history, loss_kept(config.train))
         metrics = {
             name.removeprefix("heldout_"): int(value) if name.endswith("rows") else value
             for name, value in best.items()
             if name.startswith("heldout_") and not name.startswith("heldout_training")
         }
-        info = _info(config, data, first.info if first else {}) | {
+        info = {
+            "kind": "pretrained",
+            "config": asdict(config),
+            **origin(first.info if first else {}, data),
+            "train_rows": data.train_rows,
+            "heldout_rows": data.heldout_rows,
+            "versions": {"torch": str(torch.__version__), "python": platform.python_version()},
             "epochs": int(last["epoch"]),
-            "best_epoch": trained.epoch,
+            "best_epoch": int(best["epoch"]),
             "steps": int(last["step"]),
             "seconds": round(last["seconds"], 1),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         save_checkpoint(output, network, metrics=metrics, info=info)
         _remove_state(run)
-        return PretrainResult(output, run, config, metrics, info, done is not None)
+        return PretrainResult(output, run, config, metrics, info, saved is not None)
 
 
 def run_folder(output: Path) -> Path:
@@ -173,8 +208,8 @@ def run_folder(output: Path) -> Path:
     return output.with_suffix(".run")
 
 
-def _interrupted(run: Path, settings: dict[str, Any]) -> int | None:
-    """The steps that an interrupted training with these settings has done, None if there is none.
+def _interrupted(run: Path, settings: dict[str, Any]) -> Any:
+    """The state of an interrupted training with these settings, None if there is none.
 
     Raises:
         TrainingError: its settings or data are others.
@@ -183,9 +218,9 @@ def _interrupted(run: Path, settings: dict[str, Any]) -> int | None:
     if not (run / LAST).exists():
         return None
     try:
-        before = flat_settings(json.loads((run / "config.json").read_text(encoding="utf-8")))
+        before = flat_settings(json.loads((run / CONFIG).read_text(encoding="utf-8")))
     except (OSError, ValueError, AttributeError) as error:
-        raise TrainingError(f"{run / 'config.json'}: cannot be read ({error})") from error
+        raise TrainingError(f"{run / CONFIG}: cannot be read ({error})") from error
     now = flat_settings(settings)
     changed = [key for key in {**before, **now} if key != "data" and before.get(key) != now.get(key)]
     if changed:
@@ -193,15 +228,12 @@ def _interrupted(run: Path, settings: dict[str, Any]) -> int | None:
         named = "other data" if key == "fingerprints" else f"{key}: {before.get(key)}, now {now.get(key)}"
         more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise TrainingError(f"{run}: holds an unfinished training with other settings ({named}{more})")
-    return int(read_plain(run / LAST).get("global_step", 0))
-
-
-def _clear(run: Path) -> None:
-    """Remove an earlier training from the run folder; other files stay."""
-    _remove_state(run)
-    shutil.rmtree(run / "tensorboard", ignore_errors=True)
-    for name in ("config.json", "metrics.csv", "curves.png"):
-        (run / name).unlink(missing_ok=True)
+    saved = read_plain(run / LAST)
+    if not isinstance(saved, dict) or "global_step" not in saved:
+        raise CheckpointError(
+            f"{run / LAST}: expected the state of a training, found another file"
+        )
+    return saved
 
 
 def _remove_state(run: Path) -> None:
@@ -209,67 +241,20 @@ def _remove_state(run: Path) -> None:
         (run / name).unlink(missing_ok=True)
 
 
-def _train(
-    network: Network,
-    data: RowsDataModule,
-    config: PretrainConfig,
-    run: Path,
-    save_seconds: float,
-    progress: Callable[[TrainingProgress], None],
-    say: Callable[[str], None],
-) -> Trained:
-    """Train a network, which ends with its best weights; resume after an interruption."""
-    legal, title = config.train.loss.mask_illegal, f"{config.model}, {data.train_rows:,} rows"
-    drawn = time.monotonic()
-
-    def log(history: History) -> None:
-        nonlocal drawn
-        write_csv(run / "metrics.csv", history)
-        say(describe_epoch(history[-1], config.train.epochs, legal=legal))
-        if time.monotonic() - drawn > PLOT_SECONDS:
-            plot_curves(run / "curves.png", history, title)
-            drawn = time.monotonic()
-
-    logger: Any = False
-    if find_spec("tensorboard"):
-        logger = TensorBoardLogger(run, "", "tensorboard", default_hp_metric=False)
-    else:
-        say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
-    module = PolicyValueModule.of(network, config.train)
-    trained = fit(
-        module,
-        data,
-        config.train,
-        state=run / LAST,
-        best=run / BEST,
-        logger=logger,
-        save_seconds=save_seconds,
-        progress=progress,
-        on_epoch=log,
-    )
-    plot_curves(run / "curves.png", trained.history, title)
-    return trained
-
-
 def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) -> dict[str, Any]:
-    """What must be equal to resume a training, as JSON would load it, and the paths of the data."""
+    """What must be equal to resume a training, as JSON would load it, and the paths of the data.
+
+    `changed`: the settings that differ from the defaults, by the last part of their names.
+    """
+    settings = flat_settings(asdict(replace(config, settings={})) | asdict(network.settings))
+    usual = flat_settings(asdict(PretrainConfig(model=config.model)) | asdict(type(network.settings)()))
     description = {
         **asdict(config),
         "settings": asdict(network.settings),
         "encoding": network.encode.VERSION,
+        "changed": {key.rsplit(".")[-1]: value for key, value in settings.items() if usual[key] != value},
         "data": [str(file.path) for file in data.files.files],
         "fingerprints": [file.fingerprint() for file in data.files.files],
     }
     loaded: dict[str, Any] = json.loads(json.dumps(description))
     return loaded
-
-
-def _info(config: PretrainConfig, data: RowsDataModule, before: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "kind": "pretrained",
-        "config": asdict(config),
-        **origin(before, data),
-        "train_rows": data.train_rows,
-        "heldout_rows": data.heldout_rows,
-        "versions": {"torch": str(torch.__version__), "python": platform.python_version()},
-    }

@@ -1,21 +1,18 @@
 """Compare the training runs under a folder: their settings and their results."""
 
-import csv
 import json
 import math
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import is_locked
-from ckai.models.training.config import PretrainConfig
+import pandas as pd
 
-LAST = "last.ckpt"
-"""Name of the file in a run folder with the state of an unfinished training."""
-BEST = "best.ckpt"
-"""Name of the file with its state after the best epoch so far."""
-LOCK = ".lock"
-"""Name of the lock file in a run folder."""
+from ckai.datasets.files import is_locked
+
+CONFIG, LAST, BEST, METRICS, LOCK = "config.json", "last.ckpt", "best.ckpt", "metrics.csv", ".lock"
+"""Names of files in a run folder, see `ckai.models.training.pretrain`."""
 
 
 @dataclass(frozen=True)
@@ -26,102 +23,52 @@ class TrainingRun:
     """The run folder."""
     model: str
     changed: dict[str, Any]
-    """Settings that differ from the defaults, by dotted name."""
-    epochs: int
-    """Epochs done."""
+    """Settings that differ from the defaults, by name."""
     target: int
-    """Epochs requested; 0 if unknown."""
-    finished: bool
-    """Whether its checkpoint is the result of this training."""
-    running: bool
-    """Whether a process is training it now."""
-    seconds: float
+    """Epochs requested."""
+    status: str
+    """`running`: a process trains it now; `finished`: its checkpoint is there; or `unfinished`."""
     history: list[dict[str, float]]
+    """See `ckai.models.training.trainer`."""
 
     @property
-    def status(self) -> str:
-        """`running`, `finished` or `unfinished`."""
-        return "running" if self.running else "finished" if self.finished else "unfinished"
+    def seconds(self) -> float:
+        """Time of the epochs done."""
+        return self.history[-1]["seconds"] if self.history else 0.0
 
     @property
     def best(self) -> dict[str, float]:
-        """The epoch that training keeps: the one with the lowest held-out policy loss, or the last one."""
-        key = "heldout_policy_loss_legal" if self.changed.get("mask_illegal") else "heldout_policy_loss"
-        measured = [row for row in self.history if math.isfinite(row.get(key, math.nan))]
-        if measured:
-            return min(measured, key=lambda row: row[key])
-        return self.history[-1] if self.history else {}
+        """The epoch that training keeps; empty if there is none yet."""
+        legal = "_legal" if self.changed.get("mask_illegal") else ""
+        return best_epoch(self.history, f"heldout_policy_loss{legal}") if self.history else {}
+
+
+def best_epoch(history: Sequence[dict[str, float]], loss: str) -> dict[str, float]:
+    """The first epoch with the lowest loss of this name, or the last one if none has it."""
+    measured = [row for row in history if math.isfinite(row.get(loss, math.nan))]
+    return min(measured, key=lambda row: row[loss]) if measured else history[-1]
 
 
 def find_runs(folder: Path) -> list[TrainingRun]:
     """All training runs under a folder, by name; other folders are skipped."""
-    runs = []
-    for config in sorted(folder.rglob("*.run/config.json")):
-        run = read_run(config.parent)
-        if run is not None:
-            runs.append(run)
-    return runs
+    runs = (read_run(config.parent) for config in sorted(folder.rglob(f"*.run/{CONFIG}")))
+    return [run for run in runs if run is not None]
 
 
 def read_run(folder: Path) -> TrainingRun | None:
     """Return the training run of a folder; None if the folder is not one, or cannot be read."""
+    history: list[dict[str, float]] = []
     try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        model, changed = config["model"], _differences(config)
-        epochs = int(config.get("train", {}).get("epochs", 0))
-        history = _history(folder / "metrics.csv")
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        if (folder / METRICS).exists():  # not in the first epoch
+            rows = pd.read_csv(folder / METRICS, dtype=float).to_dict("records")
+            history = [{str(name): x for name, x in row.items() if not math.isnan(x)} for row in rows]
+        model, changed, target = str(config["model"]), dict(config["changed"]), config["train"]["epochs"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # of another program
         return None
-    last = history[-1] if history else {}
-    return TrainingRun(
-        path=folder,
-        model=str(model),
-        changed=changed,
-        epochs=len(history),
-        target=epochs,
-        finished=bool(last) and folder.with_suffix(".ckpt").exists() and not (folder / LAST).exists(),
-        running=is_locked(folder / LOCK),
-        seconds=last.get("seconds", 0.0),
-        history=history,
-    )
-
-
-def _history(path: Path) -> list[dict[str, Any]]:
-    """The epochs so far; none during the first."""
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [_numbers(row) for row in csv.DictReader(file)]
-    except FileNotFoundError:
-        return []
-
-
-def _numbers(row: dict[str, str]) -> dict[str, Any]:
-    return {name: float(text) for name, text in row.items() if text}
-
-
-def _differences(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings that differ from the defaults; the network's own have no prefix."""
-    default = flat_settings(json.loads(json.dumps(asdict(PretrainConfig()))))
-    changed = {
-        name.rsplit(".", 1)[-1]: value
-        for name, value in flat_settings({k: v for k, v in config.items() if k not in _LEFT_OUT}).items()
-        if default.get(name) != value
-    }
-    return {**changed, **_given(config)}
-
-
-_LEFT_OUT = {"model", "settings", "data", "fingerprints", "encoding", "init_digest"}
-
-
-def _given(config: dict[str, Any]) -> dict[str, Any]:
-    """The network's settings that differ from its defaults."""
-    from ckai.models.registry import ModelError, build
-
-    try:
-        own = asdict(build(config["model"]).settings)
-    except ModelError:
-        return dict(config.get("settings", {}))
-    return {k: v for k, v in config.get("settings", {}).items() if own.get(k) != v}
+    done = history and folder.with_suffix(".ckpt").exists() and not (folder / LAST).exists()
+    status = "running" if is_locked(folder / LOCK) else "finished" if done else "unfinished"
+    return TrainingRun(folder, model, changed, int(target), status, history)
 
 
 def flat_settings(tree: dict[str, Any], name: str = "") -> dict[str, Any]:

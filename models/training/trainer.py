@@ -29,7 +29,7 @@ from torch import Tensor
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import first_line, write_whole
 from ckai.datasets.machine import keep_freed_memory
-from ckai.models.checkpoint import read_plain
+from ckai.models.checkpoint import CheckpointError, read_plain
 from ckai.models.inference.devices import lightning_precision, pick_device
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
@@ -40,10 +40,6 @@ History = list[dict[str, float]]
 
 class TrainingError(RuntimeError):
     """A training that cannot continue, or a saved state that does not belong to it."""
-
-
-class StateError(ValueError):
-    """The saved state does not fit the network, data or settings that are to continue from it."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +58,9 @@ class TrainingProgress:
     """Means over the epoch so far: `train_policy_loss`, `train_value_loss`, `train_top1`."""
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A finished training run; its module has the weights to keep."""
-
-    history: History
-    epoch: int
-    """The epoch whose weights these are, from 1."""
+def loss_kept(config: TrainConfig) -> str:
+    """Name of the held-out loss whose lowest epoch is the best one."""
+    return "heldout_policy_loss" + ("_legal" if config.loss.mask_illegal else "")
 
 
 def fit(
@@ -77,13 +69,14 @@ def fit(
     config: TrainConfig,
     *,
     state: Path | None = None,
+    saved: Any = None,
     best: Path | None = None,
     logger: Any = False,
     save_seconds: float = 60.0,
     progress: Callable[[TrainingProgress], None] = lambda progress: None,
     on_epoch: Callable[[History], None] = lambda history: None,
     device: torch.device | None = None,
-) -> Trained:
+) -> History:
     """Train a module, on the GPU if there is one.
 
     Args:
@@ -91,7 +84,8 @@ def fit(
             if `config.ema` is set.
         data: the rows; its batch size and seed are used, not those of `config`.
         config: epochs, patience, precision and moving average; the rest is the module's.
-        state: Lightning's checkpoint, from which training resumes; None: none is written.
+        state: the file of Lightning's checkpoint; None: none is written.
+        saved: what was read from `state`, to resume from; None: begin.
         best: keep the weights of the epoch with the lowest held-out policy loss in this file; None: the last.
         logger: Lightning's loggers.
         save_seconds: between two states saved within an epoch.
@@ -101,16 +95,14 @@ def fit(
 
     Raises:
         TrainingError: the loss is not finite.
-        CheckpointError: `state` is damaged.
-        StateError: `state` is not of this training.
+        CheckpointError: `saved` is not of this training.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
     """
     device = device or pick_device()
     keep_freed_memory()
     record = _Record(config, data, progress, on_epoch)
-    monitor = "heldout_policy_loss" + ("_legal" if config.loss.mask_illegal else "")
-    measures = bool(data.heldout_rows)
-    early = EarlyStopping(monitor, patience=config.patience, check_finite=False) if measures else None
+    measures = {"monitor": loss_kept(config)} if data.heldout_rows else {}
+    early = EarlyStopping(**measures, patience=config.patience, check_finite=False) if measures else None
     callbacks: list[pl.Callback] = [record, *([early] if early and config.patience else [])]
     if logger:
         callbacks.append(pl.callbacks.LearningRateMonitor("epoch"))
@@ -118,58 +110,54 @@ def fit(
         callbacks.append(WeightAveraging(device=device, multi_avg_fn=_Decay(config.ema, data)))
     if best:
         choice: dict[str, Any] = {"enable_version_counter": False, "save_on_train_epoch_end": True}
-        choice |= {"monitor": monitor} if measures else {}
-        callbacks.append(ModelCheckpoint(best.parent, best.stem, **choice))
+        callbacks.append(ModelCheckpoint(best.parent, best.stem, **choice, **measures))
     if state:
         callbacks.append(_Last(state, save_seconds))
-    saved = read_plain(state) if state and state.exists() else None
-    done = False
-    if saved is not None:
-        with restoring():
+    handler, done = signal.getsignal(signal.SIGINT), False
+    try:
+        if saved is not None:
             record.load_state_dict(saved["callbacks"][record.state_key])
             stale = saved["callbacks"].get(early.state_key, {}).get("wait_count", 0) if early else 0
             done = len(record.history) >= config.epochs or bool(config.patience and stale >= config.patience)
-    if not done:
-        with _quiet():
-            trainer = _trainer(
-                device,
-                lightning_precision(config.precision, device),
-                max_epochs=config.epochs,
-                callbacks=callbacks,
-                logger=logger,
-                limit_val_batches=None if measures else 0,
-            )
-            _fit(trainer, module, data, record, state if saved else None)
-    module.network.cpu()
-    kept = best or state
-    if kept is None:
-        return Trained(record.history, len(record.history))
-    final = read_plain(kept)
-    module.network.load_state_dict(
-        {name.removeprefix("network."): tensor for name, tensor in final["state_dict"].items()}
-    )
-    return Trained(record.history, int(final["epoch"]) + 1)
-
-
-@contextmanager
-def restoring() -> Iterator[None]:
-    """Turn whatever an odd state makes Python and PyTorch raise in the block into a `StateError`."""
-    try:
-        yield
+        if not done:
+            with _quiet():
+                _trainer(
+                    device,
+                    lightning_precision(config.precision, device),
+                    saved,
+                    max_epochs=config.epochs,
+                    callbacks=callbacks,
+                    logger=logger,
+                    limit_val_batches=None if measures else 0,
+                ).fit(module, datamodule=data, ckpt_path=None if saved is None else state, weights_only=True)
+        module.network.cpu()
+        if best or done:  # else the module has the last weights
+            kept = read_plain(best)["state_dict"] if best else saved["state_dict"]
+            module.network.load_state_dict({name.removeprefix("network."): kept[name] for name in kept})
+    except SystemExit as error:  # what Lightning makes of Ctrl-C
+        raise KeyboardInterrupt from error
     except Exception as error:
-        raise StateError(
-            f"expected the state of this training, found another ({type(error).__name__}: "
-            f"{first_line(error):.200})"
+        if saved is None or record.begun:
+            raise
+        reason = f"{type(error).__name__}: {first_line(error):.200}"
+        raise CheckpointError(
+            f"{state}: expected the state of this training, found another ({reason}); delete it to begin the "
+            "training again"
         ) from error
+    finally:
+        module.steps.close()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+    return record.history
 
 
-def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
+def _trainer(device: torch.device, precision: Any, saved: Any = None, **settings: Any) -> pl.Trainer:
     """Lightning's trainer without its progress bars and tips, which writes files whole."""
     return pl.Trainer(
         accelerator=_Gpu() if device.type == "cuda" else "cpu",
         devices=[device.index or 0] if device.type == "cuda" else 1,
         precision=precision,
-        plugins=[LightningEnvironment(), _WholeFiles()],
+        plugins=[LightningEnvironment(), _WholeFiles(saved)],
         num_sanity_val_steps=0,
         enable_progress_bar=False,
         enable_model_summary=False,
@@ -193,8 +181,11 @@ class _Gpu(CUDAAccelerator):
 class _WholeFiles(TorchCheckpointIO):
     """Lightning's files, flushed and renamed: its own way moves them from the folder of temporary files.
 
-    Where that is on another disk, a kill leaves half a file.
+    Where that is on another disk, a kill leaves half a file. The file to resume from is not read again.
     """
+
+    def __init__(self, saved: Any) -> None:
+        self._saved = saved
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         """Write a file."""
@@ -202,29 +193,9 @@ class _WholeFiles(TorchCheckpointIO):
         torch.save(checkpoint, content)
         write_whole(Path(path), content.getbuffer())
 
-
-def _fit(
-    trainer: pl.Trainer,
-    module: PolicyValueModule,
-    data: RowsDataModule,
-    record: "_Record",
-    state: Path | None,
-) -> None:
-    """Run the trainer; turns the exit that Lightning makes of Ctrl-C back into KeyboardInterrupt."""
-    handler = signal.getsignal(signal.SIGINT)
-    try:
-        trainer.fit(module, datamodule=data, ckpt_path=state, weights_only=True)
-    except SystemExit as error:
-        raise KeyboardInterrupt from error
-    except Exception as error:
-        if state and not record.begun:
-            with restoring():
-                raise error
-        raise
-    finally:
-        module.steps.close()
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, handler)
+    def load_checkpoint(self, *_: Any, **more: Any) -> Any:
+        """Return what was read before."""
+        return self._saved
 
 
 class _Decay:
@@ -254,10 +225,6 @@ class _Last(Checkpoint):
 
     def __init__(self, path: Path, seconds: float) -> None:
         self._path, self._seconds, self._saved = path, seconds, time.monotonic()
-
-    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Start the clock."""
-        self._saved = time.monotonic()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Save when due."""
@@ -335,11 +302,9 @@ class _Record(pl.Callback):
             **pl_module.training_report(),
             **pl_module.report,
         }
-        for side, where in (("train", ""), ("heldout", " on held-out games")):
-            names = [
-                name for name in row if name.startswith(side) and ("loss" in name or "value_mse" in name)
-            ]
-            if not all(math.isfinite(row[name]) for name in names):
+        for name, value in row.items():
+            if ("loss" in name or "value_mse" in name) and not math.isfinite(value):
+                where = " on held-out games" if name.startswith("heldout") else ""
                 raise TrainingError(f"the loss{where} is not finite in epoch {epoch}")
         self.history.append(row)
         self._on_epoch(self.history)
@@ -348,15 +313,13 @@ class _Record(pl.Callback):
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Silence Lightning's banners, tips and advice on workers."""
-    names = ("pytorch_lightning", "lightning", "lightning.pytorch", "lightning.fabric", "lightning_fabric")
-    loggers = [logging.getLogger(name) for name in names]
+    loggers = [logging.getLogger(name) for name in ("pytorch_lightning", "lightning_fabric")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            for module in (r"pytorch_lightning\..*", r"lightning_fabric\..*", r"lightning\..*"):
-                warnings.filterwarnings("ignore", module=module)
+            warnings.filterwarnings("ignore", module=r"(pytorch_lightning|lightning_fabric)\..*")
             warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
             # From the first backward pass on a GPU, in a thread of its own; PyTorch sets the context itself.
             warnings.filterwarnings("ignore", message="Attempting to run cuBLAS")

@@ -7,14 +7,14 @@ from typing import Any
 
 from ckai.datasets.data_module import Batch, RowsDataModule
 from ckai.datasets.symmetries import Symmetries
-from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.checkpoint import load_checkpoint, read_plain, save_checkpoint
 from ckai.models.evaluation.data_splits import origin
 from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
-from ckai.models.training.trainer import StateError, TrainingError, fit
+from ckai.models.training.trainer import TrainingError, fit
 from ckai.rl.games.registry import get_game
 from ckai.rl.run.config import LearnConfig
-from ckai.rl.run.events import EventCallback, RunError, RunEvent
+from ckai.rl.run.events import EventCallback, RunEvent
 
 HELD_OUT = 0.05
 """Share of the games held out for measuring."""
@@ -83,14 +83,13 @@ def learn(
         The metrics of the last epoch, and `rows` and `heldout_rows`.
 
     Raises:
-        CheckpointError: a checkpoint cannot be read.
+        CheckpointError: a checkpoint, or the state of the interrupted training, cannot be used.
         DatasetError: a file of the window cannot be used.
-        RunError: the state of the interrupted training does not fit.
         TrainingError: the loss is not finite.
     """
-    saved = candidate.with_name("training.ckpt")
+    state = candidate.with_name("training.ckpt")
     if candidate.exists():
-        saved.unlink(missing_ok=True)
+        state.unlink(missing_ok=True)
         return dict(load_checkpoint(candidate).metrics)
     config = TrainConfig(
         epochs=settings.epochs,
@@ -124,11 +123,12 @@ def learn(
     network = before.network()
     info = {**before.info, **origin(before.info, data), "generation": generation, "run": run}
     try:
-        trained = fit(
+        history = fit(
             PolicyValueModule.of(network, config),
             data,
             config,
-            state=saved,
+            state=state,
+            saved=read_plain(state) if state.exists() else None,
             save_seconds=10.0,
             progress=lambda p: on_event(
                 RunEvent(
@@ -137,12 +137,10 @@ def learn(
             ),
         )
     except TrainingError as error:
-        saved.unlink(missing_ok=True)
+        state.unlink(missing_ok=True)
         raise TrainingError(f"{error}; a run keeps its settings: begin another with a lower --lr") from error
-    except StateError as error:
-        raise RunError(f"{saved}: {error}; delete it to begin the training again") from error
-    last = {k: float(v) for k, v in trained.history[-1].items()}
+    last = {k: float(v) for k, v in history[-1].items()}
     measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}
     save_checkpoint(candidate, network, metrics=measured, info=info)
-    saved.unlink(missing_ok=True)
+    state.unlink(missing_ok=True)
     return measured

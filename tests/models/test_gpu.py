@@ -133,7 +133,7 @@ def test_graphs_are_captured_and_replayed_beside_a_training(gpu, tmp_path, logge
     def learn():
         try:
             config = TrainConfig(epochs=4, precision=precision, ema=0.9)
-            assert len(train(build("cnn2x2", PLAIN), data, config).history) == 4
+            assert len(train(build("cnn2x2", PLAIN), data, config)) == 4
         except BaseException as error:
             errors.append(error)
         finally:
@@ -173,7 +173,7 @@ def test_training_learns_the_same_as_on_the_cpu(tmp_path):  # in batches of all 
     for device in (torch.device("cpu"), None):
         data = RowsDataModule(paths, batch_size=10_000, heldout=0.2)
         done = train(plain(), data, TrainConfig(epochs=3, precision="32"), device=device)
-        losses.append([epoch["train_policy_loss"] for epoch in done.history])
+        losses.append([epoch["train_policy_loss"] for epoch in done])
     np.testing.assert_allclose(*losses, rtol=1e-3)
 
 
@@ -190,7 +190,7 @@ def test_a_training_resumes_where_it_stopped(tmp_path):
         data = RowsDataModule(paths, batch_size=64, heldout=0.2)
         with pytest.raises(KeyboardInterrupt) if on_epoch else nullcontext():
             done = train(plain(), data, config, **more)
-            histories.append([epoch["train_policy_loss"] for epoch in done.history])
+            histories.append([epoch["train_policy_loss"] for epoch in done])
     np.testing.assert_allclose(*histories, rtol=1e-3)
 
 

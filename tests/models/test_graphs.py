@@ -27,7 +27,7 @@ def trained(name, encoding, rows):
     data = RowsDataModule([rows], batch_size=64, heldout=0.0)
     config = TrainConfig(epochs=2, precision="32")
     done = fit(PolicyValueModule.of(network, config), data, config, device=CPU)
-    return network.state_dict(), [epoch["train_policy_loss"] for epoch in done.history], data
+    return network.state_dict(), [epoch["train_policy_loss"] for epoch in done], data
 
 
 @pytest.fixture

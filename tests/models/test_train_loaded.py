@@ -45,7 +45,7 @@ def test_a_loaded_network_learns_as_a_built_one_does(tmp_path, rows):
         data = RowsDataModule([rows], batch_size=64, heldout=0.5)
         config = TrainConfig(epochs=2)
         done = fit(PolicyValueModule.of(network, config), data, config, device=CPU)
-        losses.append([epoch["heldout_policy_loss"] for epoch in done.history])
+        losses.append([epoch["heldout_policy_loss"] for epoch in done])
         # The running statistics of batch norm are of the rows.
         assert set(batches_seen(network)) == {2 * data.steps_per_epoch}
     assert losses[0] == losses[1]

@@ -20,7 +20,7 @@ from ckai.cli.shared.run_estimate import estimate
 from ckai.cli.shared.run_tables import generation_text, generations_table
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
-from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
@@ -31,7 +31,6 @@ from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
 from ckai.rl.run import gate as gate_module
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.run.events import RunError
 from ckai.rl.run.gate import play_gate_match
 from ckai.rl.run.learning import learn, window_of
 from ckai.rl.run.report import elo_curve
@@ -413,7 +412,7 @@ def test_a_state_that_does_not_fit_is_named(tmp_path):
     save_checkpoint(tmp_path / "old.ckpt", network)
     save_checkpoint(tmp_path / "training.ckpt", network)  # of something else
     path = write(tmp_path / "rows.parquet", with_search(random_games(8)))
-    with pytest.raises(RunError, match=r"training\.ckpt: .*found another .*; delete it to begin"):
+    with pytest.raises(CheckpointError, match=r"training\.ckpt: .*found another .*; delete it to begin"):
         learn(
             tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", LearnConfig(batch_size=32),
             generation=1, seed=1, game="checkers", run="r", on_event=print,
