@@ -121,7 +121,7 @@ class RowsDataModule(pl.LightningDataModule):
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
         self._encoding: Any = None
         self._packed: dict[Split, Batch] = {}
-        self._training = TrainingBatches(self)
+        self._training = _TrainingBatches(self)
         self._load()
         for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
             if not rows and need_both_sides:
@@ -136,21 +136,21 @@ class RowsDataModule(pl.LightningDataModule):
 
     # --- for Lightning ------------------------------------------------------------------------------
 
-    def train_dataloader(self) -> "TrainingBatches":
+    def train_dataloader(self) -> "_TrainingBatches":
         """The training batches; each iteration over it is the next epoch."""
         return self._training
 
     def state_dict(self) -> dict[str, int]:
-        """Return the position in the epoch: Lightning restores the state of a loader too late."""
-        return self._training.state_dict()
+        """Return the epoch and how many of its batches were taken: a loader is restored too late."""
+        return dict(self._training.at)
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Continue there."""
-        self._training.load_state_dict(state)
+        self._training.at = {"epoch": state["epoch"], "batch": state["batch"]}
 
-    def val_dataloader(self) -> "HeldOutBatches | list[Batch]":
+    def val_dataloader(self) -> "_HeldOutBatches | list[Batch]":
         """The held-out batches in file order; empty if no games are held out."""
-        return HeldOutBatches(self) if self.heldout_rows else []
+        return _HeldOutBatches(self) if self.heldout_rows else []
 
     @property
     def steps_per_epoch(self) -> int:
@@ -199,11 +199,7 @@ class RowsDataModule(pl.LightningDataModule):
         """The training batches of epoch `number` (0-based), without the first `skip`."""
         device = self._columns("train")["label"].device
         generator = torch.Generator(device).manual_seed((self.seed * 1_000_003 + number) % 2**63)
-        parts = [
-            start + draw(stop - start, weight, generator)
-            for (start, stop), weight in zip(self._spans, self._span_weights, strict=True)
-        ]
-        pool = torch.cat(parts)
+        pool = torch.cat([start + _draw(rows, weight, generator) for start, rows, weight in self._spans])
         order = pool[torch.randperm(len(pool), generator=generator, device=device)]
         rank, devices = self._shares
         order = order[rank : len(order) // devices * devices : devices]
@@ -221,28 +217,21 @@ class RowsDataModule(pl.LightningDataModule):
     def _load(self) -> None:
         """Read the files: the rows of each side, and which training rows have which weight."""
         sides: dict[Split, list[Rows]] = {"train": [], "heldout": []}
-        self._spans: list[tuple[int, int]] = []
-        games: dict[bool, list[NDArray[np.uint64]]] = {False: [], True: []}
-        start = 0
-        self._span_weights: list[float] = []
+        games: tuple[list[NDArray[np.uint64]], ...] = ([], [])
+        self._spans: list[tuple[int, int, float]] = []  # first training row, number of rows, their weight
+        self.train_rows = 0
         for weight, rows in self._read():
             keys, lengths = game_keys(rows)
             out = held_out(keys, self.split_seed, self.heldout)
-            for side, found in games.items():
-                found.append(keys[out == side])
-            out = np.repeat(out, lengths)
-            sides["train"].append(rows.take(~out))
-            sides["heldout"].append(rows.take(out))
-            self._spans.append((start, start + len(sides["train"][-1])))
-            self._span_weights.append(weight)
-            start = self._spans[-1][1]
-        self.train_games, self.heldout_games = (np.unique(np.concatenate(found)) for found in games.values())
+            for side, found, there in zip(sides.values(), games, (~out, out), strict=True):
+                found.append(keys[there])
+                side.append(rows.take(np.repeat(there, lengths)))
+            self._spans.append((self.train_rows, len(sides["train"][-1]), weight))
+            self.train_rows += len(sides["train"][-1])
+        self.train_games, self.heldout_games = (np.unique(np.concatenate(found)) for found in games)
         self._rows = {side: concatenate(parts) for side, parts in sides.items()}
-        self.train_rows, self.heldout_rows = len(self._rows["train"]), len(self._rows["heldout"])
-        self.epoch_rows = sum(
-            epoch_size(stop - start, weight)
-            for (start, stop), weight in zip(self._spans, self._span_weights, strict=True)
-        )
+        self.heldout_rows = len(self._rows["heldout"])
+        self.epoch_rows = sum(_epoch_size(rows, weight) for _, rows, weight in self._spans)
 
     def _read(self) -> Iterator[tuple[float, Rows]]:
         """Yield the weight and the rows of each file, or of shards that follow one another with one weight.
@@ -296,71 +285,54 @@ class RowsDataModule(pl.LightningDataModule):
         return unpack(rows)
 
 
-def epoch_size(rows: int, weight: float) -> int:
+def _epoch_size(rows: int, weight: float) -> int:
     """Rows that an epoch takes from `rows` rows, repetitions counted."""
     return int(weight) * rows + round((weight - int(weight)) * rows)
 
 
-def draw(rows: int, weight: float, generator: torch.Generator) -> Tensor:
+def _draw(rows: int, weight: float, generator: torch.Generator) -> Tensor:
     """Indices of the rows an epoch takes: all of them int(weight) times, and a random share for the rest."""
     device = generator.device
     whole = torch.arange(rows, device=device).repeat(int(weight))
-    rest = epoch_size(rows, weight) - len(whole)
+    rest = _epoch_size(rows, weight) - len(whole)
     if not rest:
         return whole
     return torch.cat([whole, torch.randperm(rows, generator=generator, device=device)[:rest]])
 
 
-class TrainingBatches:
-    """The training batches of a data module: each iteration is the next epoch, or the one Lightning sets.
-
-    Lightning saves its state with everything else, and sets the epoch as it does in a sampler.
-    """
+class _TrainingBatches:
+    """The training batches: each iteration is the next epoch, or the one Lightning sets, as in a sampler."""
 
     def __init__(self, data: RowsDataModule) -> None:
-        """Begin with epoch 0."""
-        self._data, self._epoch, self._batch = data, 0, 0
-        self.sampler = self
+        self._data, self.sampler = data, self
+        self.at = {"epoch": 0, "batch": 0}
 
     def __len__(self) -> int:
-        """Number of batches in an epoch."""
         return self._data.steps_per_epoch
 
     def __iter__(self) -> Iterator[Batch]:
-        """Iterate over the batches of an epoch that are left."""
-        skip = self._batch if self._batch < len(self) else 0
-        for number, batch in enumerate(self._data.epoch(self._epoch, skip), skip + 1):
-            self._batch = number
+        epoch, done = self.at["epoch"], self.at["batch"]
+        skip = done if done < len(self) else 0
+        for number, batch in enumerate(self._data.epoch(epoch, skip), skip + 1):
+            self.at["batch"] = number
             yield batch
-        self._epoch, self._batch = self._epoch + 1, 0
+        self.at = {"epoch": epoch + 1, "batch": 0}
 
     def set_epoch(self, epoch: int) -> None:
-        """Let the next iteration be epoch `epoch`, counted from 0."""
-        if epoch != self._epoch:
-            self._epoch, self._batch = epoch, 0
-
-    def state_dict(self) -> dict[str, int]:
-        """Return the epoch and how many of its batches were taken."""
-        return {"epoch": self._epoch, "batch": self._batch}
-
-    def load_state_dict(self, state: dict[str, int]) -> None:
-        """Continue an iteration that was interrupted."""
-        self._epoch, self._batch = state["epoch"], state["batch"]
+        if epoch != self.at["epoch"]:
+            self.at = {"epoch": epoch, "batch": 0}
 
 
-class HeldOutBatches:
+class _HeldOutBatches:
     """The held-out batches of a data module, in file order."""
 
     def __init__(self, data: RowsDataModule) -> None:
-        """Take a module with held-out rows."""
         self._data = data
 
     def __len__(self) -> int:
-        """Number of batches."""
         return -(-self._data.heldout_rows // _HELDOUT_BATCH)
 
     def __iter__(self) -> Iterator[Batch]:
-        """Iterate over the batches."""
         return self._data.batches("heldout")
 
 
@@ -397,17 +369,11 @@ def unpack(rows: Batch) -> Batch:
 
 
 def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
-    """Rows as one batch of tensors, described in `ckai.datasets.data_module`.
+    """Rows, at least one, as one batch of tensors, described in `ckai.datasets.data_module`.
 
     Args:
-        rows: at least one.
+        rows: of one game.
         searched: whether to include `q` and `policy`; None: if the rows have visits.
-
-    Examples:
-        >>> from ckai.datasets import read_rows
-        >>> batch = to_batch(read_rows("games.parquet"))
-        >>> batch["z"].dtype, batch["label"].shape
-        (torch.float32, torch.Size([11]))
     """
     return unpack(pack(rows, searched=searched))
 

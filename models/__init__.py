@@ -47,7 +47,6 @@ if TYPE_CHECKING:
         LossConfig,
         OptimizerConfig,
         PretrainConfig,
-        TargetConfig,
         TrainConfig,
     )
     from ckai.models.training.lightning_module import PolicyValueModule
@@ -79,7 +78,6 @@ else:
                 "LossConfig",
                 "OptimizerConfig",
                 "PretrainConfig",
-                "TargetConfig",
                 "TrainConfig",
             ],
             "training.lightning_module": ["PolicyValueModule"],
@@ -104,7 +102,6 @@ __all__ = [
     "Predictions",
     "PretrainConfig",
     "PretrainResult",
-    "TargetConfig",
     "TorchEvaluator",
     "TrainConfig",
     "TrainingError",

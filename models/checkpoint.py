@@ -1,17 +1,8 @@
 """Checkpoints: one file of plain dicts and tensors that rebuilds a network.
 
-Keys of format 1:
-
-    format        1
-    architecture  name in the registry
-    settings      the architecture's settings, a dict
-    encoding      version of the input planes
-    weights       name -> tensor
-    metrics       metrics on held-out rows, see `ckai.models.evaluation.metrics`
-    info          origin: data sets, split, training settings, epochs, time
-
-A file may come from anywhere. It is read with `weights_only=True`, so that it cannot run code; the checksums
-of its parts, which PyTorch passes over, are compared; and what is odd in it is found when it is read.
+Its keys are `format`, which is 1, and the fields of `Checkpoint` except the path. A file may come from
+anywhere. It is read with `weights_only=True`, so that it cannot run code; the checksums of its parts, which
+PyTorch passes over, are compared; and what is odd in it is found when it is read.
 """
 
 import copy
@@ -22,7 +13,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_origin, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -40,14 +31,6 @@ SPARE = 8
 """Numbers that may be allocated for each weight in a file: some layers are built from others."""
 PER_PARAMETER = 100
 """Extra numbers counted for each parameter, because many layers of one weight take seconds to build."""
-_TYPES: dict[str, type] = {
-    "architecture": str,
-    "settings": dict,
-    "encoding": str,
-    "weights": dict,
-    "metrics": dict,
-    "info": dict,
-}
 
 
 class CheckpointError(ValueError):
@@ -87,14 +70,12 @@ class Checkpoint:
         """
         try:
             network = _build_for(self.architecture, self.settings, self.weights)
-            expected = network.encode.VERSION
-            if self.encoding != expected:
-                raise ValueError(
-                    f"expected encoding {expected} for {self.architecture}, found {_shown(self.encoding)}"
-                )
+            if self.encoding != (version := network.encode.VERSION):
+                found = _shown(self.encoding)
+                raise ValueError(f"expected encoding {version} for {self.architecture}, found {found}")
             _check_weights(network, self.weights)
         except (ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{self.path}: {_reason(error)}") from error
+            raise CheckpointError(f"{self.path}: {_shown(first_line(error), 300)}") from error
         network.load_state_dict(self.weights)
         return network.eval()
 
@@ -125,12 +106,12 @@ def save_checkpoint(
         >>> load_checkpoint("small.ckpt").metrics
         {'top1': 0.5}
     """
-    weights = _on_cpu(network.state_dict(), dtype)
+    weights = _on_cpu(network, dtype)
     if dtype is not None:
         # Buffers derived from the weights must match the converted weights in the file.
         as_loaded = copy.deepcopy(network)
         as_loaded.load_state_dict(weights)
-        weights = _on_cpu(as_loaded.state_dict(), dtype)
+        weights = _on_cpu(as_loaded, dtype)
     content = {
         "format": FORMAT,
         "architecture": network.architecture,
@@ -154,30 +135,22 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     Raises:
         CheckpointError: the file is missing, damaged, not a checkpoint, of another format, or contains code
             or invalid plain data.
-
-    Examples:
-        >>> checkpoint = load_checkpoint("network.ckpt")
-        >>> checkpoint.architecture, checkpoint.encoding
-        ('resnet', 'planes-1')
     """
     path = network_path(path)
     content = read_plain(path)
-    if not isinstance(content, dict) or "format" not in content:
-        contents = (
-            f"keys {_shown(', '.join(map(str, list(content)[:5])))}"
-            if isinstance(content, dict)
-            else type(content).__name__
-        )
-        raise CheckpointError(f"{path}: expected a ckai checkpoint, found a torch file with {contents}")
-    if not isinstance(content["format"], int) or content["format"] != FORMAT:
-        raise CheckpointError(
-            f"{path}: expected checkpoint format {FORMAT}, found {_shown(content['format'])}, of another "
-            "version of ckai; train the network again"
-        )
-    fields: dict[str, Any] = {key: content.get(key) for key in _TYPES}
     try:
-        for key, type_ in _TYPES.items():
-            _check_type(key, fields[key], type_)
+        if not isinstance(content, dict) or "format" not in content:
+            keys = ", ".join(map(str, list(content)[:5])) if isinstance(content, dict) else "none"
+            raise ValueError(f"expected a ckai checkpoint, found a torch file with keys {_shown(keys)}")
+        if not isinstance(content["format"], int) or content["format"] != FORMAT:
+            raise ValueError(
+                f"expected checkpoint format {FORMAT}, found {_shown(content['format'])}, of another version "
+                "of ckai; train the network again"
+            )
+        types = {key: get_origin(type_) or type_ for key, type_ in get_type_hints(Checkpoint).items()}
+        fields: dict[str, Any] = {key: content.get(key) for key in types if key != "path"}
+        for key, value in fields.items():
+            _check_type(key, value, types[key])
         _check_info(fields["info"])
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from error
@@ -205,17 +178,13 @@ def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Netw
     return network
 
 
-def _on_cpu(weights: Mapping[str, Tensor], dtype: torch.dtype | None) -> dict[str, Tensor]:
-    """Weights on the CPU, those of layers in another type if one is given."""
-    copies = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-    if dtype is None:
-        return copies
-    return {name: tensor.to(dtype) if _of_layer(name, tensor) else tensor for name, tensor in copies.items()}
-
-
-def _of_layer(name: str, tensor: Tensor) -> bool:
-    """Whether these are the weights of a layer, not a bias, a statistic or integers."""
-    return tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias")
+def _on_cpu(network: Network, dtype: torch.dtype | None) -> dict[str, Tensor]:
+    """Weights on the CPU; if a type is given, those of layers, not biases, statistics or integers, in it."""
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+    for name, tensor in weights.items():
+        if dtype and tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias"):
+            weights[name] = tensor.to(dtype)
+    return weights
 
 
 def read_plain(path: Path) -> Any:
@@ -224,50 +193,33 @@ def read_plain(path: Path) -> Any:
     Raises:
         CheckpointError: the file is missing, damaged or contains anything else.
     """
+    found = "a file that is not one or is cut short"
     if not path.exists():
-        raise CheckpointError(
-            f"{path}: expected a checkpoint or an installed network, found no such file; check the path"
-        )
-    if path.is_dir():
-        raise CheckpointError(
-            f"{path}: expected a checkpoint, found a folder; name a file in it, such as best.ckpt"
-        )
-    if not zipfile.is_zipfile(path):
-        raise CheckpointError(
-            f"{path}: expected a ckai checkpoint, found a file that is not one or is cut short"
-        )
+        found = "no such file; check the path or the name of an installed network"
+    elif path.is_dir():
+        found = "a folder; name a file in it, such as best.ckpt"
+    elif zipfile.is_zipfile(path):
+        found = ""
+    if found:
+        raise CheckpointError(f"{path}: expected a checkpoint, found {found}")
     try:
-        _check_archive(path)
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if len(set(names)) < len(names):
+                raise zipfile.BadZipFile("damaged data: two parts have one name")
+            # PyTorch packs nothing; what unpacks to more would fill the memory.
+            if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
+                raise zipfile.BadZipFile("its parts are larger than the file")
+            if damaged := archive.testzip():
+                raise zipfile.BadZipFile(f"damaged data in {damaged}")
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        reason = (
-            "objects other than plain data and tensors"
-            if "weights_only" in str(error).lower()
-            else "damaged data"
-        )
+        code = "weights_only" in str(error).lower()
+        reason = "objects other than plain data and tensors" if code else "damaged data"
         raise CheckpointError(f"{path}: expected plain data and tensors, found {reason}; not read") from error
     except Exception as error:  # a strange file can make PyTorch raise anything
-        raise CheckpointError(
-            f"{path}: expected a ckai checkpoint, found a file that cannot be read ({_reason(error)})"
-        ) from error
-
-
-def _check_archive(path: Path) -> None:
-    """Check the parts of an archive against their checksums.
-
-    Raises:
-        BadZipFile: damaged data, or parts that repeat or unpack to more than the file.
-    """
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-        if len(set(names)) < len(names):
-            raise zipfile.BadZipFile("damaged data: two parts have one name")
-        # PyTorch packs nothing; what unpacks to more would fill the memory.
-        if sum(part.file_size for part in archive.infolist()) > path.stat().st_size:
-            raise zipfile.BadZipFile("its parts are larger than the file")
-        damaged = archive.testzip()
-        if damaged is not None:
-            raise zipfile.BadZipFile(f"damaged data in {damaged}")
+        reason = f"found a file that cannot be read ({_shown(first_line(error), 300)})"
+        raise CheckpointError(f"{path}: expected a ckai checkpoint, {reason}") from error
 
 
 def _check_type(name: str, value: Any, type_: type) -> None:
@@ -279,11 +231,10 @@ def _check_type(name: str, value: Any, type_: type) -> None:
 
 def _check_info(info: Mapping[Any, Any]) -> None:
     """Check the entries of the origin that are read later: the data, their split, the games learned."""
-    data = info.get("data", [])
+    data, split = info.get("data", []), info.get("split", {})
     _check_type("info.data", data, list)
     for entry in data:
         _check_type("each entry of info.data", entry, dict)
-    split = info.get("split", {})
     _check_type("info.split", split, dict)
     _check_type("info.split.seed", split.get("seed", 0), int)
     _check_type("info.split.heldout", split.get("heldout", 0.0), float)
@@ -294,13 +245,7 @@ def _check_info(info: Mapping[Any, Any]) -> None:
 
 
 def _build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[Any, Any]) -> Network:
-    """Build a network for the weights of a file; refuse a far larger one before it is built.
-
-    Raises:
-        ModelError: see `ckai.models.build`.
-        ValueError: the weights are no dense tensors, or far fewer than those of the network.
-        RuntimeError: sizes that PyTorch cannot have.
-    """
+    """Build a network for the weights of a file; refuse a far larger one before it is built."""
     for name, tensor in weights.items():
         _check_type(f"{name}", tensor, Tensor)
         dense = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor.is_nested
@@ -312,13 +257,10 @@ def _build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
         """Called before a parameter gets its first values."""
         nonlocal size
-        if parameter is None or threading.get_ident() != thread:
-            return
-        size += parameter.numel() + PER_PARAMETER
+        if parameter is not None and threading.get_ident() == thread:
+            size += parameter.numel() + PER_PARAMETER
         if size > most:
-            raise ValueError(
-                f"expected a network for the {found:,} weights of the file, found a far larger one"
-            )
+            raise ValueError(f"expected a network for the file's {found:,} weights, found a far larger one")
 
     hook = register_module_parameter_registration_hook(count)
     try:
@@ -346,14 +288,7 @@ def _check_weights(network: Network, weights: Mapping[Any, Tensor]) -> None:
             )
 
 
-def _reason(error: Exception) -> str:
-    return _shortened(first_line(error), 300)
-
-
-def _shown(value: Any) -> str:
+def _shown(value: Any, most: int = 60) -> str:
     """What a file has in place of what was expected; a file may have a lot of it."""
-    return _shortened(value if isinstance(value, str) else repr(value), 60)
-
-
-def _shortened(text: str, most: int) -> str:
+    text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -10,19 +10,6 @@ from ckai.models.networks import shipped
 
 
 @settings
-class TargetConfig:
-    """The value target: (1 - q_weight) * z + q_weight * q, or z for rows without q."""
-
-    q_weight: float = setting(
-        default=0.5,
-        ge=0,
-        le=1,
-        help="Weight of the search's value q in the value target; 0 trains on the game's result z alone, as "
-        "AlphaZero does",
-    )
-
-
-@settings
 class LossConfig:
     """The loss of policy and value."""
 
@@ -35,7 +22,13 @@ class LossConfig:
         default=False,
         help="Mask illegal actions in the policy loss: better top-1 among legal moves, worse raw top-1",
     )
-    target: TargetConfig = setting(default_factory=TargetConfig, help="Value target")
+    q_weight: float = setting(
+        default=0.5,
+        ge=0,
+        le=1,
+        help="Weight of the search's value q in the value target, (1 - q_weight) z + q_weight q; 0 trains on "
+        "the game's result z alone, as AlphaZero does",
+    )
 
 
 @settings
@@ -48,12 +41,7 @@ class OptimizerConfig:
     clip: float = setting(default=1.0, ge=0, help="Max gradient norm; 0 disables clipping")
 
     def factor(self, step: int, steps: int) -> float:
-        """Return the learning rate of a step, as a share of the peak.
-
-        Args:
-            step: the step, counted from 0.
-            steps: steps of the whole training.
-        """
+        """The learning rate of a step, counted from 0, of so many, as a share of the peak."""
         warm = int(self.warmup * steps)  # whole steps: few steps have none
         if step < warm:
             return 0.04 + 0.96 * step / warm

@@ -17,48 +17,32 @@ def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False
     which = "_legal" if legal else ""
     text = f"epoch {int(row['epoch'])}/{epochs}: policy loss {row['train_policy_loss']:.3f}"
     if "heldout_policy_loss" in row:
-        held = row.get("heldout_training_policy_loss", row["heldout_policy_loss" + which])
-        text += f", held out {held:.3f}, "
-        text += f"top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
+        text += f", held out {row['heldout_training_policy_loss']:.3f}"
+        text += f", top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
         if "heldout_value_mse" in row:
             text += f", value error {row['heldout_value_mse']:.3f}"
     return f"{text} ({row['seconds']:.0f} s)"
 
 
-_PANELS = (
-    (
-        "policy loss",
-        {
-            "train_policy_loss": "training",
-            "heldout_training_policy_loss": "held out",
-            "heldout_policy_loss": "held out, of the action played",
-        },
-    ),
-    (
-        "accuracy",
-        {
-            "train_top1": "training, top-1",
-            "heldout_top1": "held out, top-1",
-            "heldout_top1_legal": "held out, top-1 legal",
-            "heldout_top5": "held out, top-5",
-        },
-    ),
-    (
-        "value loss",
-        {
-            "train_value_loss": "training",
-            "heldout_training_value_loss": "held out",
-        },
-    ),
-    (
-        "value against the result, squared error",
-        {
-            "heldout_value_mse": "held out",
-            "heldout_value_mse_constant": "held out, best constant",
-        },
-    ),
-)
-"""Panels of the plot of a training: their title, and the columns that they show with their labels."""
+_PANELS: dict[str, dict[str, str]] = {
+    "policy loss": {
+        "train_policy_loss": "training",
+        "heldout_training_policy_loss": "held out",
+        "heldout_policy_loss": "held out, of the action played",
+    },
+    "accuracy": {
+        "train_top1": "training, top-1",
+        "heldout_top1": "held out, top-1",
+        "heldout_top1_legal": "held out, top-1 legal",
+        "heldout_top5": "held out, top-5",
+    },
+    "value loss": {"train_value_loss": "training", "heldout_training_value_loss": "held out"},
+    "value against the result, squared error": {
+        "heldout_value_mse": "held out",
+        "heldout_value_mse_constant": "held out, best constant",
+    },
+}
+"""Panels of the plot of a training, and the columns that they show with their labels."""
 
 
 def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
@@ -70,7 +54,7 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(17, 4), layout="constrained")
-    for axes, (name, lines) in zip(figure.subplots(1, len(_PANELS)), _PANELS, strict=True):
+    for axes, (name, lines) in zip(figure.subplots(1, len(_PANELS)), _PANELS.items(), strict=True):
         for key, label in lines.items():
             points = [(row["epoch"], row[key]) for row in history if key in row]
             if points:

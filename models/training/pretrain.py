@@ -42,29 +42,19 @@ PLOT_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class PretrainResult:
-    """Result of `pretrain`."""
+    """The checkpoint `output` with its `metrics` and `info`, and the folder `run`."""
 
     output: Path
-    """The checkpoint."""
     run: Path
-    """The run folder."""
     config: PretrainConfig
     metrics: dict[str, Any]
-    """On the held-out games, see `ckai.models.evaluation.metrics`."""
     info: dict[str, Any]
-    """The checkpoint's `info`."""
     continued: bool
     """Whether it continued a training that was interrupted."""
 
 
 def network_and_data(paths: Sequence[str | Path], config: PretrainConfig) -> tuple[Network, RowsDataModule]:
-    """Seed PyTorch, then build the network and open the data of a pretraining.
-
-    Raises:
-        DatasetError: data that cannot be used.
-        ModelError: an unknown architecture or setting.
-        CheckpointError: `config.init` cannot be read.
-    """
+    """Seed PyTorch, then build the network and open the data of a pretraining; see `pretrain` for errors."""
     torch.manual_seed(config.train.seed % 2**63)
     network = load_checkpoint(config.init).network() if config.init else build(config.model, config.settings)
     data = RowsDataModule(
@@ -110,7 +100,7 @@ def pretrain(
         FileExistsError: there is such a checkpoint, and `force` is not set.
         TrainingError: an interrupted training with other settings has this output, or the loss is not finite.
         LockedError: another process trains with this output.
-        CheckpointError: the saved state is damaged.
+        CheckpointError: the saved state is damaged, or `config.init` cannot be used.
 
     Examples:
         >>> from ckai.models import PretrainConfig, TrainConfig
@@ -125,8 +115,8 @@ def pretrain(
     refuse_to_replace(output, force)
     network, data = network_and_data(paths, config)
     run = run_folder(output)
+    first = load_checkpoint(config.init) if config.init else None
     with locked(run / LOCK):
-        first = load_checkpoint(config.init) if config.init else None
         if first:
             config = replace(config, model=network.architecture, settings=asdict(network.settings))
             check_held_out(config.init, first.info, data)
@@ -222,7 +212,11 @@ def _interrupted(run: Path, settings: dict[str, Any]) -> Any:
     except (OSError, ValueError, AttributeError) as error:
         raise TrainingError(f"{run / CONFIG}: cannot be read ({error})") from error
     now = flat_settings(settings)
-    changed = [key for key in {**before, **now} if key != "data" and before.get(key) != now.get(key)]
+    changed = [
+        key
+        for key in {**before, **now}
+        if not key.startswith(("data", "changed")) and before.get(key) != now.get(key)
+    ]
     if changed:
         key = changed[0]
         named = "other data" if key == "fingerprints" else f"{key}: {before.get(key)}, now {now.get(key)}"
@@ -230,9 +224,7 @@ def _interrupted(run: Path, settings: dict[str, Any]) -> Any:
         raise TrainingError(f"{run}: holds an unfinished training with other settings ({named}{more})")
     saved = read_plain(run / LAST)
     if not isinstance(saved, dict) or "global_step" not in saved:
-        raise CheckpointError(
-            f"{run / LAST}: expected the state of a training, found another file"
-        )
+        raise CheckpointError(f"{run / LAST}: expected the state of a training, found another file")
     return saved
 
 

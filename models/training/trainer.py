@@ -101,16 +101,16 @@ def fit(
     device = device or pick_device()
     keep_freed_memory()
     record = _Record(config, data, progress, on_epoch)
-    measures = {"monitor": loss_kept(config)} if data.heldout_rows else {}
-    early = EarlyStopping(**measures, patience=config.patience, check_finite=False) if measures else None
+    measures: dict[str, Any] = {"monitor": loss_kept(config)} if data.heldout_rows else {}
+    early = EarlyStopping(patience=config.patience, check_finite=False, **measures) if measures else None
     callbacks: list[pl.Callback] = [record, *([early] if early and config.patience else [])]
     if logger:
         callbacks.append(pl.callbacks.LearningRateMonitor("epoch"))
     if config.ema:
         callbacks.append(WeightAveraging(device=device, multi_avg_fn=_Decay(config.ema, data)))
     if best:
-        choice: dict[str, Any] = {"enable_version_counter": False, "save_on_train_epoch_end": True}
-        callbacks.append(ModelCheckpoint(best.parent, best.stem, **choice, **measures))
+        choice = measures | {"enable_version_counter": False, "save_on_train_epoch_end": True}
+        callbacks.append(ModelCheckpoint(best.parent, best.stem, **choice))
     if state:
         callbacks.append(_Last(state, save_seconds))
     handler, done = signal.getsignal(signal.SIGINT), False
@@ -171,11 +171,9 @@ class _Gpu(CUDAAccelerator):
     Freeing waits for the GPU, and would break a CUDA graph capture by self-play during the training.
     """
 
-    def setup(self, trainer: pl.Trainer) -> None:
-        """Free nothing."""
+    def setup(self, trainer: pl.Trainer) -> None: ...
 
-    def teardown(self) -> None:
-        """Free nothing."""
+    def teardown(self) -> None: ...
 
 
 class _WholeFiles(TorchCheckpointIO):
@@ -188,13 +186,11 @@ class _WholeFiles(TorchCheckpointIO):
         self._saved = saved
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        """Write a file."""
         content = BytesIO()
         torch.save(checkpoint, content)
         write_whole(Path(path), content.getbuffer())
 
     def load_checkpoint(self, *_: Any, **more: Any) -> Any:
-        """Return what was read before."""
         return self._saved
 
 
@@ -209,7 +205,6 @@ class _Decay:
 
     @torch.no_grad()
     def __call__(self, means: list[Tensor], news: list[Tensor], steps: Tensor) -> None:
-        """Take in weights of one type."""
         if means[0].is_floating_point():
             n = int(steps)
             torch._foreach_lerp_(means, news, 1 - min(self._decay**self._data.joined, (1 + n) / (10 + n)))
@@ -227,12 +222,10 @@ class _Last(Checkpoint):
         self._path, self._seconds, self._saved = path, seconds, time.monotonic()
 
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
-        """Save when due."""
         if time.monotonic() - self._saved > self._seconds and not trainer.is_last_batch:
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Save."""
         self._save(trainer)
 
     def _save(self, trainer: pl.Trainer) -> None:
@@ -258,11 +251,9 @@ class _Record(pl.Callback):
         """Of earlier processes and saved states; since then."""
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed training needs."""
         return {"history": self.history, "seconds": self._total()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over the state of an earlier process."""
         self.history = [dict(row) for row in state["history"]]
         self._seconds = float(state["seconds"])
 
@@ -270,18 +261,15 @@ class _Record(pl.Callback):
         return self._seconds + (time.monotonic() - self._started if self.begun else 0.0)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
-        """Start the clock."""
         self.begun, self._started = True, time.monotonic()
         self._shown, self._steps = self._started, 0
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
-        """Measure the speed from here."""
         self._shown, self._steps = time.monotonic(), 0
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Report progress."""
         self._steps += 1
         now = time.monotonic()
         if now - self._shown > 0.25 or trainer.is_last_batch:
@@ -292,7 +280,6 @@ class _Record(pl.Callback):
             self._progress(TrainingProgress(epoch, epochs, batch_idx + 1, batches, speed, report))
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
-        """Record the epoch."""
         epoch = trainer.current_epoch + 1
         row = {
             "epoch": epoch,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores, available_memory
 from ckai.datasets.settings import change_settings, parse_settings, read_settings, setting, settings
-from ckai.models.training.config import LossConfig, TargetConfig
+from ckai.models.training.config import LossConfig
 from ckai.rl.selfplay.config import GPU_BATCH, PoolConfig, SelfPlayConfig, StartConfig, ramped
 
 
@@ -71,7 +71,7 @@ class LearnConfig:
         return LossConfig(
             value_weight=self.value_weight,
             mask_illegal=self.mask_illegal,
-            target=TargetConfig(q_weight=self.q_weight_of(generation)),
+            q_weight=self.q_weight_of(generation),
         )
 
     def window_of(self, generation: int) -> int:

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from ckai.datasets.convert import parse_files
-from ckai.datasets.data_module import RowsDataModule, to_batch
+from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.reader import RowFile, newest_dataset, read_rows
 from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError
-from ckai.datasets.split import game_keys, held_out, position_keys
+from ckai.datasets.split import game_keys, held_out
 
 
 @pytest.fixture(scope="module")
@@ -149,33 +149,6 @@ def test_visits_become_a_distribution_and_expert_rows_point_at_their_move(tmp_pa
     assert torch.equal(q[50:], z[50:])
     data.epoch(0)
     assert all_rows(data.epoch(0)) == all_rows(data.batches("train"))
-
-
-def test_rows_are_taken_by_any_index_of_numpy(tmp_path, rows):
-    for file, written in (("e", rows), ("s", make_rows.with_search(rows[:50]))):
-        every = read_rows(make_rows.write(tmp_path / f"{file}.parquet", written, group=20))
-        n = len(every)
-        for index in (
-            every.ply % 2 == 0,
-            slice(3, None, 2),
-            [4, 1],
-            -1 - np.arange(3),
-            np.array([], np.int64),
-        ):
-            taken, numbers = every.take(index), np.arange(n)[index]
-            assert taken.label.tolist() == every.label[numbers].tolist()
-            if every.visits is not None:
-                dense = [to_batch(r)["policy"].numpy() for r in (every, taken)]
-                assert (dense[1] == dense[0][numbers]).all()
-
-
-def test_keys_of_positions_differ_where_board_or_jumper_do():
-    board = np.zeros((33, 32), np.int8)
-    board[np.arange(32), np.arange(32)] = 1
-    jumper = np.full(33, -1, np.int8)
-    both = np.concatenate([position_keys(board, jumper), position_keys(board, np.full(33, 4, np.int8))])
-    assert len(np.unique(both)) == 66
-    np.testing.assert_array_equal(position_keys(board, jumper), both[:33])
 
 
 # --- files that cannot be used ---------------------------------------------------------------------

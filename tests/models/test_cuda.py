@@ -16,7 +16,6 @@ from ckai.models.inference.cuda_backend import LANES, MAX_BATCH, WARM_UPS, CudaE
 from ckai.models.inference.evaluator import BackendError, PackedNetwork, TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
-from ckai.models.training.trainer import _Gpu, _trainer
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
 
@@ -188,24 +187,6 @@ def test_every_network_can_be_captured(name, encoding):
         logits, values = rows(inputs)
     assert logits.shape == (16, net.encode.NUM_ACTIONS)
     assert values.shape == (16,)
-
-
-def test_learning_leaves_the_memory_of_graphs_alone(monkeypatch):
-    """Lightning would free memory, which waits for the GPU, while a graph may be captured."""
-    freed = []
-    monkeypatch.setattr("pytorch_lightning.accelerators.cuda._clear_cuda_memory", lambda: freed.append(1))
-    accelerator = _Gpu()
-    accelerator.setup(None)
-    accelerator.teardown()
-    assert not freed
-
-
-def test_the_gpu_of_a_training_is_lightnings_own(monkeypatch):
-    monkeypatch.setattr(_Gpu, "is_available", staticmethod(lambda: True))
-    monkeypatch.setattr(_Gpu, "parse_devices", staticmethod(lambda devices: devices))
-    trainer = _trainer(torch.device("cuda", 1), "32-true")
-    assert isinstance(trainer.accelerator, _Gpu)
-    assert str(trainer.strategy.root_device) == "cuda:1"
 
 
 def test_self_play_runs_on_it(cuda):

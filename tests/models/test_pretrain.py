@@ -13,7 +13,6 @@ import pytest
 import torch
 from child_process import started
 
-from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import LockedError
 from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
@@ -340,36 +339,6 @@ def test_what_killed_trainings_left_is_removed(tmp_path, data, every_step):
     assert not any(path.exists() for path in (*left, events))
 
 
-@pytest.mark.parametrize("value", ["tanh", "wdl"])
-def test_curves_have_the_training_losses_of_held_out_games_beside_them(tmp_path, monkeypatch, value):
-    """Trained and measured on the same rows without steps of any size, both are the same number."""
-    rows = make_rows.with_search(make_rows.random_games(6))
-    path = make_rows.write(tmp_path / "s.parquet", rows)
-    setup = PretrainConfig(
-        settings={**SMALL, "value": value},
-        train=TrainConfig(
-            epochs=1, batch_size=64, precision="32",
-            loss=LossConfig(mask_illegal=True),
-            optimizer=OptimizerConfig(lr=1e-12, weight_decay=0),
-        ),
-    )  # fmt: skip
-
-    class FirstEpoch:
-        def __init__(self, data):
-            self.data = data
-
-        def __iter__(self):
-            return self.data.epoch(0)
-
-    monkeypatch.setattr(RowsDataModule, "val_dataloader", lambda data: FirstEpoch(data))
-    (texts,) = history_of(pretrain([path], tmp_path / "net.ckpt", setup))
-    row = {name: float(text) for name, text in texts.items()}
-    assert row["heldout_training_policy_loss"] == pytest.approx(row["train_policy_loss"], rel=1e-4)
-    assert row["heldout_training_value_loss"] == pytest.approx(row["train_value_loss"], rel=0.05)
-    assert row["heldout_policy_loss"] != pytest.approx(row["train_policy_loss"], rel=0.01)
-    assert row["heldout_value_mse"] != pytest.approx(row["train_value_loss"], rel=0.1)
-
-
 def test_a_held_out_loss_that_is_no_number_stops_the_training(tmp_path, data, monkeypatch):
     from ckai.models.training.lightning_module import PolicyValueModule
 
@@ -409,13 +378,6 @@ def test_it_stops_when_held_out_games_get_no_better(tmp_path, data):
     assert result.info["epochs"] == result.info["best_epoch"] + 2
     best = history_of(result)[result.info["best_epoch"] - 1]
     assert result.metrics["policy_loss"] == pytest.approx(float(best["heldout_policy_loss"]), rel=1e-5)
-
-
-def test_self_play_rows_train_too(tmp_path):
-    rows = make_rows.with_search(make_rows.random_games(12))
-    path = make_rows.write(tmp_path / "s.parquet", rows)
-    result = pretrain([path], tmp_path / "net.ckpt", config(1))
-    assert result.metrics["rows"] > 0
 
 
 def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
@@ -464,13 +426,6 @@ def test_bad_input_is_one_line(data, tmp_path, ckai, arguments, code, message):
     assert message in err
     assert "Traceback" not in err
     assert out == ""
-
-
-def test_a_missing_file_is_noticed_before_anything_is_said(tmp_path, ckai):
-    _, _, err = ckai("pretrain", "--data", tmp_path / "none.parquet", "-o", tmp_path / "x.ckpt")
-    assert err.splitlines() == [
-        f"ckai: error: {tmp_path / 'none.parquet'}: expected a data set, found no such file; check the path"
-    ]
 
 
 @pytest.mark.slow

@@ -21,7 +21,6 @@ from ckai.models.inference.backends import evaluate_positions
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import build
-from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
@@ -239,9 +238,9 @@ def test_the_value_is_learned_where_only_q_is_known():
         "q": torch.tensor([0.5, -0.5, 0.0]),
         "q_known": torch.tensor([True, True, False]),
     }
-    assert value_target(batch, TargetConfig(q_weight=0.5)).tolist() == [0.75, -0.5, 0.0]
+    assert value_target(batch, 0.5).tolist() == [0.75, -0.5, 0.0]
     raw = torch.zeros(3, 1)
-    loss, rows = value_loss(raw, batch, TargetConfig(q_weight=0.5))
+    loss, rows = value_loss(raw, batch, 0.5)
     assert rows == 2
     assert float(loss) == pytest.approx((0.75**2 + 0.25) / 2)
 

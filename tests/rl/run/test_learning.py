@@ -22,8 +22,7 @@ from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.registry import build
-from ckai.models.training.config import TargetConfig
-from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
+from ckai.models.training.lightning_module import outputs_of, policy_loss, value_loss
 from ckai.models.training.trainer import TrainingError
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -144,9 +143,9 @@ def test_held_out_rows_are_measured_as_those_in_training(tmp_path, mask_illegal)
     assert not batch["z_known"].all()
     network = load_checkpoint(tmp_path / "new.ckpt").network()
     with torch.inference_mode():
-        logits, raw = network.forward_planes(planes_of(network, batch))
+        logits, raw = outputs_of(network, batch)
         policy, _ = policy_loss(logits, batch, mask_illegal=mask_illegal)
-        value, _ = value_loss(raw, batch, TargetConfig(q_weight=settings.q_weight_of(9)))
+        value, _ = value_loss(raw, batch, settings.q_weight_of(9))
     assert measured["heldout_training_policy_loss"] == pytest.approx(float(policy), rel=1e-3)
     assert measured["heldout_training_value_loss"] == pytest.approx(float(value), rel=1e-3)
     assert measured["heldout_policy_loss_legal"] != pytest.approx(float(policy), rel=1e-3)
