@@ -21,7 +21,9 @@ def folder(tmp_path_factory):
     played_run(folder, "checkers", "planes")
     training = folder / "pretrained.run"
     training.mkdir()
-    (training / "config.json").write_text(json.dumps({"model": "cnn2x2", "train": {"epochs": 3}}))
+    (training / "config.json").write_text(
+        json.dumps({"model": "cnn2x2", "changed": {}, "train": {"epochs": 3}})
+    )
     (training / "metrics.csv").write_text(
         "epoch,seconds,train_policy_loss,heldout_top1,heldout_value_mse\n1,2,1.5,0.3,nan\n2,4,1.25,0.4,0.5\n"
     )
