@@ -280,8 +280,8 @@ class RowsDataModule(pl.LightningDataModule):
         """Some rows of one side as one batch, on the device that trains."""
         device = self._device
         rows = {name: column[index].to(device) for name, column in self._columns(side).items()}
-        if "extra" in rows:
-            rows["extra"] = _unpack_extra(self._encoding, rows["extra"])
+        if "extra" in rows and self._encoding.EXTRA_BITS == 4:
+            rows["extra"] = torch.stack([rows["extra"] << 4 >> 4, rows["extra"] >> 4], 2).flatten(1)
         return unpack(rows)
 
 
@@ -382,10 +382,6 @@ def _pack_extra(encoding: Any, board: Tensor, jumper: Tensor, halfmove_clock: Te
     """`[N, EXTRA]` int8, or half as many bytes of two numbers each."""
     extra: Tensor = encoding.extra(board, jumper, halfmove_clock)
     return (extra[:, ::2] & 15) | (extra[:, 1::2] << 4) if encoding.EXTRA_BITS == 4 else extra
-
-
-def _unpack_extra(encoding: Any, packed: Tensor) -> Tensor:
-    return torch.stack([packed << 4 >> 4, packed >> 4], 2).flatten(1) if encoding.EXTRA_BITS == 4 else packed
 
 
 def cut(block: Batch, size: int) -> Iterator[Batch]:

@@ -166,11 +166,6 @@ def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Netw
 
     Raises:
         CheckpointError: see `load_checkpoint` and `Checkpoint.network`; or a network for another game.
-
-    Examples:
-        >>> network = load_network("network.ckpt")
-        >>> network.architecture, network.settings.channels
-        ('resnet', 4)
     """
     network = load_checkpoint(path).network()
     if game not in (None, network.encode.GAME):

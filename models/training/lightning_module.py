@@ -230,8 +230,7 @@ class PolicyValueModule(pl.LightningModule):
             self.network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         data = getattr(self.trainer, "datamodule", None)
         if isinstance(data, RowsDataModule):
-            if data.game != self.network.encode.GAME:
-                game = self.network.encode.GAME
+            if data.game != (game := self.network.encode.GAME):
                 raise ValueError(f"expected rows of {game}, the network's game, found {data.game}")
             data.prepare(self.network.encode)
             data.joined, self._rows = self.JOINED if self.whole_steps else 1, data.batch_size

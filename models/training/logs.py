@@ -1,15 +1,9 @@
-"""Logs of training: a line and a plot, made from its history.
-
-A history is a list of one dict an epoch, see `ckai.models.training.trainer`.
-"""
+"""Logs of training: a line and a plot, made from its history (`ckai.models.training.trainer`)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from ckai.datasets.files import save_figure
-
-Row = Mapping[str, Any]
 
 
 def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False) -> str:
@@ -45,7 +39,7 @@ _PANELS: dict[str, dict[str, str]] = {
 """Panels of the plot of a training, and the columns that they show with their labels."""
 
 
-def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
+def plot_curves(path: Path, history: Sequence[Mapping[str, float]], title: str) -> None:
     """Plot losses, accuracy and the value's squared error over the epochs, as a PNG.
 
     Lines called training and held out are of the same quantity; the others say what they are of.

@@ -2,8 +2,7 @@
 
 Each preset lists the settings of `ckai pretrain` that differ from the defaults, by their paths, and those
 that differ on a GPU: larger batches, with a learning rate that grows as the square root of their size, and a
-moving average over as many rows;
-docs/train.md has the results.
+moving average over as many rows; docs/train.md has the results.
 """
 
 from typing import Any

@@ -240,7 +240,7 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
     """
     settings = flat_settings(asdict(replace(config, settings={})) | asdict(network.settings))
     usual = flat_settings(asdict(PretrainConfig(model=config.model)) | asdict(type(network.settings)()))
-    description = {
+    described = {
         **asdict(config),
         "settings": asdict(network.settings),
         "encoding": network.encode.VERSION,
@@ -248,5 +248,4 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
         "data": [str(file.path) for file in data.files.files],
         "fingerprints": [file.fingerprint() for file in data.files.files],
     }
-    loaded: dict[str, Any] = json.loads(json.dumps(description))
-    return loaded
+    return dict(json.loads(json.dumps(described)))

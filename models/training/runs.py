@@ -17,10 +17,9 @@ CONFIG, LAST, BEST, METRICS, LOCK = "config.json", "last.ckpt", "best.ckpt", "me
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """One training run, finished or not."""
+    """One training run, finished or not: its folder, and its history as `fit` returns it."""
 
     path: Path
-    """The run folder."""
     model: str
     changed: dict[str, Any]
     """Settings that differ from the defaults, by name."""
@@ -29,7 +28,6 @@ class TrainingRun:
     status: str
     """`running`: a process trains it now; `finished`: its checkpoint is there; or `unfinished`."""
     history: list[dict[str, float]]
-    """See `ckai.models.training.trainer`."""
 
     @property
     def seconds(self) -> float:

@@ -121,15 +121,21 @@ def fit(
             done = len(record.history) >= config.epochs or bool(config.patience and stale >= config.patience)
         if not done:
             with _quiet():
-                _trainer(
-                    device,
-                    lightning_precision(config.precision, device),
-                    saved,
+                trainer = pl.Trainer(
+                    accelerator=_Gpu() if device.type == "cuda" else "cpu",
+                    devices=[device.index or 0] if device.type == "cuda" else 1,
+                    precision=lightning_precision(config.precision, device),
+                    plugins=[LightningEnvironment(), _WholeFiles(saved)],
                     max_epochs=config.epochs,
                     callbacks=callbacks,
                     logger=logger,
                     limit_val_batches=None if measures else 0,
-                ).fit(module, datamodule=data, ckpt_path=None if saved is None else state, weights_only=True)
+                    num_sanity_val_steps=0,
+                    enable_progress_bar=False,
+                    enable_model_summary=False,
+                )
+                path = None if saved is None else state
+                trainer.fit(module, datamodule=data, ckpt_path=path, weights_only=True)
         module.network.cpu()
         if best or done:  # else the module has the last weights
             kept = read_plain(best)["state_dict"] if best else saved["state_dict"]
@@ -149,20 +155,6 @@ def fit(
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, handler)
     return record.history
-
-
-def _trainer(device: torch.device, precision: Any, saved: Any = None, **settings: Any) -> pl.Trainer:
-    """Lightning's trainer without its progress bars and tips, which writes files whole."""
-    return pl.Trainer(
-        accelerator=_Gpu() if device.type == "cuda" else "cpu",
-        devices=[device.index or 0] if device.type == "cuda" else 1,
-        precision=precision,
-        plugins=[LightningEnvironment(), _WholeFiles(saved)],
-        num_sanity_val_steps=0,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        **settings,
-    )
 
 
 class _Gpu(CUDAAccelerator):
@@ -247,8 +239,7 @@ class _Record(pl.Callback):
         self._progress, self._on_epoch = progress, on_epoch
         self.history: History = []
         self.begun = False
-        self._seconds, self._started = 0.0, 0.0
-        """Of earlier processes and saved states; since then."""
+        self._seconds = self._started = 0.0  # of earlier processes; when this one began
 
     def state_dict(self) -> dict[str, Any]:
         return {"history": self.history, "seconds": self._total()}
@@ -275,9 +266,8 @@ class _Record(pl.Callback):
         if now - self._shown > 0.25 or trainer.is_last_batch:
             speed = self._steps * self._data.batch_size * self._data.joined / max(now - self._shown, 1e-9)
             self._shown, self._steps = now, 0
-            batches, report = int(trainer.num_training_batches), pl_module.training_report()
-            epoch, epochs = trainer.current_epoch, self._config.epochs
-            self._progress(TrainingProgress(epoch, epochs, batch_idx + 1, batches, speed, report))
+            of = trainer.current_epoch, self._config.epochs, batch_idx + 1, int(trainer.num_training_batches)
+            self._progress(TrainingProgress(*of, speed, pl_module.training_report()))
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: Any) -> None:
         epoch = trainer.current_epoch + 1
