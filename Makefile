@@ -7,8 +7,7 @@ DEMO ?= demo
 ROOMS := game pdn datasets models rl cli
 # Where it is set, each of the programs that tests start would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
-# One more than there are cores: tests wait for programs that they start, and for kernels that another worker compiles.
-WORKERS ?= -n $(shell $(PYTHON) -c "import os; print(min(4, os.cpu_count() + 1))") --dist worksteal
+WORKERS ?= -n $(shell $(PYTHON) -c "import os; print(min(4, os.cpu_count()))") --dist worksteal
 
 .PHONY: help demo test slow lint types check docs wheel links clean
 
