@@ -132,8 +132,10 @@ def _compiled(function: Any, nogil: bool) -> Any:
 def _njit(function: Any, **options: Any) -> Any:
     # Numba chooses the folder now; the functions of other packages keep theirs.
     before, config.CACHE_DIR = config.CACHE_DIR, str(FOLDER or "")
+    # What is typed at a prompt is in no file, which Numba refuses to keep.
+    kept = FOLDER is not None and Path(function.__code__.co_filename).is_file()
     try:
-        return njit(cache=FOLDER is not None, **options)(function)
+        return njit(cache=kept, **options)(function)
     finally:
         config.CACHE_DIR = before
 
