@@ -124,7 +124,7 @@ def test_the_path_forbids_an_action_below_the_root(first):
         node = edges(searcher, node)[move.action]
         if node < 0:  # White wins at once by passing as well, which ends the search
             assert (first, searcher.tree_batch.nodes[0, 0]["proof"]) == (7, 1)
-            break
+            return
     assert list(edges(searcher, node)) == slow.legal()
     assert B9 not in slow.legal()
 
