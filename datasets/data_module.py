@@ -60,7 +60,8 @@ class RowsDataModule(pl.LightningDataModule):
     Attributes:
         train_rows, heldout_rows: rows of each side.
         train_games, heldout_games: keys of the games of each side: sorted, distinct uint64.
-        joined: batches that are yielded as one, for a module that takes as many steps at once. 1.
+        joined: batches that are yielded as one, for a module that takes as many steps at once;
+            1 until it says so.
         epoch_rows: training rows in an epoch, with the data sets' weights applied.
 
     Examples:

@@ -174,7 +174,7 @@ def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Netw
 
 
 def _on_cpu(network: Network, dtype: torch.dtype | None) -> dict[str, Tensor]:
-    """Weights on the CPU; if a type is given, those of layers, not biases, statistics or integers, in it."""
+    """Weights on the CPU; if a type is given, layers have it, not biases, statistics or integers."""
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     for name, tensor in weights.items():
         if dtype and tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias"):

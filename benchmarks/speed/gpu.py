@@ -221,7 +221,7 @@ class Bench:
 def products(network: Network, rows: int, device: torch.device, seconds: float) -> float:
     """Return the rows/s of the matrix products of training steps alone, in bf16, as one CUDA graph.
 
-    Three for each layer, whose shapes are those of the layer: of the output, and of both gradients.
+    Three for each layer, in its shapes: the output and both gradients. Leaves the network in evaluation mode.
     """
     shapes: list[tuple[int, int, int]] = []
 
@@ -232,7 +232,7 @@ def products(network: Network, rows: int, device: torch.device, seconds: float) 
     layers = [m for m in network.modules() if isinstance(m, torch.nn.Conv2d | torch.nn.Linear)]
     hooks = [layer.register_forward_hook(note) for layer in layers]
     with torch.inference_mode():
-        network.cpu().forward_planes(torch.zeros(rows, network.encode.PLANES, *network.encode.SHAPE))
+        network.cpu().eval().forward_planes(torch.zeros(rows, network.encode.PLANES, *network.encode.SHAPE))
     for hook in hooks:
         hook.remove()
     kinds = [pair for m, k, n in shapes for pair in (((m, k), (k, n)), ((m, n), (n, k)), ((k, m), (m, n)))]

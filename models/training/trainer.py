@@ -39,7 +39,7 @@ History = list[dict[str, float]]
 
 
 class TrainingError(RuntimeError):
-    """A training that cannot continue, or a saved state that does not belong to it."""
+    """Training cannot continue, or a saved state does not belong to it."""
 
 
 @dataclass(frozen=True)

@@ -301,7 +301,6 @@ class Engine(ABC):
             limit: of each move; None: the engine's own.
             seeds: of the random choices of each move; None: the engine's own random numbers continue.
             lines: see `play`; 0: each move and its value, without the line and the figures of other moves.
-
         """
         given: Sequence[int | None] = seeds or [None] * len(games)
         stop, each = Stop(), zip(games, given, strict=True)

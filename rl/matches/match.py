@@ -224,7 +224,7 @@ def play_match(
     pairings = [(pair, a_black) for pair in chosen for a_black in (True, False)]
     pairings = [pairing for pairing in pairings if pairing not in played and not stop.is_set()]
     by_time = a.by_time or b.by_time
-    if not by_time and any(isinstance(getattr(each, "evaluator", None), CudaEvaluator) for each in (a, b)):
+    if not by_time and any(isinstance(each.evaluator, CudaEvaluator) for each in (a, b)):
         threads = min(threads, 2)  # a GPU is faster with the few large batches of few threads
     threads = max(1, min(threads, in_flight))
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
