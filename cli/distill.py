@@ -11,8 +11,6 @@ from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.distill.config import DistillConfig
 
-DEFAULT_EVALUATOR = "auto"
-
 
 @click.command("distill")
 @click.argument("teacher", type=click.Path(path_type=Path))
@@ -31,12 +29,6 @@ DEFAULT_EVALUATOR = "auto"
     help=f"Rows from whose positions the walks start: {ROWS_HELP}.  [default: openings only]",
 )
 @settings_options(DistillConfig)
-@click.option(
-    "--evaluator",
-    default=DEFAULT_EVALUATOR,
-    show_default=True,
-    help="Backend of the network; with --nodes, auto means integers.",
-)
 @force_option
 @json_option
 @click.pass_context
@@ -45,7 +37,6 @@ def command(
     teacher: Path,
     output: Path,
     data: tuple[Path, ...],
-    evaluator: str,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -71,8 +62,8 @@ def command(
     files = [path for group in row_files(data) for path in group]
     for path in files:
         RowFile(path, spec.name)
-    evaluator = "integers" if config.nodes and evaluator == DEFAULT_EVALUATOR else evaluator
-    network = load_evaluator(teacher, evaluator, threads=threads, game=spec.name)
+    # Alpha-beta, which labels with `nodes`, takes integer networks only.
+    network = load_evaluator(teacher, "integers" if config.nodes else "auto", threads=threads, game=spec.name)
     with progress_bar("labelling", "positions") as update:
 
         def show(counts: DistillProgress) -> None:

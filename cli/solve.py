@@ -40,7 +40,7 @@ not, or if a problem cannot be read.
 Examples:
   ckai solve problems.pdn
   ckai solve endings.fen --engine best.ckpt --seconds 10 --tables 4
-  ckai solve problems.pdn --visits 1000 --json
+  ckai solve problems.pdn --engine ckai@1000 --json
 """
 
 
@@ -53,13 +53,13 @@ Examples:
     type=FiniteRange(0, min_open=True),
     help=f"Seconds per problem.  [default: the player's @LIMIT, else {SECONDS:g}]",
 )
-@click.option("--visits", type=click.IntRange(1), help="Visits per problem, of a tree search.")
 @click.option(
     "--engine",
     "spec",
     metavar="SPEC",
-    help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK.  "
-    f"[default: {FULL_STRENGTH}; with --visits {CKAI}]",
+    default=FULL_STRENGTH,
+    show_default=True,
+    help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK, with its @LIMIT.",
 )
 @evaluator_option()
 @tables_option
@@ -67,8 +67,7 @@ Examples:
 def command(
     files: Sequence[Path],
     seconds: float | None,
-    visits: int | None,
-    spec: str | None,
+    spec: str,
     evaluator: str,
     tables: str,
     as_json: bool,
@@ -80,7 +79,6 @@ def command(
     from ckai.rl.engine.loading import check
     from ckai.rl.engine.text import EngineText
 
-    spec = spec or (FULL_STRENGTH if visits is None else CKAI)
     check(EngineText.read(spec), clock=False)
     found = [each for path in files for each in read_problems(path)]
     problems = [each for each in found if isinstance(each, Problem)]
@@ -94,10 +92,9 @@ def command(
     engine = Engine.load(spec, evaluator=evaluator, tables=endgames)
     outcomes: list[Outcome] = []
     try:
-        limit = Limit(visits=visits, seconds=seconds)
-        if visits is None and seconds is None:
-            usual = Limit(seconds=SECONDS)
-            limit = engine.limit or (usual if engine.honours(usual) else limit)
+        limit = Limit(seconds=seconds or SECONDS)
+        if seconds is None:
+            limit = engine.limit or (limit if engine.honours(limit) else Limit())
         with progress_bar("solving", "problems") as progress:
             for problem in problems:
                 progress(len(outcomes), len(problems))

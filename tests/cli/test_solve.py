@@ -11,7 +11,7 @@ import pytest
 from ckai.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "analyse.md"
-FEW = ["--engine", "uniform", "--tables", "3", "--visits", "500"]
+FEW = ["--engine", "uniform@500", "--tables", "3"]
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_levels_solve_too(run, tmp_path):
         (["bad.fen"], 1, "ckai: error: bad.fen: expected problems that can be read, found none"),
         (["good.fen", "--engine", "missing.ckpt"], 1, "found no file missing.ckpt"),
         (["good.fen", "--engine", "uniform@5m"], 1, "found a clock"),
-        (["good.fen", "--engine", "random", "--visits", "5"], 1, "random: expected a limit of none"),
+        (["good.fen", "--engine", "random", "--seconds", "5"], 1, "random: expected a limit of none"),
         (["good.fen", "--engine", "level:15", "--seconds", "5"], 1, "level:15: expected a limit of none"),
         (["good.fen", "--seconds", "0"], 2, "--seconds"),
     ],

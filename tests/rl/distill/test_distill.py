@@ -256,10 +256,10 @@ def test_the_command(tmp_path, ckai, monkeypatch):
         "--setting",
         "plies=4",
     )
-    status, out, _ = ckai(*arguments, "--evaluator", "torch", "-o", "rows.parquet", "--json")
+    status, out, _ = ckai(*arguments, "-o", "rows.parquet", "--json")
     assert status == 0
     assert json.loads(out)["positions"] >= 200
-    status, _, err = ckai(*arguments, "--evaluator", "torch", "-o", "rows.parquet")
+    status, _, err = ckai(*arguments, "-o", "rows.parquet")
     assert status == 1
     assert "rows.parquet exists: give --force to replace it" in err
     status, out, _ = ckai(
