@@ -439,7 +439,7 @@ def test_a_signal_to_leave_keeps_the_game(here, number):
 @pytest.mark.slow
 @POSIX
 @pytest.mark.programs
-@pytest.mark.parametrize("term", ["xterm-256color", "xterm", "dumb"])
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
 def test_a_game_at_a_terminal_that_is_closed(here, term):
     """Ctrl-C while the engine thinks lets it move; then the terminal goes away."""
     master, slave = pty.openpty()

@@ -74,8 +74,8 @@ def test_evaluate_and_distill_take_a_run(ckai, run):
     assert json.loads(out)["data"] == ["runs/a"]
     status, out, _ = ckai("evaluate", network, "--data", "runs/a")
     assert "of runs/a (2 generations)" in out
-    sizes = ("--positions", 50, "--evaluator", "torch")
-    status, out, err = ckai("distill", network, "--data", "runs/a", "-o", "d.parquet", *sizes, "--json")
+    words = ("--data", "runs/a", "-o", "d.parquet", "--positions", 50, "--json")
+    status, out, err = ckai("distill", network, *words)
     assert status == 0, err
     assert json.loads(out)["positions"] >= 50
 

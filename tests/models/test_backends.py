@@ -251,7 +251,7 @@ def work(fen):
     return str(engine.search(fen, sims=300).move)
 with multiprocessing.get_context("fork").Pool(1) as pool:
     try:
-        print(pool.map_async(work, ["B:W21-32:B1-12"]).get(60))
+        print(pool.map_async(work, ["W:W21-32:B1-10,12,15"]).get(60))
     except Exception as error:
         print(type(error).__name__, error)
 """

@@ -39,34 +39,29 @@ def client_games(*arguments):
 @pytest.mark.slow
 @pytest.mark.programs
 def test_games_of_every_sort_with_a_client_of_others():
-    result = client_games("--games", "10", "--engine", "uniform")
-    assert (result["games"], result["problems"]) == (10, {})
+    result = client_games("--games", "3", "--engine", "uniform")
+    assert (result["games"], result["problems"]) == (3, {})
 
 
 @pytest.mark.slow
 @pytest.mark.programs
-@pytest.mark.parametrize(
-    ("limit", "control"),
-    [
-        (Limit(depth=2), None),
-        (Limit(seconds=0.005), None),
-        (None, TimeControl(1, 0.01)),
-        (None, TimeControl(1, 0, 10)),
-    ],
-)
-def test_two_of_ckai_play_each_other(limit, control):
+def test_two_of_ckai_play_each_other():
     with HubEngine(f"{ENGINE} uniform") as engine:
-        engine.limit, engine.control = limit, control
-        result = play_match(engine, engine, draw_openings(1, 0), max_plies=24)
-    assert len(result.games) == 2
-    assert all(len(each.game.moves) >= 10 for each in result.games)
+        for limit, control in (
+            (Limit(depth=2), None),
+            (Limit(seconds=0.005), None),
+            (None, TimeControl(1, 0.01)),
+            (None, TimeControl(1, 0, 10)),
+        ):
+            engine.limit, engine.control = limit, control
+            result = play_match(engine, engine, draw_openings(1, 0), max_plies=24)
+            assert len(result.games) == 2
+            assert all(len(each.game.moves) >= 10 for each in result.games)
 
 
 @pytest.mark.slow
 @pytest.mark.programs
 def test_a_program_that_cannot_load_its_engine_says_why():
-    with pytest.raises(ProgramError, match=r"has ended with status 1: ckai: error: missing\.ckpt"):
-        HubEngine(f"{ENGINE} missing.ckpt")
     with pytest.raises(ProgramError, match="integers"):
         HubEngine(f"{ENGINE} alphabeta:small")
 

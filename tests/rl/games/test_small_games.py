@@ -187,8 +187,8 @@ def test_a_run_of_go_plays_games_to_their_end_and_continues(tmp_path):
     for generation in (1, 2):
         run = Run.open(tmp_path / "run")
         run.go(generation, lambda _: None)
-        (path,) = run.shards(generation)
-        table, data = pq.read_table(path), RowsDataModule([path], heldout=0.0, game="go")
+        paths = run.shards(generation)
+        table, data = pq.read_table(paths), RowsDataModule(paths, heldout=0.0, game="go")
         assert table["z"].null_count == 0
         assert table.group_by("game").aggregate([("ply", "max")])["ply_max"].to_numpy().max() < 162
         batch = next(data.epoch(0))

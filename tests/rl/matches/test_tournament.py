@@ -36,21 +36,19 @@ def test_ratings_find_the_strengths():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("elos", "pairs"),
+    ("elos", "pairs", "draws"),
     [
-        ([-100, 0, 100], 2),  # 12 games
-        ([0, 0, 0], 2),
-        ([-100, 100], 6),
-        ([-150, -50, 50, 150], 1),
-        (np.linspace(-300, 300, 8), 1),
-        ([-200, 0, 200], 20),
-        ([-200, 0, 200], 3),  # 400 Elo between the first and the last
-        ([-200, 200], 4),
-        ([-200, -200, 200, 200], 4),
+        ([-100, 0, 100], 2, 0.0),  # 12 games
+        ([0, 0, 0], 2, 0.6),
+        ([-100, 100], 6, 0.0),
+        ([-150, -50, 50, 150], 1, 0.6),
+        (np.linspace(-300, 300, 8), 1, 0.0),
+        ([-200, 0, 200], 20, 0.6),
+        ([-200, 0, 200], 3, 0.0),  # 400 Elo between the first and the last
+        ([-200, 200], 4, 0.6),
+        ([-200, -200, 200, 200], 4, 0.6),
     ],
-    ids=str,
 )
-@pytest.mark.parametrize("draws", [0.0, 0.6])
 def test_intervals_hold_the_truth_as_often_as_they_say(elos, pairs, draws):
     elos = np.array(elos, float)
     inside = []

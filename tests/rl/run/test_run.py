@@ -245,7 +245,7 @@ def flip(path):
 def test_a_game_that_two_shards_have_counts_once(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     run.go(1)
-    (shard,) = run.shards()
+    shard = run.shards()[0]
     shard.with_name("0000-run-000009.parquet").write_bytes(shard.read_bytes())
     assert run.new_games().look() == []
     rows = read_rows(run.shards())
@@ -280,7 +280,7 @@ def test_damaged_numbers_are_named(tmp_path, network):
     assert run.history()[0]["selfplay"] == before[0]["selfplay"]
 
 
-@pytest.mark.parametrize("writes", [16, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 4, 10))])
+@pytest.mark.parametrize("writes", [16, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_full_disk_damages_nothing(tmp_path, network, monkeypatch, writes):
     run = Run.create(tmp_path / "run", network, TINY)
     left, sync = [writes], os.fsync
@@ -513,9 +513,9 @@ def command(folder: Path, network: Path) -> list[str]:
 @pytest.mark.slow
 def test_kills_at_random_moments(tmp_path, network):
     again, rng, in_the_middle = command(tmp_path / "run", network), random.Random(2), 0
-    for _ in range(10):
+    for _ in range(6):
         with started(again) as process:
-            time.sleep(rng.uniform(1.0, 9.0))
+            time.sleep(rng.uniform(1.0, 6.0))
             in_the_middle += process.poll() is None
             process.send_signal(signal.SIGKILL)
             process.communicate()

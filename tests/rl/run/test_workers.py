@@ -179,7 +179,7 @@ def joined(folder):
 def test_a_run_with_a_worker_that_joins(tmp_path, network, monkeypatch, overlap):
     for name in ("worker.TICK_SECONDS", "worker.SHARD_SECONDS", "run.LOOK_SECONDS"):
         monkeypatch.setattr(f"ckai.rl.run.{name}", 0.05)
-    config = replace(LONG, overlap=overlap)
+    config = replace(LONG, games=24, overlap=overlap)
     run = Run.create(tmp_path / "run", network, config, generations=2)
     events = []
     with joined(run.folder):
@@ -193,7 +193,7 @@ def test_a_run_with_a_worker_that_joins(tmp_path, network, monkeypatch, overlap)
     counts = [measured["selfplay"]["workers"] for measured in run.history()]
     assert all(each["games"] > 0 and not each["refused"] for each in counts)
     alone = Run.create(tmp_path / "alone", network, config)
-    alone.go(2)
+    alone.go(1)
     assert "workers" not in alone.history()[0]["selfplay"]
     heads = [(r.folder / "metrics.csv").read_text().splitlines()[0].split(",") for r in (run, alone)]
     assert [name for name in heads[0] if name not in heads[1]] == list(WORKER_COLUMNS)
@@ -220,7 +220,7 @@ def until(condition, seconds=90):
 @pytest.mark.slow
 def test_a_worker_that_is_frozen_killed_and_revived(tmp_path, network):
     """It keeps nobody waiting, and what it delivers late is in the run once, or dropped."""
-    run = Run.create(tmp_path / "run", network, replace(LONG, games=120), generations=3)
+    run = Run.create(tmp_path / "run", network, LONG, generations=3)
     workers, seen = [started(tmp_path, "--join", run.folder) for _ in range(2)], []
 
     def on_event(event):
@@ -246,7 +246,7 @@ def test_a_worker_that_is_frozen_killed_and_revived(tmp_path, network):
 @pytest.mark.programs
 @pytest.mark.slow
 def test_the_run_is_killed_and_its_worker_plays_on(tmp_path, network):
-    run = Run.create(tmp_path / "run", network, replace(LONG, games=120))
+    run = Run.create(tmp_path / "run", network, LONG)
     words = ("--run", run.folder, "--generations", 2, "--json")
     worker = started(tmp_path, "--join", run.folder, "--json")
     for _ in range(2):
