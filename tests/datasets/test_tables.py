@@ -170,6 +170,7 @@ def test_results_of_a_book_are_refuted(folder):
     tables = Tables.open(4, folder=folder)
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
     stated = re.findall(r"^    ([WB]:\S+) +(win|draw) ", page, flags=re.MULTILINE)
+    assert stated.pop() == PRIZE
     assert len(stated) == 4
     for fen, result in stated:
         position = Position.from_fen(fen)
@@ -180,12 +181,38 @@ def test_results_of_a_book_are_refuted(folder):
                 assert forces(each, each.black, 1, tables, 7)
 
 
+PRIZE = "B:W29,32,K11:B3,K1,K19", "draw"
+
+
+def after(position):
+    """The positions after its moves, in an order that is the same with colours exchanged."""
+    return sorted(map(position.push, position.legal_moves()), key=lambda p: (p.own, p.opp, p.kings))
+
+
+def wins(position, answers, tables, won):
+    """Whether the answers, one for each position when it is first met, win against every reply."""
+    if tables.knows(position):
+        return tables.probe(position).value == WIN
+    board = position.own, position.opp, position.kings
+    if board not in won:
+        replies = after(after(position)[int(next(answers), 36)])
+        if not all(wins(then, answers, tables, won) for then in replies):
+            return False
+        won.add(board)
+    return True
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_five_pieces(folder):
     header = build_tables(5, table_path(5, folder))
     assert header["counts"] == {**COUNTS, "5": [71_334_772, 56_993_144, 11_122_892]}
-    check(Tables.open(5, folder=folder), 5_000)
+    tables = Tables.open(5, folder=folder)
+    check(tables, 5_000)
+    answers = "".join((Path(__file__).parent / "data" / "gurley.txt").read_text().split())
+    position = Position.from_fen(PRIZE[0])
+    for each in (position, position.rotated()):
+        assert wins(each, iter(answers), tables, set())
 
 
 def test_a_position_is_answered_with_its_best_play(three):
