@@ -63,7 +63,7 @@ DEFAULT_EVALUATOR = "auto"
     "config_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Settings of a new run: YAML, JSON, or the config.json of another run; options go before it.",
+    help="Settings of a new run, YAML or JSON; options override it.",
 )
 @settings_options(RunConfig, WorkSettings)
 @click.option(

@@ -29,8 +29,8 @@ def resolve_network(source: str) -> str:
 EVALUATORS = ["auto", "torch", "openvino", "cuda"]
 """Choices of `--evaluator`; integer networks have integers with auto."""
 EVALUATOR_HELP = (
-    "Backend of the network; auto: the integer kernel for networks of --model swift, else the first of "
-    "cuda (cuda:1 is the second GPU), openvino and torch."
+    "Backend of the network; auto: integers for --model swift, else the first of cuda (cuda:1 is the "
+    "second GPU), openvino and torch."
 )
 
 

@@ -41,7 +41,7 @@ class SelfPlayConfig:
     root_rule: Literal["puct", "gumbel"] = setting(
         option="--root-rule",
         default="puct",
-        help="Rule of the root: PUCT, or Gumbel's sequential halving with completed Q values",
+        help="Rule of the root: PUCT, or Gumbel's sequential halving",
     )
     gumbel_scale: float = setting(
         default=0.05,
