@@ -233,7 +233,7 @@ def _opponent_and_clock(
         if control is not None or limited:
             raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
         control, player = player.control, EngineText.read(player.who)
-    if player is not None and limited and player.limited:
+    if player is not None and limited and (player.limit or player.policy):
         raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
     return player, control
 

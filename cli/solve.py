@@ -94,7 +94,7 @@ def command(
     try:
         limit = Limit(seconds=seconds or SECONDS)
         if seconds is None:
-            limit = engine.limit or (limit if engine.honours(limit) else Limit())
+            limit = engine.limit or (limit if limit.given <= engine.takes else Limit())
         with progress_bar("solving", "problems") as progress:
             for problem in problems:
                 progress(len(outcomes), len(problems))

@@ -31,7 +31,7 @@ from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import distill
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.simple import material_values
+from ckai.rl.engine.simple import MaterialEngine
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -104,7 +104,7 @@ def _compile_tables() -> None:
 
 def _compile_material() -> None:
     """Compile the alpha-beta search of material, which openings, a player and an encoding use."""
-    material_values(Game(), 1)
+    MaterialEngine().play(Game(), Limit(depth=1))
     append_changes(np.full((1, 34), -1, np.int8), (1,))
 
 

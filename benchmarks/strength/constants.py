@@ -76,15 +76,15 @@ def main(
     openings = draw_openings(games // 2, seed, spec)
     usual = SearchConstants(**spec.search_defaults)
 
-    def player(changed: dict[str, float], limit: EngineText) -> TreeEngine:
+    def player(changed: dict[str, float], limit: Limit | None) -> TreeEngine:
         constants = usual._replace(**changed).typed()
         engine = TreeEngine(loaded, constants=constants, tables=tablebases, spec=spec, nodes=1024)
-        engine.limit = Limit(visits=limit.number) if limit.number else Limit(seconds=limit.seconds)
+        engine.limit = limit
         return engine
 
     table = Table("at", "constants", "won", "drawn", "lost", "Elo, 95 %", title=f"against {text(against)}")
     for at in limits:
-        limit = EngineText.read(f"network@{at}")
+        limit = EngineText.read(f"network@{at}").limit
         for changed in tried:
             players = player(changed, limit), player(against, limit)
             result = play_match(*players, openings, threads=threads, spec=spec)

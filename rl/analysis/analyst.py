@@ -33,7 +33,6 @@ from ckai.rl.analysis.report import (
     theory_of,
 )
 from ckai.rl.analysis.searches import Searches
-from ckai.rl.engine.task import Root
 
 MAX_LINE = 8
 """Most plies of a variation."""
@@ -48,7 +47,8 @@ TABLE_POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 class _Node:
     """A position of the game. Points are those of its side to move."""
 
-    root: Root
+    game: Game
+    """The positions up to this one, without moves."""
     legal: list[Move]
     played: Move | None
     """None in the last position."""
@@ -137,9 +137,9 @@ class Analyst:
         first, last = nodes[0], nodes[-1]
         report = GameReport(
             plies=tuple(self._ply(nodes, n) for n in range(len(game.moves))),
-            start=first.backed_up if first.root.position.black else 1 - first.backed_up,
+            start=first.backed_up if first.game.position.black else 1 - first.backed_up,
             verdict=last.verdict,
-            black_to_move=last.root.position.black,
+            black_to_move=last.game.position.black,
             result=result,
             positions=searched,
         )
@@ -149,17 +149,20 @@ class Analyst:
 
     def _nodes(self, game: Game) -> list[_Node]:
         nodes = []
-        for n, position in enumerate(game.positions):
+        for n in range(len(game.positions)):
             played = game.moves[n] if n < len(game.moves) else None
-            node = _Node(
-                Root(position, game.positions[:n]), position.legal_moves(), played, self._verdict(position)
-            )
+            node = self._node(game.positions[: n + 1], played)
             if not node.legal:
                 node.points = 0.0
             elif node.verdict is not None:
                 node.points = TABLE_POINTS[node.verdict]
             nodes.append(node)
         return nodes
+
+    def _node(self, positions: list[Position], played: Move | None = None) -> _Node:
+        game = Game(positions[-1])
+        game.positions = positions
+        return _Node(game, game.legal_moves(), played, self._verdict(game.position))
 
     def _search_all(self, nodes: list[_Node], game: Game) -> int:
         """Search the positions that have a choice, and the last one; return their number."""
@@ -173,7 +176,7 @@ class Analyst:
 
     def _search(self, nodes: Sequence[_Node], visits: int) -> None:
         """Search positions, and set their points and the line of their best move."""
-        results = self._searches.search([node.root for node in nodes], visits)
+        results = self._searches.search([node.game for node in nodes], visits)
         # Backwards, so that alpha-beta's table knows what follows.
         for node, found in reversed(list(zip(nodes, results, strict=True))):
             value = found.best.value
@@ -184,7 +187,7 @@ class Analyst:
             node.lines = {found.move: (points, found.pv)}
             node.ranked = sorted(found.visits, key=lambda move: -found.visits[move])
             if self._searches.has_alpha_beta and node.verdict is None and not found.proven:
-                deeper, line = self._searches.alpha_beta(node.root)
+                deeper, line = self._searches.alpha_beta(node.game)
                 node.points = self._points(deeper)
                 node.lines = {line[0]: (node.points, line)}
                 node.ranked = [line[0], *(move for move in node.ranked if move != line[0])]
@@ -198,7 +201,7 @@ class Analyst:
         points = POINTS.get(result or "")
         if points is None or not last.lines or last.verdict is not None:
             return 0
-        black = last.points if last.root.position.black else 1 - last.points
+        black = last.points if last.game.position.black else 1 - last.points
         if abs(black - points) < self.config.blunder:
             return 0
         self._search([last], self._searches.check)
@@ -246,15 +249,13 @@ class Analyst:
             moves = [move for move in node.ranked if move != node.played][:ALTERNATIVES]
             node.lines = {}
             for move in moves:
-                here = node.root.position.push(move)
-                history = [*node.root.history, node.root.position]
-                child = _Node(Root(here, history), here.legal_moves(), None, self._verdict(here))
-                after.append((node, move, child))
+                here = node.game.position.push(move)
+                after.append((node, move, self._node([*node.game.positions, here])))
         searchable = [child for _, _, child in after if child.legal]
         self._search(searchable, visits)
         for node, move, child in after:
             points = 1 - child.points if child.legal else 1.0
-            if child.legal and child.root.drawn:
+            if child.legal and child.game.is_game_over():
                 points = 0.5
             best = child.best()
             node.lines[move] = points, [move, *(best[2] if best else [])]
@@ -287,11 +288,11 @@ class Analyst:
                 # A search cannot see that the position it begins with is drawn.
                 if found is None or not found[2].legal or found[2].verdict is not None:
                     continue
-                if not found[2].root.drawn:
+                if not found[2].game.is_game_over():
                     asked.append(found)
             if not asked:
                 return count
-            values = self._searches.second_opinions([child.root for _, _, child in asked])
+            values = self._searches.second_opinions([child.game for _, _, child in asked])
             for (node, move, _), value in zip(asked, values, strict=True):
                 points, line = node.lines[move]
                 node.lines[move] = min(points, 1 - self._points(value)), line
@@ -302,7 +303,7 @@ class Analyst:
     def _ply(self, nodes: list[_Node], n: int) -> PlyReport:
         node = nodes[n]
         assert node.played is not None
-        position = node.root.position
+        position = node.game.position
         played = 1 - nodes[n + 1].backed_up
         best = node.best()
         move, points, line = node.played, played, [node.played]

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 
 from ckai.datasets.tables import Tables
-from ckai.game import Move
+from ckai.game import Game, Move
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.engine.task import Root
 from ckai.rl.engine.tree import TreeEngine
 
 TOGETHER = 64
@@ -69,11 +68,11 @@ class Searches:
         if self._alpha_beta is not None:
             self._alpha_beta.new_game()
 
-    def search(self, roots: Sequence[Root], visits: int) -> list[SearchResult]:
+    def search(self, games: Sequence[Game], visits: int) -> list[SearchResult]:
         """Search positions in trees; a draw by rule at the root is not seen.
 
         Args:
-            roots: the positions, each with a legal move.
+            games: the positions with those before them, each with a legal move.
             visits: visits of each search.
 
         Returns:
@@ -85,9 +84,9 @@ class Searches:
         """
         results: list[SearchResult] = []
         size = TOGETHER if visits == self._visits else 1  # a long search fills its batches alone
-        for first in range(0, len(roots), size):
+        for first in range(0, len(games), size):
             self._check()
-            some, limit = roots[first : first + size], Limit(visits=visits)
+            some, limit = games[first : first + size], Limit(visits=visits)
             if size > 1:
                 results += self._tree.play_many(some, limit)
             else:
@@ -99,7 +98,7 @@ class Searches:
         if self._stopped():
             raise InterruptedSearchError
 
-    def alpha_beta(self, root: Root) -> tuple[float, list[Move]]:
+    def alpha_beta(self, game: Game) -> tuple[float, list[Move]]:
         """Return the value and the main line of a position with a legal move, where `has_alpha_beta`.
 
         Raises:
@@ -107,15 +106,15 @@ class Searches:
         """
         assert self._alpha_beta is not None
         self._check()
-        found = self._alpha_beta.play(root, Limit(nodes=NODES * self._visits))
+        found = self._alpha_beta.play(game, Limit(nodes=NODES * self._visits))
         assert found.value is not None
         return float(found.value), found.pv
 
-    def second_opinions(self, roots: Sequence[Root]) -> list[float]:
+    def second_opinions(self, games: Sequence[Game]) -> list[float]:
         """Return the values of positions for the side to move by a longer tree search, without alpha-beta.
 
         Raises:
             InterruptedSearchError, ValueError, Exception: see `search`.
         """
-        results = self.search(roots, self.check * MORE)
+        results = self.search(games, self.check * MORE)
         return [float(value) for result in results if (value := result.best.value) is not None]

@@ -9,11 +9,12 @@ from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Line, Proof, SearchResult, StopReason, Value, turn_of
-from ckai.rl.engine.task import Root, Task
+from ckai.rl.engine.result import Line, Proof, SearchResult, StopReason, Value
+from ckai.rl.engine.task import Task
 from ckai.rl.engine.text import DEFAULT_SECONDS
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.move_time import OVERHEAD
 
 
 class AlphaBetaEngine(Engine):
@@ -23,7 +24,7 @@ class AlphaBetaEngine(Engine):
         evaluator: the network.
         tables: probed in the search.
         spec: the game.
-        threads: threads of a search by time.
+        threads: threads of a search by time; a twin has one.
         seed: varies the order of moves that are about as good, see `AlphaBetaSearch`; None: it never varies.
     """
 
@@ -42,72 +43,69 @@ class AlphaBetaEngine(Engine):
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
-        self.evaluator, self.tables, self.spec = evaluator, tables, spec
-        self.name = f"alphabeta:{evaluator.name}"
-        rules = spec.make_rules(tables)
-        self._alpha_beta = AlphaBetaSearch(evaluator, game=rules, threads=threads, seed=seed)
-        first = spec.state(spec.position())
+        self.evaluator, self.spec, self.name = evaluator, spec, f"alphabeta:{evaluator.name}"
+        self._rules, self._threads, self._seed = spec.make_rules(tables), threads, seed
+        self._open()
+
+    def _open(self, of: Any = None) -> None:
+        if of is not None:
+            self._threads, self._seed = 1, None
+        self._alpha_beta = AlphaBetaSearch(
+            self.evaluator, game=self._rules, threads=self._threads, seed=self._seed
+        )
+        first = self.spec.state(self.spec.position())
         self._alpha_beta.search(first, [first], depth=1)  # compiles what no limit of time should pay for
         self._alpha_beta.forget()
 
-    def _copy(self) -> "AlphaBetaEngine":
-        return AlphaBetaEngine(self.evaluator, tables=self.tables, spec=self.spec)
-
     def _search(self, task: Task) -> SearchResult:
         begun, search, state, limit = time.perf_counter(), self._alpha_beta, self.spec.state, task.limit
-        root, stop = task.root.undrawn(), task.stop
-        times, depth = limit.move_time(len(task.root.history)), limit.depth
-        if limit.clock is not None and len(root.position.legal_moves()) == 1:
+        game, stop, clocked = task.game, task.stop, limit.clock is not None
+        times, depth = limit.move_time(len(game.history), OVERHEAD), limit.depth
+        if clocked and len(game.position.legal_moves()) == 1:
             depth = 1
         if task.seed is not None:
             search.reseed(task.seed)
 
+        def result(found: AlphaBetaResult, reason: StopReason | None = None) -> SearchResult:
+            proven: Proof | None = None if found.plies is None else "win" if found.value > 0 else "loss"
+            value, pv = Value.at(game.position, found.value), whole_moves(game.position, found.pv)
+            return SearchResult(
+                lines=[Line(pv=pv, value=value, proven=proven, plies=found.plies)],
+                value=value,
+                seconds=time.perf_counter() - begun,
+                nodes=found.nodes,
+                evaluations=found.evaluations,
+                depth=found.depth,
+                reason=reason,
+                proven=proven,
+                plies=found.plies,
+            )
+
         def on_depth(found: AlphaBetaResult) -> None:
             if stop.is_set():  # maybe before the search had begun
                 search.stop()
-            task.tell(lambda: _result(found, root, time.perf_counter() - begun))
+            task.tell(lambda: result(found))
 
         stop.attach(search.stop)
         found = search.search(
-            state(root.position),
-            [state(earlier) for earlier in root.history],
+            state(game.position),
+            [state(earlier) for earlier in game.history],
             seconds=None if times is None else times.maximum,
-            soft_seconds=None if times is None or limit.clock is None else times.optimum,
+            soft_seconds=times.optimum if times is not None and clocked else None,
             nodes=limit.nodes,
             depth=depth,
             on_depth=on_depth,
         )
-        seconds, clocked = time.perf_counter() - begun, limit.clock is not None
         if stop.is_set():
-            reason = StopReason.STOPPED
-        elif found.plies is not None:
-            reason = StopReason.PROVEN
-        elif times is not None and seconds >= times.maximum:
-            reason = StopReason.CLOCK if clocked else StopReason.SECONDS
-        elif clocked:
-            reason = StopReason.DECIDED
-        else:
-            reason = StopReason.NODES if depth is None else StopReason.DEPTH
-        return _result(found, root, seconds, reason)
+            return result(found, StopReason.STOPPED)
+        if found.plies is not None:
+            return result(found, StopReason.PROVEN)
+        if times is not None and time.perf_counter() - begun >= times.maximum:
+            return result(found, StopReason.CLOCK if clocked else StopReason.SECONDS)
+        if clocked:
+            return result(found, StopReason.DECIDED)
+        return result(found, StopReason.NODES if depth is None else StopReason.DEPTH)
 
     def _forget(self, game: Any = None) -> None:
         if game is None:
             self._alpha_beta.forget()
-
-
-def _result(
-    found: AlphaBetaResult, root: Root, seconds: float, reason: StopReason | None = None
-) -> SearchResult:
-    proven: Proof | None = None if found.plies is None else "win" if found.value > 0 else "loss"
-    value, pv = Value(found.value, turn_of(root.position)), whole_moves(root.position, found.pv)
-    return SearchResult(
-        lines=[Line(pv=pv, value=value, proven=proven, plies=found.plies)],
-        value=value,
-        seconds=seconds,
-        nodes=found.nodes,
-        evaluations=found.evaluations,
-        depth=found.depth,
-        reason=reason,
-        proven=proven,
-        plies=found.plies,
-    )

@@ -45,8 +45,8 @@ class Analysis:
         self._fresh: SearchResult | None = None
         """The newest result; None if it was read already."""
         self._final: Future[SearchResult] = Future()
-        _searching.add(self)
         self._thread = JoinableThread(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
+        _searching.add(self)
         self._thread.start()
 
     def wait(self) -> SearchResult:
@@ -84,8 +84,7 @@ class Analysis:
 
     def _run(self, work: Callable[[Callable[[SearchResult], None]], SearchResult]) -> None:
         try:
-            final = work(self._publish)
-            self._publish(final)
+            self._publish(final := work(self._publish))
             self._final.set_result(final)
         except BaseException as error:
             self._final.set_exception(error)

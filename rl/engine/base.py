@@ -8,15 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 from ckai.datasets.tables import Tables
-from ckai.game import Position
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine.analysis import Analysis
 from ckai.rl.engine.limit import EngineError, Limit
-from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value, turn_of
-from ckai.rl.engine.task import Root, Stop, Task
+from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
+from ckai.rl.engine.task import Stop, Task, read_game
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
-Place: TypeAlias = Position | str | Any
-"""A position, in checkers also as a FEN; or a game with its moves (`ckai.game.Game`), for its position."""
 
 
 class ResignsError(EngineError):
@@ -47,21 +44,10 @@ class Engine(ABC):
         control: the time of each of its games, as part of its text; None: none.
         takes: the fields of a `Limit` that it can honour.
         endless: whether it can search without a limit until it is stopped.
-        boards: games at once for which `play_many` sets memory aside; with more it begins their trees anew.
         evaluator: the network, or what stands in its place; None: it has none.
 
     Args:
         seed: seed of its random choices; None: random.
-
-    Example:
-        >>> from ckai.game import Game
-        >>> from ckai.rl import Engine, Limit
-        >>> with Engine.load("rollout") as engine:
-        ...     game = Game()
-        ...     for _ in range(3):
-        ...         move = game.push(engine.play(game, Limit(visits=50)).move)
-        >>> len(game.moves)
-        3
     """
 
     name: str = "engine"
@@ -70,7 +56,6 @@ class Engine(ABC):
     control: "TimeControl | None" = None
     takes: frozenset[str] = frozenset()
     endless = False
-    boards = 1
     evaluator: "Evaluator | None" = None
     _limit: Limit | None = None
 
@@ -81,9 +66,8 @@ class Engine(ABC):
         """Of the search in progress."""
         self._closed = False
 
-    @classmethod
+    @staticmethod
     def load(
-        cls,
         text: str | PathLike[str] = CKAI,
         *,
         evaluator: str = "auto",
@@ -127,11 +111,10 @@ class Engine(ABC):
         """Search several games under one limit and one `Stop`; see `_search`."""
         return [self._search(task) for task in tasks]
 
-    def _copy(self) -> "Engine":
-        """Return an engine like this one for another thread; a memory that changes must be its own."""
-        return copy.copy(self)
+    def _open(self, of: Any = None) -> None:  # noqa: B027  (most keep nothing)
+        """Make a memory that changes with searches; as the twin of another engine, one of its own."""
 
-    def _forget(self, game: Any = None) -> None:  # noqa: B027  (most keep nothing)
+    def _forget(self, game: Any = None) -> None:  # noqa: B027
         """Drop what is kept from earlier searches, or only what `play_many` keeps of a game."""
 
     def _release(self) -> None:  # noqa: B027
@@ -159,17 +142,13 @@ class Engine(ABC):
     @property
     def by_time(self) -> bool:
         """Whether its moves depend on time, so that a match plays one game at a time in each thread."""
-        limit = self.limit or self.default_limit
-        return self.control is not None or not limit.given.isdisjoint(("seconds", "clock"))
-
-    def honours(self, limit: Limit) -> bool:
-        """Return whether the engine takes every limit that is set."""
-        return limit.given <= self.takes
+        timed = (self.limit or self.default_limit).given & {"seconds", "clock"}
+        return bool(timed) or self.control is not None
 
     def _checked(self, limit: Limit) -> Limit:
         if not isinstance(limit, Limit):
             raise TypeError(f"expected a Limit, such as Limit(visits=400), found {limit!r}")
-        if not self.honours(limit):
+        if not limit.given <= self.takes:
             takes = ", ".join(sorted(self.takes)) or "none, as it has its own"
             raise ValueError(f"{self.name}: expected a limit of {takes}, found {limit!r}")
         return limit
@@ -192,12 +171,11 @@ class Engine(ABC):
         Afterwards everything but `close`, `stop` and `repr` raises `EngineError`. Closing again does nothing.
         """
         with self._changed:
-            if self._closed:
-                return
-            self._closed = True
-            self.stop()
-            self._changed.wait_for(lambda: self._stop is None)
-            self._release()
+            if not self._closed:
+                self._closed = True
+                self.stop()
+                self._changed.wait_for(lambda: self._stop is None)
+                self._release()
 
     def stop(self) -> None:
         """End the search in progress soon; it returns its result so far. Does nothing if there is none.
@@ -208,13 +186,12 @@ class Engine(ABC):
             if self._stop is not None:
                 self._stop.set()
 
-    def twin(self) -> "Engine":
+    def twin(self) -> Self:
         """Return another engine like this one, for another thread; a network is shared."""
         self._check_open()
-        twin = self._copy()
+        twin = copy.copy(self)
         Engine.__init__(twin)
-        twin.name, twin.spec, twin.control = self.name, self.spec, self.control
-        twin.takes, twin._limit = self.takes, self._limit
+        twin._open(self)
         return twin
 
     def new_game(self, game: Any = None) -> None:
@@ -227,16 +204,25 @@ class Engine(ABC):
             self._check_idle()
             self._forget(game)
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError("the engine is closed; load another one")
+
+    def _check_idle(self) -> None:
+        self._check_open()
+        if self._stop is not None:
+            raise EngineError("the engine is searching; stop that search first, or use another engine")
+
     # --- search, analysis ---------------------------------------------------------------------------
 
     def play(
         self,
-        game: Place,
+        game: Any,
         limit: Limit | None = None,
         *,
         sims: int | None = None,
         seconds: float | None = None,
-        history: Sequence[Position | str] = (),
+        history: Sequence[Any] = (),
         lines: int = 1,
         stop: Stop | None = None,
         on_result: Callable[[SearchResult], None] | None = None,
@@ -245,13 +231,15 @@ class Engine(ABC):
         """Choose a move; `search` is the same.
 
         Args:
-            game: a game, whose earlier positions count for repetitions; or a position or a FEN. If it is at
-                most two moves after the last one searched, its subtree is kept.
+            game: a game (`ckai.game.Game`), whose earlier positions count for repetitions; or a position, or
+                the text of one, such as a FEN. If it is at most two moves after the last one searched, its
+                subtree is kept.
             limit: when the search ends; None: the engine's own limit.
             sims, seconds: in place of `Limit(visits=sims, seconds=seconds)`.
             history: earlier positions of a position or FEN, oldest first, for repetitions. They also set the
                 halfmove clock of a FEN without H.
-            lines: number of lines in the result, 1 or more; the search does not depend on it.
+            lines: most lines in the result; the search does not depend on it. 0: the move and its value,
+                without the figures of other moves.
             stop: ends the search from another thread, also before it has begun.
             on_result: called with results during the search.
             interval: seconds between two of these, 0 or more; the first comes as soon as possible.
@@ -260,14 +248,13 @@ class Engine(ABC):
             The result, its values for the side to move.
 
         Raises:
-            ValueError: there is no legal move, the engine cannot honour the limit, or it is given twice.
-            PositionError: a FEN cannot be read.
+            ValueError: there is no legal move, the engine cannot honour the limit, it is given twice, or a
+                text cannot be read.
             EngineError: the engine is closed, or searching.
             ProgramError: another program ends, takes too long or plays an illegal move.
             ResignsError: another program resigns.
 
         Example:
-            >>> from ckai.rl import Engine
             >>> engine = Engine.load("uniform")
             >>> result = engine.play("B:W18:B14,1", Limit(visits=50), lines=2)
             >>> [(str(line.move), line.proven) for line in result.lines]
@@ -279,15 +266,16 @@ class Engine(ABC):
             if limit is not None:
                 raise ValueError("expected a limit, or sims and seconds, found both")
             limit = Limit(visits=sims, seconds=seconds)
-        stop = stop or Stop()
-        task = self._task(game, limit, stop, lines, history=history, interval=interval)
+        task = self._task(game, limit, lines, stop or Stop(), history, interval=interval)
         task.publish = on_result
-        self._begin(stop)
-        return self._run(stop, lambda: [self._search(task)])[0]
+        self._begin(task.stop)
+        return self._run(task.stop, lambda: [self._search(task)])[0]
+
+    search = play
 
     def play_many(
         self,
-        games: Sequence[Place],
+        games: Sequence[Any],
         limit: Limit | None = None,
         *,
         seeds: Sequence[int] | None = None,
@@ -300,33 +288,30 @@ class Engine(ABC):
                 its subtree. `stop` ends the search of all.
             limit: of each move; None: the engine's own.
             seeds: of the random choices of each move; None: the engine's own random numbers continue.
-            lines: see `play`; 0: each move and its value, without the line and the figures of other moves.
+            lines: see `play`.
         """
         given: Sequence[int | None] = seeds or [None] * len(games)
         stop, each = Stop(), zip(games, given, strict=True)
-        tasks = [self._task(game, limit, stop, lines, seed=seed, least=0) for game, seed in each]
+        tasks = [self._task(game, limit, lines, stop, seed=seed) for game, seed in each]
         self._begin(stop)
         return self._run(stop, lambda: self._search_many(tasks) if tasks else [])
 
-    search = play
-
     def analysis(
         self,
-        game: Place,
+        game: Any,
         limit: Limit | None = None,
         *,
         lines: int = 1,
-        history: Sequence[Position | str] = (),
+        history: Sequence[Any] = (),
         interval: float = INTERVAL,
     ) -> Analysis:
-        """Search a position in a thread of its own, as `play` does, and read results during the search.
+        """Search in a thread of its own, and read results during the search.
 
         Args:
             game, lines, history, interval: see `play`.
             limit: when the search ends; None: when it is stopped, the root is proven or the tree is full.
 
         Example:
-            >>> from ckai.rl import Engine
             >>> with Engine.load("uniform") as engine:
             ...     with engine.analysis(Position.start(), lines=3) as analysis:
             ...         for result in analysis:
@@ -336,8 +321,7 @@ class Engine(ABC):
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        stop = Stop()
-        task = self._task(game, limit or Limit(), stop, lines, history=history, interval=interval)
+        task = self._task(game, limit or Limit(), lines, stop := Stop(), history, interval=interval)
         self._begin(stop)
 
         def work(publish: Callable[[SearchResult], None]) -> SearchResult:
@@ -346,20 +330,18 @@ class Engine(ABC):
 
         return Analysis(work, stop.set)
 
-    def policy(self, position: Position | str) -> SearchResult:
+    def policy(self, position: Any) -> SearchResult:
         """Evaluate a position with the network alone, without a search.
 
         Args:
-            position: a `Position` or a FEN.
+            position: a position with a legal move, or the text of one, such as a FEN.
 
         Returns:
             The value for the side to move, and as `priors` the probability of every legal move (of a capture
             of several hops, the product over the hops), the highest first.
 
         Raises:
-            ValueError: the side to move has no legal move; or the network answered with another shape, or
-                with a number that is not finite.
-            PositionError: the FEN cannot be read.
+            ValueError: see `play`; or the network's answer has another shape, or numbers that are not finite.
             EngineError: the engine is closed, or has no network.
 
         Example:
@@ -372,49 +354,34 @@ class Engine(ABC):
         self._check_open()
         if self.evaluator is None:
             raise EngineError(f"expected an engine with a network, found {self.name}")
-        here = Root.read(position).position
-        priors, value = move_priors(self.evaluator, here)
-        moves = sorted(priors, key=lambda move: (-priors[move], move))
-        return SearchResult(
-            lines=[Line(pv=[move], prior=priors[move]) for move in moves],
-            value=Value(value, turn_of(here)),
-            priors=MoveMap({move: priors[move] for move in moves}),
-        )
+        here = read_game(position, (), self.spec).position
+        priors, value = move_priors(self.evaluator, here, self.spec)
+        priors = dict(sorted(priors.items(), key=lambda each: -each[1]))
+        lines = [Line(pv=[move], prior=prior) for move, prior in priors.items()]
+        return SearchResult(lines=lines, value=Value.at(here, value), priors=MoveMap(priors))
 
     # --- one search at a time -----------------------------------------------------------------------
 
-    def _check_open(self) -> None:
-        if self._closed:
-            raise EngineError("the engine is closed; load another one")
-
-    def _check_idle(self) -> None:
-        self._check_open()
-        if self._stop is not None:
-            raise EngineError("the engine is searching; stop that search first, or use another engine")
-
     def _task(
         self,
-        game: Place,
+        game: Any,
         limit: Limit | None,
-        stop: Stop,
         lines: int,
+        stop: Stop,
+        history: Sequence[Any] = (),
         *,
-        history: Sequence[Position | str] = (),
         seed: int | None = None,
         interval: float = 0.0,
-        least: int = 1,
     ) -> Task:
         """Check the arguments of a search."""
         if limit is None or not (self._checked(limit).given or self.endless):
             limit = self.limit or self.default_limit
-        if not hasattr(lines, "__index__") or lines < least:
-            raise ValueError(f"expected an integer lines >= {least}, found {lines!r}")
+        if not hasattr(lines, "__index__") or lines < 0:
+            raise ValueError(f"expected an integer lines >= 0, found {lines!r}")
         if not interval >= 0:
             raise ValueError(f"expected interval >= 0, found {interval!r}")
-        root, chance = Root.read(game, history, self.spec), self._random
-        if seed is not None:
-            chance = random.Random(seed)
-        return Task(root, limit, lines, chance, stop, seed, interval=interval)
+        chance = self._random if seed is None else random.Random(seed)
+        return Task(read_game(game, history, self.spec), limit, lines, chance, stop, seed, interval=interval)
 
     def _begin(self, stop: Stop) -> None:
         """Mark the engine as searching; `_run` must follow."""

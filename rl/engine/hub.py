@@ -2,8 +2,6 @@
 
 >>> hub_position(Position.start())
 'Bbbbbbbbbbbbbeeeeeeeewwwwwwwwwwww'
->>> write_line("done", move="11-15", ponder="23-19")
-'done move=11-15 ponder=23-19'
 >>> read_line('pos pos=Bb moves="11-15 23-19"')
 ('pos', {'pos': 'Bb', 'moves': '11-15 23-19'})
 """
@@ -15,11 +13,13 @@ from functools import partial
 from typing import Any
 
 from ckai.game import Move, Position
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.engine.program import MAX_ERROR_TEXT, START_SECONDS, Fault, ProgramEngine, ProgramError
-from ckai.rl.engine.result import Line, SearchResult, StopReason, Value, turn_of
+from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
 from ckai.rl.engine.task import Task
 from ckai.rl.engine.text import DEFAULT_SECONDS
+from ckai.rl.games.clock import MAX_SECONDS
+from ckai.rl.search.move_time import OVERHEAD
 
 INIT_SECONDS = 120.0
 """Time limit for a program to get ready: it may have to load or compile much."""
@@ -28,9 +28,18 @@ VARIANTS = ("english", "checkers", "american")
 MAN = 0.7
 """`atanh` of the value of a position that is a man ahead: the median of 250 even positions of expert games
 from which a random man was taken, by the installed network and alpha-beta of 4 plies."""
+MIN_SECONDS = 0.001
+"""Shortest time of a move; less is taken as this."""
 SHOWN = 60
 """Most characters of a text that an error quotes."""
 
+_LEVEL = {
+    **{"depth": "depth", "nodes": "nodes", "moves": "remaining_moves"},
+    **{"move-time": "seconds", "time": "clock", "inc": "increment"},
+}
+"""The words of a `level`, and the fields of a `Limit` that they mean; the first three are whole numbers."""
+_WHOLE = "[0-9]{1,18}"
+_REAL = r"[-+]?(?:[0-9]{1,12}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?"
 _NAME = r'[^\s="\x00-\x1f\x7f]+'
 _WORD = re.compile(rf'\s*({_NAME})(?:\s*=\s*(?:"([^"]*)"|({_NAME})))?(?=\s|$)')
 
@@ -61,15 +70,13 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
 def write_line(command: str, /, **arguments: object) -> str:
     """Format a line of the protocol.
 
-    Args:
-        command: the command.
-        **arguments: values by name, `_` for a hyphen in names. Those that need it are quoted; a double quote
-            becomes a single one and a control character a space, as the protocol cannot express them.
+    Values that need it are quoted; a double quote becomes a single one and a control character a space, as
+    the protocol cannot express them.
     """
     words = [command]
     for name, value in arguments.items():
         text = re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", str(value)).replace('"', "'")
-        words.append(f"{name.replace('_', '-')}=" + (text if re.fullmatch(_NAME, text) else f'"{text}"'))
+        words.append(f"{name}=" + (text if re.fullmatch(_NAME, text) else f'"{text}"'))
     return " ".join(words)
 
 
@@ -117,6 +124,49 @@ def find_move(text: str, position: Position) -> Move | None:
     return next((move for move in position.legal_moves() if squares(hub_move(move)) == wanted), None)
 
 
+def write_level(limit: Limit) -> str:
+    """Format a limit as the `level` of a move, the inverse of `read_level`."""
+    words = {word: value for word, name in _LEVEL.items() if (value := getattr(limit, name)) is not None}
+    if limit.clock is None:
+        del words["inc"]
+    else:  # a program adds the increment before its move; here it was added after the last
+        words["time"] = max(limit.clock, 0.0) - limit.increment
+    texts = {word: f"{value:.10g}" for word, value in words.items()}
+    return write_line("level", **texts) if texts else "level infinite"
+
+
+def read_level(arguments: dict[str, str]) -> Limit:
+    """Return the limit of a `level` message.
+
+    Args:
+        arguments: any of `depth` (plies), `nodes` (positions) and `move-time` (seconds, of which `OVERHEAD`,
+            or a quarter if that is less, is kept back for what is not search); or `time`, the
+            seconds left without the increment of this move, with `inc`, the increment in seconds, and
+            `moves`, the moves to the next time control; or `infinite`. Others are ignored.
+
+    Raises:
+        ValueError: a value is not a number in its range, or none of these is given.
+
+    >>> read_level({"time": "59.5", "inc": "0.5"})
+    Limit(clock=60.0, increment=0.5)
+    """
+    limits: dict[str, Any] = {}
+    for number, (word, name) in enumerate(_LEVEL.items()):
+        if (text := arguments.get(word)) is None:
+            continue
+        least, most = (1, 10**18) if number < 3 else (-MAX_SECONDS if word == "time" else 0, MAX_SECONDS)
+        if not re.fullmatch(_WHOLE if number < 3 else _REAL, text) or not least <= float(text) <= most:
+            raise ValueError(f"expected {word} from {least:,} to {most:,}, found {quoted(text)}")
+        limits[name] = min(int(text), MAX_COUNT) if number < 3 else float(text)
+    if not limits and "infinite" not in arguments and "ponder" not in arguments:
+        raise ValueError("expected depth, nodes, move-time, time or infinite, found none")
+    if (seconds := limits.get("seconds")) is not None:
+        limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), MIN_SECONDS)
+    if "clock" in limits:  # the increment is added before every move, and the message comes before that
+        limits["clock"] += limits.get("increment", 0.0)
+    return Limit(**limits)
+
+
 # --- programs ---------------------------------------------------------------------------------------
 
 
@@ -149,31 +199,39 @@ class HubEngine(ProgramEngine):
     def _search(self, task: Task) -> SearchResult:
         begun, game, limit = time.monotonic(), task.game, task.limit
         here: Position = game.position
-        if self._new_moves(game) is None:
+        if self._new_moves(game)[-1]:
             self.send("new-game")
         # The moves since the last irreversible one, which the program needs for repetitions.
-        first = max(0, len(game.moves) - here.halfmove_clock)
-        played = " ".join(map(hub_move, game.moves[first:]))
-        moves = {"moves": played} if played else {}
-        self.send(write_line("pos", pos=hub_position(game.positions[first]), **moves))
-        self.send(_level(limit))
+        moves = game.moves[max(0, len(game.moves) - here.halfmove_clock) :]
+        played = {"moves": " ".join(map(hub_move, moves))} if moves else {}
+        self.send(write_line("pos", pos=hub_position(game.positions[-1 - len(moves)]), **played))
+        self.send(write_level(limit))
         self.send("go think" if limit.given else "go analyze")
         self._stop_with(task, "stop")
-        told, command = dict[str, str](), ""
+
+        def result(pv: list[Move], told: dict[str, str], reason: StopReason | None = None) -> SearchResult:
+            men = _number(told.get("score"))
+            value = None if men is None else Value.at(here, math.tanh(MAN * men))
+            nodes, depth = (int(_number(told.get(name)) or 0) for name in ("nodes", "depth"))
+            lines, seconds = [Line(pv=pv, value=value)], time.monotonic() - begun
+            return SearchResult(
+                lines=lines, value=value, seconds=seconds, nodes=nodes, depth=depth, reason=reason
+            )
+
+        told, command, pv = dict[str, str](), "", list[Move]()
         while command != "done":
             command, arguments = self._next(self._until(limit, begun), "done move=...")
             if command == "info":
                 told |= arguments
-                if pv := _pv(told, here):
-                    task.tell(partial(_result, told, pv, here, begun))
+                if pv := _pv(told.get("pv", ""), here):
+                    task.tell(partial(result, pv, told))
         if (move := find_move(arguments.get("move", ""), here)) is None:
             legal = " ".join(map(hub_move, here.legal_moves()))
             found = quoted(arguments.get("move", "no move"))
             raise self._error(f"one of {legal} in {here.fen}, found {found}", Fault.ILLEGAL)
-        pv = _pv(told, here)
         if pv[:1] != [move]:  # a line that does not begin with the move it plays says nothing of it
             pv, told = [move], {}
-        return _result(told, pv, here, begun, StopReason.STOPPED if task.stop.is_set() else None)
+        return result(pv, told, StopReason.STOPPED if task.stop.is_set() else None)
 
     def _next(self, until: float, wanted: str) -> tuple[str, dict[str, str]]:
         try:
@@ -186,50 +244,21 @@ class HubEngine(ProgramEngine):
         return command, arguments
 
 
-def _level(limit: Limit) -> str:
-    """Return the `level` of a limit."""
-    words: dict[str, object] = {"depth": limit.depth, "nodes": limit.nodes}
-    if limit.seconds is not None:
-        words["move_time"] = f"{limit.seconds:g}"
-    if limit.clock is not None:
-        # By the protocol, a program adds the increment before its move; here it was added after the last.
-        left, increment = f"{max(limit.clock, 0.0) - limit.increment:.3f}", f"{limit.increment:g}"
-        words = {"moves": limit.remaining_moves, "time": left, "inc": increment}
-    given = {name: value for name, value in words.items() if value is not None}
-    return write_line("level", **given) if given else "level infinite"
-
-
-def _pv(told: dict[str, str], position: Position) -> list[Move]:
+def _pv(text: str, position: Position) -> list[Move]:
     """Return the line that a program has told, to its first move that is none."""
     pv: list[Move] = []
-    for text in told.get("pv", "").split():
-        if (move := find_move(text, position)) is None:
+    for word in text.split():
+        if (move := find_move(word, position)) is None:
             break
         pv.append(move)
         position = position.push(move)
     return pv
 
 
-def _result(
-    told: dict[str, str], pv: list[Move], here: Position, begun: float, reason: StopReason | None = None
-) -> SearchResult:
-    """Return what a program has told of a line."""
-    men = _number(told.get("score"))
-    value = None if men is None else Value(math.tanh(MAN * men), turn_of(here))
-    return SearchResult(
-        lines=[Line(pv=pv, value=value)],
-        value=value,
-        seconds=time.monotonic() - begun,
-        nodes=int(_number(told.get("nodes")) or 0),
-        depth=int(_number(told.get("depth")) or 0),
-        reason=reason,
-    )
-
-
-def _number(text: Any) -> float | None:
+def _number(text: str | None) -> float | None:
     """Return a finite number of a program, None for anything else."""
     try:
-        number = float(text)
-    except (TypeError, ValueError):
+        number = float(text or "")
+    except ValueError:
         return None
     return number if abs(number) < 1e15 else None

@@ -1,24 +1,41 @@
 """Hub from the side of the program: what each line from the other side does."""
 
 import math
-import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ckai.game import Game
 from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.hub import MAN, find_move, hub_move, quoted, read_line, read_position, write_line
-from ckai.rl.engine.limit import MAX_COUNT, Limit
+from ckai.rl.engine.hub import (
+    MAN,
+    find_move,
+    hub_move,
+    quoted,
+    read_level,
+    read_line,
+    read_position,
+    write_line,
+)
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.serving import MAX_LINE, Session
 from ckai.rl.engine.task import Stop
-from ckai.rl.games.clock import MAX_SECONDS
-from ckai.rl.search.move_time import OVERHEAD
 
-_NAMES = "hub set-param init new-game pos level go stop ponder-hit ping quit"
-COMMANDS = _NAMES.split()
+COMMANDS = (
+    "hub",
+    "set-param",
+    "init",
+    "new-game",
+    "pos",
+    "level",
+    "go",
+    "stop",
+    "ponder-hit",
+    "ping",
+    "quit",
+)
 MODES = ("think", "ponder", "analyze")
 DURING_SEARCH = ("ping", "stop", "ponder-hit", "quit")
 """Commands that are allowed during a search."""
@@ -26,20 +43,6 @@ WON = 100.0
 """Score of a game that is won, less 0.01 for each ply to its end: what programs of the protocol send."""
 MAX_MEN = 50.0
 """Largest score of a position that is not proven."""
-MIN_SECONDS = 0.001
-"""Shortest time of a move; less is taken as this."""
-_LEAST = {"depth": 1, "nodes": 1, "moves": 1, "move-time": 0, "time": -MAX_SECONDS, "inc": 0}
-"""The numbers of a `level`, each with its least value; those from 1 are whole."""
-_WHOLE = "[0-9]{1,18}"
-_REAL = r"[-+]?(?:[0-9]{1,12}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?"
-
-
-class _Search(NamedTuple):
-    """From `go` to `done`."""
-
-    thread: JoinableThread
-    stops: list[Stop]
-    """Of the search; if there are two, the first is of the pondering before it."""
 
 
 class HubSession(Session):
@@ -65,7 +68,9 @@ class HubSession(Session):
         self._pos: dict[str, str] = {"start": ""}
         self._level: dict[str, str] | None = None
         """What the last `pos` and the `level` for the next search said, right or wrong."""
-        self._search: _Search | None = None
+        self._thread: JoinableThread | None = None
+        self._stops: list[Stop] = []
+        """Of the search, from `go` to `done`; if there are two, the first is of the pondering before it."""
         self._lock = threading.Lock()
         """Held while a line is sent, and while a search begins or is noted to have ended."""
 
@@ -76,10 +81,9 @@ class HubSession(Session):
                 raise ValueError(f"expected a line of at most {MAX_LINE:,} characters, found a longer one")
             command, arguments = read_line(line)
             if command not in COMMANDS:
-                raise ValueError(
-                    f"expected one of the commands {', '.join(COMMANDS)}, found {quoted(command)}"
-                )
-            if self._search is not None and command not in DURING_SEARCH:
+                commands = ", ".join(COMMANDS)
+                raise ValueError(f"expected one of the commands {commands}, found {quoted(command)}")
+            if self._thread is not None and command not in DURING_SEARCH:
                 raise ValueError(f"expected {', '.join(DURING_SEARCH)} during a search, found {command}")
             self._answer(command, arguments)
             return command != "quit"
@@ -98,9 +102,9 @@ class HubSession(Session):
         """Do what a command says."""
         match command:
             case "hub":
-                self._write(write_line("id", name="ckai", version=self._version, author="The ckai authors"))
+                self._write("id", name="ckai", version=self._version, author="The ckai authors")
                 for name, declared in self.parameters.items():
-                    self._write(write_line("param", name=name, **declared))
+                    self._write("param", name=name, **declared)
                 self._write("wait")
             case "set-param":
                 self._set_parameter(arguments.get("name", ""), arguments.get("value", ""))
@@ -119,13 +123,13 @@ class HubSession(Session):
                 self._level = arguments
                 read_level(arguments)
             case "go":
-                self._begin([mode for mode in MODES if mode in arguments])
+                self._go([mode for mode in MODES if mode in arguments])
             case "stop":
                 self._stop()
-            case "ponder-hit" if (search := self._search) is not None:
-                if len(search.stops) == 1 or search.stops[0].is_set():
+            case "ponder-hit" if self._thread is not None:
+                if len(self._stops) == 1 or self._stops[0].is_set():
                     raise ValueError("expected ponder-hit after go ponder, found another search")
-                search.stops[0].set()
+                self._stops[0].set()
             case "ping":
                 self._write("pong")
 
@@ -145,7 +149,7 @@ class HubSession(Session):
 
     # --- the search, and lines to the other side ----------------------------------------------------
 
-    def _begin(self, modes: list[str]) -> None:
+    def _go(self, modes: list[str]) -> None:
         if len(modes) != 1:
             found = " and ".join(modes) or "none"
             raise ValueError(f"expected one of go {', go '.join(MODES)}, found {found}")
@@ -154,25 +158,24 @@ class HubSession(Session):
         game = read_game(self._pos)
         if not game.legal_moves():
             raise ValueError(f"expected a position with a legal move, found {game.position.fen}")
+        limit = Limit() if modes == ["analyze"] else engine.limit or Limit()
         if self._level is not None:
             limit = read_level(self._level)
-            if not engine.honours(limit):  # a level of play has a limit of its own
+            if not limit.given <= engine.takes:  # a level of play has a limit of its own
                 limit = Limit()
-        else:
-            limit = (None if modes == ["analyze"] else engine.limit) or Limit()
         self._level = None  # it is for one search
-        stops = [Stop() for _ in range(2 if modes == ["ponder"] else 1)]
         with self._lock:  # until the search is noted, it cannot end
-            thread = JoinableThread(target=self._run, args=(engine, game, limit, stops), daemon=True)
-            self._search = _Search(thread, stops)
-            thread.start()
+            self._stops = [Stop() for _ in range(2 if modes == ["ponder"] else 1)]
+            args = engine, game, limit, self._stops
+            self._thread = JoinableThread(target=self._run, args=args, daemon=True)
+            self._thread.start()
 
     def _stop(self) -> None:
         """End the search, and wait until its last line is sent."""
-        if (search := self._search) is not None:
-            for stop in reversed(search.stops):
+        if (thread := self._thread) is not None:
+            for stop in reversed(self._stops):
                 stop.set()
-            search.thread.join()
+            thread.join()
 
     def _run(self, engine: Engine, game: Game, limit: Limit, stops: list[Stop]) -> None:
         try:
@@ -188,19 +191,27 @@ class HubSession(Session):
             pv = game.legal_moves()[:1]
         expected = {"ponder": hub_move(pv[1])} if len(pv) > 1 else {}
         with self._lock:  # whoever reads the last line may begin another search
-            self._search = None
+            self._thread = None
             self._send(write_line("done", move=hub_move(pv[0]), **expected))
 
     def _info(self, found: SearchResult) -> None:
         if (men := score(found)) is not None:
-            self._write(info_line(found, men))
-
-    def _write(self, line: str) -> None:
-        with self._lock:
-            self._send(line)
+            self._write(
+                "info",
+                depth=max(found.depth, 1),
+                score=f"{men + 0.0:.2f}",
+                nodes=found.nodes,
+                time=f"{found.seconds:.3f}",
+                nps=f"{found.nodes / max(found.seconds, 1e-6) / 1e6:.3f}",
+                pv=" ".join(map(hub_move, found.pv)),
+            )
 
     def _error(self, message: str) -> None:
-        self._write(write_line("error", message=" ".join(message.split())))
+        self._write("error", message=" ".join(message.split()))
+
+    def _write(self, command: str, /, **arguments: object) -> None:
+        with self._lock:
+            self._send(write_line(command, **arguments))
 
 
 def score(found: SearchResult) -> float | None:
@@ -220,19 +231,6 @@ def score(found: SearchResult) -> float | None:
     return max(-MAX_MEN, min(math.atanh(best.value) / MAN, MAX_MEN))
 
 
-def info_line(found: SearchResult, men: float) -> str:
-    """Format a result with a score in men as an `info` message."""
-    return write_line(
-        "info",
-        depth=max(found.depth, 1),
-        score=f"{men + 0.0:.2f}",
-        nodes=found.nodes,
-        time=f"{found.seconds:.3f}",
-        nps=f"{found.nodes / max(found.seconds, 1e-6) / 1e6:.3f}",
-        pv=" ".join(map(hub_move, found.pv)),
-    )
-
-
 def read_game(arguments: dict[str, str]) -> Game:
     """Return the game of a `pos` message: `pos` or `start`, and `moves`.
 
@@ -248,41 +246,3 @@ def read_game(arguments: dict[str, str]) -> Game:
             raise ValueError(f"expected a legal move in {fen}, found {quoted(text)} as move {number}")
         game.push(move)
     return game
-
-
-def read_level(arguments: dict[str, str]) -> Limit:
-    """Return the limit of a `level` message.
-
-    Args:
-        arguments: any of `depth` (plies), `nodes` (positions) and `move-time` (seconds, of which `OVERHEAD`,
-            or a quarter if that is less, is kept back for what is not search); or `time`, the
-            seconds left without the increment of this move, with `inc`, the increment in seconds, and
-            `moves`, the moves to the next time control; or `infinite`. Others are ignored.
-
-    Raises:
-        ValueError: a value is not a number in its range, or none of these is given.
-
-    >>> read_level({"time": "59.5", "inc": "0.5"})
-    Limit(clock=60.0, increment=0.5)
-    """
-    found: dict[str, float] = {}
-    for name, least in _LEAST.items():
-        if (text := arguments.get(name)) is None:
-            continue
-        pattern, most = (_WHOLE, 10**18) if least == 1 else (_REAL, MAX_SECONDS)
-        if re.fullmatch(pattern, text) is None or not least <= float(text) <= most:
-            raise ValueError(f"expected {name} from {least:,} to {most:,}, found {quoted(text)}")
-        found[name] = min(int(text), MAX_COUNT) if least == 1 else float(text)
-    if not found and "infinite" not in arguments and "ponder" not in arguments:
-        raise ValueError("expected depth, nodes, move-time, time or infinite, found none")
-    limits: dict[str, float] = {name: found[name] for name in ("depth", "nodes") if name in found}
-    if (seconds := found.get("move-time")) is not None:
-        limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), MIN_SECONDS)
-    if "inc" in found:
-        limits["increment"] = found["inc"]
-    if "moves" in found:
-        limits["remaining_moves"] = found["moves"]
-    if "time" in found:
-        # The increment is added before every move, and the message comes before that.
-        limits["clock"] = found["time"] + found.get("inc", 0.0)
-    return Limit(**limits)  # type: ignore[arg-type]  # the whole numbers are

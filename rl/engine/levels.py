@@ -13,6 +13,7 @@ Strength is calibrated by matches of each level with the next.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Move
@@ -97,7 +98,7 @@ def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, f
 def level_policy(
     level: Level, priors: dict[Move, float], values: dict[Move, float] | None
 ) -> dict[Move, float]:
-    """Return the probability of every move at a level.
+    """Return the probability of every move at a level, see above.
 
     Args:
         level: the level.
@@ -109,20 +110,11 @@ def level_policy(
         scores = {move: score + values[move] / level.regret for move, score in scores.items()}
     best = max(scores.values())
     weights = {move: math.exp(score - best) for move, score in scores.items()}
-    total = sum(weights.values())
-    return {move: weight / total for move, weight in weights.items()}
+    return {move: weight / sum(weights.values()) for move, weight in weights.items()}
 
 
 class LevelEngine(Engine):
-    """A level that errs as people do.
-
-    Args:
-        level: the level.
-        people: the policy of people.
-        network: values of the search.
-        tables: tablebases to probe.
-        seed: see `Engine`.
-    """
+    """A level that errs as people do: the policy of `people`, and searches with a `network` and tables."""
 
     def __init__(
         self,
@@ -134,18 +126,19 @@ class LevelEngine(Engine):
         seed: int | None = None,
     ) -> None:
         super().__init__(seed=seed)
-        self._settings = level, people, network, tables
-        self._alpha_beta = AlphaBetaSearch(network, game=self.spec.make_rules(tables), entries=1 << 16)
+        self._level, self._people, self._network = level, people, network
+        self._rules = self.spec.make_rules(tables)
+        self._open()
 
-    def _copy(self) -> "LevelEngine":
-        return LevelEngine(*self._settings)
+    def _open(self, of: Any = None) -> None:
+        self._alpha_beta = AlphaBetaSearch(self._network, game=self._rules, entries=1 << 16)
 
     def _search(self, task: Task) -> Move:
-        game, (level, people, _, _) = task.game, self._settings
+        game, level = task.game, self._level
         moves: list[Move] = game.position.legal_moves()
         if len(moves) == 1:
             return moves[0]
-        priors, _ = move_priors(people, game.position)
+        priors, _ = move_priors(self._people, game.position)
         values = move_values(self._alpha_beta, game, level.depth) if level.depth else None
         policy = level_policy(level, priors, values)
         return task.chance.choices(list(policy), list(policy.values()))[0]

@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
-from ckai.rl.search.move_time import OVERHEAD, MoveTime, move_time
+if TYPE_CHECKING:
+    from ckai.rl.search.move_time import MoveTime
 
 MAX_COUNT = 2**31 - 1
 """Largest limit on visits, depth and nodes: the tree counts in 32 bits."""
@@ -24,8 +26,6 @@ class Limit:
         ValueError: a limit is out of range.
 
     Example:
-        >>> Limit(visits=1000, seconds=0.5)
-        Limit(visits=1000, seconds=0.5)
         >>> Limit(clock=60, increment=0.5)
         Limit(clock=60, increment=0.5)
         >>> Limit(seconds=0)
@@ -39,9 +39,8 @@ class Limit:
     """Wall time of this call, above 0, for a whole move: all hops of a capture together. The root is always
     evaluated, and batches in flight are completed."""
     clock: float | None = None
-    """Seconds left on the clock of the side to move. The search takes a share of them (see
-    `ckai.rl.search.move_time`), ends early when its first move can no longer change, and takes longer while
-    the most visited move is not the one of the highest value. 0 or less: only the root is evaluated."""
+    """Seconds left on the clock of the side to move, of which the search takes a share, see
+    `ckai.rl.search.move_time`. 0 or less: only the root is evaluated."""
     increment: float = 0.0
     """Seconds that the clock gains after the move, 0 or more."""
     remaining_moves: int | None = None
@@ -54,11 +53,10 @@ class Limit:
 
     def __post_init__(self) -> None:
         for name in ("visits", "depth", "nodes", "remaining_moves"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not hasattr(value, "__index__") or not 1 <= value <= MAX_COUNT:
-                raise ValueError(f"expected {name} from 1 to {MAX_COUNT:,}, found {value!r}")
+            count = getattr(self, name)
+            whole = hasattr(count, "__index__") and not isinstance(count, bool)
+            if count is not None and not (whole and 1 <= count <= MAX_COUNT):
+                raise ValueError(f"expected {name} from 1 to {MAX_COUNT:,}, found {count!r}")
         if self.seconds is not None and not self.seconds > 0:
             raise ValueError(f"expected seconds > 0, found {self.seconds!r}")
         if self.clock is not None and not math.isfinite(self.clock):
@@ -74,23 +72,14 @@ class Limit:
         named = ("visits", "seconds", "clock", "depth", "nodes")
         return frozenset(name for name in named if getattr(self, name) is not None)
 
-    @property
-    def by_time(self) -> bool:
-        """Whether time limits the search, or nothing does, so that its results depend on the machine."""
-        timed = self.seconds is not None or self.clock is not None
-        return timed or (self.visits is None and self.nodes is None and self.depth is None)
+    def move_time(self, plies: int, margin: float) -> "MoveTime | None":
+        """Return the time of a move, see `ckai.rl.search.move_time.move_time`; None: time is not limited."""
+        from ckai.rl.search.move_time import MoveTime, move_time  # which is slow to import
 
-    def move_time(self, plies: int, margin: float = OVERHEAD) -> MoveTime | None:
-        """Return the time of the next move; None if time is not limited.
-
-        Args:
-            plies: plies played in the game so far.
-            margin: see `ckai.rl.search.move_time.move_time`.
-        """
-        if self.clock is None:
-            return None if self.seconds is None else MoveTime(self.seconds, self.seconds)
-        times = move_time(self.clock, self.increment, self.remaining_moves, plies, margin)
         most = math.inf if self.seconds is None else self.seconds
+        if self.clock is None:
+            return None if self.seconds is None else MoveTime(most, most)
+        times = move_time(self.clock, self.increment, self.remaining_moves, plies, margin)
         return MoveTime(min(times.optimum, most), min(times.maximum, most))
 
     def __repr__(self) -> str:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
@@ -18,14 +19,7 @@ from ckai.rl.engine.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramEngine
 from ckai.rl.engine.simple import MaterialEngine, PerfectEngine, RandomEngine
-from ckai.rl.engine.text import (
-    ALPHA_BETA,
-    FULL_STRENGTH_SECONDS,
-    GTP,
-    HUB,
-    LEVEL,
-    EngineText,
-)
+from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, GTP, HUB, LEVEL, EngineText
 from ckai.rl.engine.tree import THREADS, TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
@@ -37,17 +31,17 @@ SEARCHES = (ROLLOUT, UNIFORM)
 """Tree searches without a network."""
 POLICY = Limit(visits=2)
 """The limit that plays the most likely move of the policy: the root and that move are visited."""
-_KINDS: dict[str, tuple[frozenset[str], str | None]] = {
-    "random": (RandomEngine.takes, None),
-    "perfect": (PerfectEngine.takes, None),
-    "alphabeta": (MaterialEngine.takes, DEFAULT_GAME_NAME),
-    ALPHA_BETA: (AlphaBetaEngine.takes, None),
-    LEVEL: (LevelEngine.takes, DEFAULT_GAME_NAME),
-    HUB: (HubEngine.takes, DEFAULT_GAME_NAME),
-    GTP: (ProgramEngine.takes, "go"),
-    "": (TreeEngine.takes, None),
+_KINDS: dict[str, tuple[type[Engine], str | None]] = {
+    "random": (RandomEngine, None),
+    "perfect": (PerfectEngine, None),
+    "alphabeta": (MaterialEngine, DEFAULT_GAME_NAME),
+    ALPHA_BETA: (AlphaBetaEngine, None),
+    LEVEL: (LevelEngine, DEFAULT_GAME_NAME),
+    HUB: (HubEngine, DEFAULT_GAME_NAME),
+    GTP: (ProgramEngine, "go"),
+    "": (TreeEngine, None),
 }
-"""The limits that each kind takes, and the game if it plays but one."""
+"""What each kind is, and the game if it plays but one."""
 
 
 def load_engine(
@@ -55,9 +49,12 @@ def load_engine(
 ) -> Engine:
     """Load an engine; see `Engine.load`."""
     wanted = EngineText.read(text)
-    takes, kind, rest = check(wanted, game), wanted.kind, wanted.rest
-    limit = Limit(visits=wanted.visits, depth=wanted.depth, seconds=wanted.seconds)
-    level = int(rest) if kind == LEVEL else 0
+    takes, kind, rest, limit = check(wanted, game), wanted.kind, wanted.rest, wanted.limit
+    if kind == LEVEL and (level := int(rest)) > len(LEVELS):
+        kind, rest = ALPHA_BETA, CKAI
+        if level < FULL_LEVEL:
+            limit = Limit(nodes=QUICK_NODES[level - len(LEVELS) - 1])
+        limit = limit or Limit(seconds=FULL_STRENGTH_SECONDS)
     engine: Engine
     if kind == "random":
         engine = RandomEngine(game, seed=seed)
@@ -71,33 +68,26 @@ def load_engine(
         from ckai.rl.games.go.gtp import GtpEngine  # it imports its game
 
         engine = GtpEngine(rest, spec=game)
-    elif 0 < level <= len(LEVELS):
+    elif kind == LEVEL:
         people, network = (IntegerEvaluator(load_network(name)) for name in (HUMAN, CKAI))
-        engine = LevelEngine(LEVELS[level - 1], people, network, tables, seed=seed)
-    elif kind:
-        if level == FULL_LEVEL:
-            limit = limit if limit.given else Limit(seconds=FULL_STRENGTH_SECONDS)
-        elif level:
-            limit = Limit(nodes=QUICK_NODES[level - len(LEVELS) - 1])
+        engine = LevelEngine(LEVELS[int(rest) - 1], people, network, tables, seed=seed)
+    elif kind == ALPHA_BETA:
         try:
-            source = network_path(CKAI) if level else _source(kind, rest)
-            integers = load_evaluator(source, "integers", game=game.name)
+            integers: Any = load_evaluator(_source(kind, rest), "integers", game=game.name)
         except BackendError as error:
             raise ValueError(
                 f"{text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
                 f"another ({error})"
             ) from None
-        assert isinstance(integers, IntegerEvaluator)
         cores = threads or available_cores()
         engine = AlphaBetaEngine(integers, tables=tables, spec=game, threads=cores, seed=seed)
     else:
         loaded = load_evaluator(_source(kind, rest), evaluator, threads=threads or THREADS, game=game.name)
-        engine = TreeEngine(loaded, seed=seed, tables=None if wanted.policy else tables, spec=game)
-        engine.owns_evaluator = True
-        engine.measure()
+        engine = tree = TreeEngine(loaded, seed=seed, tables=None if wanted.policy else tables, spec=game)
+        tree.owns_evaluator = True
+        tree.measure()
         limit = POLICY if wanted.policy else limit
-    engine.name, engine.spec, engine.control = text, game, wanted.control
-    engine.limit, engine.takes = limit if limit.given else None, takes
+    engine.name, engine.control, engine.limit, engine.takes = text, wanted.control, limit, takes
     return engine
 
 
@@ -114,7 +104,8 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
             does not play.
     """
     text, who, kind, rest = wanted.text, wanted.who, wanted.kind, wanted.rest
-    takes, only = _KINDS[kind]
+    of, only = _KINDS[kind]
+    takes = of.takes
     if only is not None and game.name != only:
         raise ValueError(
             f"{text}: expected an engine of {game.name}, found one of {only}; choose another engine or game"
@@ -131,15 +122,12 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
         raise ValueError(
             f"{text}: expected visits, seconds or a depth after {who}, found a clock for a whole game"
         )
-    limits = {
-        "visits": wanted.visits,
-        "depth": wanted.depth,
-        "seconds": wanted.seconds,
-        "clock": wanted.control,
-    }
-    if any(value is not None and name not in takes for name, value in limits.items()):
-        wants = " or ".join(name for name in limits if name in takes) or "no limit"
-        raise ValueError(f"{text}: expected {wants} after {who}, found {text.removeprefix(who)}")
+    given = set(wanted.limit.given if wanted.limit else ["clock"] if wanted.control else [])
+    if given - takes:
+        wants = " or ".join(name for name in ("visits", "depth", "seconds", "clock") if name in takes)
+        raise ValueError(
+            f"{text}: expected {wants or 'no limit'} after {who}, found {text.removeprefix(who)}"
+        )
     if wanted.policy and (kind or who in SEARCHES):
         raise ValueError(f"{text}: expected a network with @policy, found {who}")
     return frozenset() if wanted.policy else takes

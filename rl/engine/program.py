@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from ckai.game.text import printable
 from ckai.models.inference.threads import JoinableThread
@@ -28,12 +28,10 @@ SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds, or after it was told to stop, after which a program times out."""
 END_SECONDS = 2.0
 """Longest wait for the last words and the status of a program that has closed its output or shall quit."""
-POLL_SECONDS = 0.1
-"""Longest wait for a line before the time is looked at again, as a stop changes it."""
 MAX_LINE, MAX_LINES = 1 << 16, 1_000
 """Most characters of a line, and most lines that wait to be read: then the oldest go."""
 MAX_ERROR_TEXT = 300
-"""Most characters of a standard-error line quoted in a message."""
+"""Most characters of a program's text that a message quotes."""
 
 
 class Fault(StrEnum):
@@ -74,32 +72,28 @@ class ProgramEngine(Engine):
         super().__init__()
         self.command, self.spec = command, spec
         self._process: subprocess.Popen[str] | None = None
+        self._open()
+
+    def _open(self, of: Any = None) -> None:
+        if of is not None:
+            of._process = None
         self._stopped = math.inf
         """When the search was told to stop, by `time.monotonic`."""
-        self._first: Any = None
-        self._moves: list[Any] | None = None
+        self._known: list[Any] | None = None
         """The first position and the moves of the game that it knows; None: none yet."""
-        self._start()
-
-    def _copy(self) -> Self:
-        twin = super()._copy()
-        assert isinstance(twin, type(self))
-        self._process = None
-        twin._start()
-        return twin
+        if self._process is None:
+            self._start()
 
     @abstractmethod
     def _handshake(self) -> None:
         """Make a program that has begun ready."""
 
     def _start(self) -> None:
-        if self._process is not None:
-            return
         try:
             if not (command := shlex.split(self.command)):
                 raise ValueError("the command is empty")
             pipe = subprocess.PIPE
-            self._process = subprocess.Popen(
+            process = self._process = subprocess.Popen(
                 command, bufsize=1, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace"
             )
         except (OSError, ValueError) as error:
@@ -112,13 +106,11 @@ class ProgramEngine(Engine):
         """The last line on its standard error."""
 
         def hear(line: str | None) -> None:
-            if line is not None and line.strip():
-                words.append(line.strip()[:MAX_ERROR_TEXT])
+            words.extend([line.strip()[:MAX_ERROR_TEXT]] if line and line.strip() else [])
 
-        for source, keep in ((self._process.stdout, self._lines.put), (self._process.stderr, hear)):
+        for source, keep in ((process.stdout, self._lines.put), (process.stderr, hear)):
             self._reader = JoinableThread(target=_read, args=(source, keep), daemon=True)
             self._reader.start()
-        self._moves = None
         try:
             self._handshake()
         except BaseException:
@@ -129,14 +121,19 @@ class ProgramEngine(Engine):
         """Return the error of a program: what was expected and found."""
         return ProgramError(f"{self.command}: expected {text}", fault)
 
-    def _new_moves(self, game: Any) -> list[Any] | None:
-        """Return the moves of a game that the program does not know yet; None: it does not know the game."""
-        self._start()
-        self._stopped = math.inf
-        first, moves, known = game.positions[0].key, list(game.moves), self._moves
-        continues = known is not None and self._first == first and moves[: len(known)] == known
-        self._first, self._moves = first, moves
-        return moves[len(known) :] if continues and known is not None else None
+    def _new_moves(self, game: Any) -> tuple[Any, list[Any], bool]:
+        """Return the moves of a game that the program does not know yet, the position before them, and
+        whether the game is a new one to it."""
+        known, self._stopped = self._known, math.inf
+        if self._process is None:
+            known = self._known = None
+            self._start()
+        moves = list(game.moves)
+        line = [game.positions[-1 - len(moves)].key, *moves]
+        new = known is None or line[: len(known)] != known
+        self._known = line
+        unknown = moves if new or known is None else line[len(known) :]
+        return game.positions[-1 - len(unknown)], unknown, new
 
     def _ended(self, wanted: str) -> ProgramError:
         """Return the error of a program that has ended."""
@@ -173,13 +170,13 @@ class ProgramEngine(Engine):
         Raises:
             ProgramError: the program has ended, or sends no line in time, or one that is too long.
         """
-        while True:
+        line: str | None = ""
+        while line == "":  # sent by a stop
             seconds = min(until, self._stopped + SPARE_SECONDS) - time.monotonic()
             if seconds < 0:  # however many lines it sends
                 raise self._error(f"{wanted!r}, found no answer in time", Fault.SILENCE)
             with suppress(queue.Empty):
-                line = self._lines.get(timeout=min(seconds, POLL_SECONDS))
-                break
+                line = self._lines.get(timeout=seconds)
         if line is None:
             raise self._ended(repr(wanted))
         if len(line) >= MAX_LINE and not line.endswith("\n"):
@@ -192,6 +189,7 @@ class ProgramEngine(Engine):
 
         def stop() -> None:
             self._stopped = time.monotonic()
+            self._lines.put("")
             with suppress(ProgramError):  # who waits for the answer learns of it
                 for line in lines:
                     self.send(line)
@@ -205,7 +203,7 @@ class ProgramEngine(Engine):
         return begun + SPARE_SECONDS + (limit.seconds or max(limit.clock or 0.0, 0.0))
 
     def _forget(self, game: Any = None) -> None:
-        self._moves = None
+        self._known = None
 
     def _spoiled(self) -> None:
         self._release()

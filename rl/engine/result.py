@@ -13,13 +13,8 @@ Proof: TypeAlias = Literal["win", "loss", "draw"]
 T = TypeVar("T")
 
 
-def turn_of(position: Any) -> Turn:
-    """Return the side to move."""
-    return "black" if position.black else "white"
-
-
 class Value(float):
-    """A value in [-1, 1] for the side to move: +1 it wins, 0 a draw, -1 it loses.
+    """A value in [-1, 1] for the side to move, `turn`: +1 it wins, 0 a draw, -1 it loses.
 
     Example:
         >>> value = Value(0.25, "white")
@@ -28,13 +23,17 @@ class Value(float):
     """
 
     turn: Turn
-    """The side to move, whose value it is."""
 
     def __new__(cls, value: float, turn: Turn) -> "Value":
         """See `turn`."""
         self = super().__new__(cls, value)
         self.turn = turn
         return self
+
+    @classmethod
+    def at(cls, position: Any, value: float) -> "Value":
+        """Return a value for the side to move in a position."""
+        return cls(value, "black" if position.black else "white")
 
     def __reduce__(self) -> tuple[type["Value"], tuple[float, Turn]]:
         return Value, (float(self), self.turn)
@@ -45,7 +44,7 @@ class Value(float):
 
     def white(self) -> float:
         """Return the value for White."""
-        return float(self) if self.turn == "white" else 0.0 - self
+        return 0.0 - self.black()
 
 
 class MoveMap(Mapping[Move, T], Generic[T]):
@@ -53,10 +52,9 @@ class MoveMap(Mapping[Move, T], Generic[T]):
 
     Example:
         >>> from ckai.game import Position
-        >>> moves = Position.from_fen("B:W32:B1").legal_moves()
-        >>> counts = MoveMap({move: 10 for move in moves})
-        >>> counts, counts["1-5"], "1-5" in counts, "1-9" in counts
-        (MoveMap({'1-5': 10, '1-6': 10}), 10, True, False)
+        >>> counts = MoveMap({move: 10 for move in Position.from_fen("B:W32:B1").legal_moves()})
+        >>> counts, counts["1-5"], "1-9" in counts
+        (MoveMap({'1-5': 10, '1-6': 10}), 10, False)
     """
 
     def __init__(self, items: Mapping[Move, T] | None = None) -> None:
@@ -64,12 +62,9 @@ class MoveMap(Mapping[Move, T], Generic[T]):
         self._items = dict(items or {})
 
     def __getitem__(self, move: Move | str) -> T:
-        if not isinstance(move, str):
-            return self._items[move]
-        for each, item in self._items.items():
-            if str(each) == move:
-                return item
-        raise KeyError(move)
+        if isinstance(move, str):
+            return {str(each): item for each, item in self._items.items()}[move]
+        return self._items[move]
 
     def __iter__(self) -> Iterator[Move]:
         return iter(self._items)
@@ -97,24 +92,22 @@ class StopReason(StrEnum):
     FULL = "full"
     """The tree has no room for another position, and may not grow."""
     STOPPED = "stopped"
-    """`Engine.stop`, `Analysis.stop` or a `Stop`, or the analysis was left."""
+    """From outside, or the analysis was left."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A move and the moves expected to follow."""
+    """A move and the moves expected to follow; values and proofs are for the side that plays it."""
 
     pv: list[Move]
     """The principal variation, this move first."""
     value: Value | None = None
-    """The move's mean value for the side that plays it, +1, 0 or -1 if it is proven; None if it
-    has no visits."""
+    """The move's mean value, +1, 0 or -1 if it is proven; None without visits."""
     visits: int = 0
     """Visit count of the move; 0 without a tree."""
     prior: float = 0.0
     """The network's probability of the move, 0 to 1; for several hops the product of theirs."""
     proven: Proof | None = None
-    """The proven result of the move for the side that plays it; None if it is not proven."""
     plies: int | None = None
     """Plies from the root to the end of a proven win or loss, else None."""
 
@@ -129,14 +122,15 @@ class SearchResult:
     """The result of a search, or its result so far.
 
     `move`, `pv` and `lines[0]` are one line: the move to play. Mappings are keyed by `Move`, take a move's
-    text too, and are in the order of visit counts, the move to play first.
+    text too, and are in the order of visit counts, the move to play first. Values and proofs are for the side
+    to move.
     """
 
     lines: list[Line]
     """The best lines, best first: as many as were asked for, or as many as there are legal moves."""
     value: Value | None = None
-    """Of the root, for the side to move: the mean over all visits, +1, 0 or -1 if it is proven; None from a
-    player that has no values, such as a level."""
+    """Of the root: the mean over all visits, +1, 0 or -1 if it is proven; None from an engine without values,
+    such as a level."""
     visits: MoveMap[int] = field(default_factory=MoveMap)
     """Visit count of every legal move; empty without a tree."""
     priors: MoveMap[float] = field(default_factory=MoveMap)
@@ -154,12 +148,11 @@ class SearchResult:
     reason: StopReason | None = None
     """Why the search ended; None while it is running."""
     proven: Proof | None = None
-    """The proven result of the root for the side to move; None if it is not proven."""
+    """The proven result of the root, if it is proven."""
     plies: int | None = None
     """Plies to the end of a proven win or loss, else None."""
     proofs: MoveMap[tuple[Proof, int | None]] = field(default_factory=MoveMap)
-    """Proven moves: the result for the side that plays it, and the plies to the end of a win or a loss (None
-    for a draw). Moves without a proof are missing."""
+    """Result of every proven move, and the plies to the end of a win or a loss (None for a draw)."""
 
     @property
     def move(self) -> Move:
@@ -181,7 +174,6 @@ class SearchResult:
 
     def __repr__(self) -> str:
         proof = f", proven={self.proven!r}, plies={self.plies}" if self.proven else ""
-        moves = " ".join(map(str, self.pv))
         value = "" if self.value is None else f"{self.value:+.3f} for {self.value.turn} in "
         effort = f"{self.sims} visits" if self.sims else f"{self.depth} plies"
-        return f"<SearchResult {value}{effort}{proof}: {moves}>"
+        return f"<SearchResult {value}{effort}{proof}: {' '.join(map(str, self.pv))}>"

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ckai.game import Game, Move
+from ckai.game import Move, Position
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
@@ -23,23 +23,20 @@ class RandomEngine(Engine):
     def __init__(self, spec: GameSpec = DEFAULT_GAME, *, seed: int | None = None) -> None:
         super().__init__(seed=seed)
         self.spec = spec
+        self._open()
 
     def _search(self, task: Task) -> Any:
         return task.chance.choice(task.game.position.legal_moves())
 
 
-class PerfectEngine(Engine):
+class PerfectEngine(RandomEngine):
     """Plays a random one of the best moves, in a game with a solver: the fastest wins, the slowest losses."""
 
     name = "perfect"
 
-    def __init__(self, spec: GameSpec, *, seed: int | None = None) -> None:
-        super().__init__(seed=seed)
-        assert spec.solver is not None
-        self.spec, self._solver = spec, spec.solver()
-
-    def _copy(self) -> "PerfectEngine":
-        return PerfectEngine(self.spec)  # a solver has a memory
+    def _open(self, of: Any = None) -> None:
+        assert self.spec.solver is not None
+        self._solver = self.spec.solver()
 
     def _search(self, task: Task) -> Any:
         truths = self._solver.moves(task.game.position)
@@ -59,25 +56,14 @@ class MaterialEngine(Engine):
     default_limit = Limit(depth=DEFAULT_DEPTH)
 
     def _search(self, task: Task) -> Move:
-        values = material_values(task.game, task.limit.depth or DEFAULT_DEPTH)
+        here: Position = task.game.position
+        values: dict[Move, int] = {}
+        for move in here.legal_moves():
+            after, best = here.push(move), max(values.values(), default=-UNBOUNDED)
+            depth = (task.limit.depth or DEFAULT_DEPTH) - 1
+            numbers = (after.own, after.opp, after.kings, -1, after.halfmove_clock, depth)
+            # The window is one below the best, so that ties are exact.
+            window = np.int64(-UNBOUNDED), np.int64(-best + 1)
+            values[move] = -int(alpha_beta(*map(np.int64, numbers), *window, VALUES))
         best = max(values.values())
         return task.chance.choice([move for move, value in values.items() if value == best])
-
-
-def material_values(game: Game, depth: int) -> dict[Move, int]:
-    """Return the value of every legal move for the side to move, in hundredths of a man.
-
-    Values below the best may be upper bounds.
-
-    Args:
-        game: the game; only its current position counts.
-        depth: depth in plies, 1 or more.
-    """
-    values: dict[Move, int] = {}
-    for move in game.position.legal_moves():
-        after, best = game.position.push(move), max(values.values(), default=-UNBOUNDED)
-        numbers = (after.own, after.opp, after.kings, -1, after.halfmove_clock, depth - 1)
-        # The window is one below the best, so that ties are exact.
-        window = np.int64(-UNBOUNDED), np.int64(-best + 1)
-        values[move] = -int(alpha_beta(*map(np.int64, numbers), *window, VALUES))
-    return values

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
+from ckai.rl.engine.limit import Limit
 from ckai.rl.games.clock import TimeControl
 
 DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 400, 6, 0.1
@@ -51,11 +52,8 @@ class EngineText:
 
     text: str
     who: str
-    visits: int | None = None
-    """Visits or playouts."""
-    depth: int | None = None
-    """Plies: `@d9`, or `@9` where an engine has no visits."""
-    seconds: float | None = None
+    limit: Limit | None = None
+    """Of a single move; a number is visits or playouts, or the depth where an engine has no visits."""
     policy: bool = False
     control: TimeControl | None = None
     """Time per game."""
@@ -70,11 +68,6 @@ class EngineText:
     def rest(self) -> str:
         """What follows the kind: a command, a number, or a network."""
         return self.who.removeprefix(self.kind)
-
-    @property
-    def limited(self) -> bool:
-        """Whether it has a limit of a single move."""
-        return self.policy or {self.visits, self.depth, self.seconds} != {None}
 
     @classmethod
     def read(cls, text: str) -> "EngineText":
@@ -99,20 +92,13 @@ class EngineText:
                 raise ValueError(f"{text}: {error}") from None
         if parts["policy"]:
             return replace(plain, policy=True)
-        seconds, number = parts["seconds"], float(parts["number"] or parts["seconds"])
-        value = number / 1000 if parts["unit"] else number
+        value = float(parts["number"] or parts["seconds"]) / (1000 if parts["unit"] else 1)
         if not 0 < value <= MOST:
             raise ValueError(
                 f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
                 f"found {text.rpartition('@')[2]}"
             )
-        if seconds:
-            return replace(plain, seconds=value)
+        if parts["seconds"]:
+            return replace(plain, limit=Limit(seconds=value))
         deep = parts["depth"] or plain.kind
-        return replace(plain, depth=int(value)) if deep else replace(plain, visits=int(value))
-
-
-def forms_text() -> str:
-    """Return `PLAYER_FORMS` as the lines of a list, for help."""
-    width = max(map(len, PLAYER_FORMS))
-    return "\n".join(f"  {form:<{width}}  {meaning}" for form, meaning in PLAYER_FORMS.items())
+        return replace(plain, limit=Limit(depth=int(value)) if deep else Limit(visits=int(value)))

@@ -5,7 +5,7 @@
 
 import time
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,15 +19,15 @@ from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import MAX_COUNT, Limit
-from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value, turn_of
-from ckai.rl.engine.task import Root, Task
+from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value
+from ckai.rl.engine.task import Task
 from ckai.rl.engine.text import DEFAULT_VISITS
 from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.arrays import OPEN, TERMINAL
+from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.batch import deepest_ply
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import make_searcher, measured_batch_sizer
@@ -47,6 +47,8 @@ BATCHES, THREADS = 3, 2
 """Calls of the network in flight under a visit limit, and how many of them run at the same time."""
 REUSE_SECONDS = 0.6e-6
 """Most seconds that a search needs per position of the tree that it takes over."""
+REUSE_PLIES = 2
+"""Most plies between two positions of which the second takes over a part of the first one's tree."""
 
 
 class Figures(NamedTuple):
@@ -77,25 +79,28 @@ class Figures(NamedTuple):
         return self.value_sum / self.visits if self.visits else None
 
     @property
-    def plies(self) -> int | None:
-        """`end` of a proven win or loss, else None."""
-        return self.end if self.proof in (WIN, LOSS) else None
+    def proven(self) -> tuple[Proof | None, int | None]:
+        """The proof, and the plies to the end of a win or a loss; None without."""
+        return PROOFS.get(self.proof), self.end if self.proof in (WIN, LOSS) else None
 
 
 class Tree:
     """One tree of a searcher, which keeps what it has from one position of a game to the next.
 
     Attributes:
-        root: the root of the last search; None if the tree cannot be used again.
+        game: the last game searched; None if the tree cannot be used again.
 
     Args:
         searcher: of any game; tree `t` of it is taken.
+        spec: the game.
         tables: those that its rules have.
     """
 
-    def __init__(self, searcher: Searcher, tables: Tables | None, t: int = 0) -> None:
-        self.searcher, self.t, self._tables = searcher, t, tables
-        self.root: Root | None = None
+    def __init__(self, searcher: Searcher, spec: GameSpec, tables: Tables | None, t: int = 0) -> None:
+        self.searcher, self.spec, self.t, self._tables = searcher, spec, t, tables
+        self.game: Any = None
+        self._line: list[Any] = []
+        """The positions of the game when its last one became the root."""
         self._plies = np.zeros(0, np.int16)
         self._measured, self._depth = 0, 0
         if t == 0:  # what reading calls must not be compiled within a time limit
@@ -104,26 +109,44 @@ class Tree:
             if tables is not None:
                 compile_probes(tables)
 
-    def set_root(self, root: Root, keep: bool = True) -> None:
-        """Make a position the root, keeping its subtree if the tree has it.
-
-        A draw by rule at the root is not seen: there is a legal move, so the search continues there.
-        """
-        searcher, t, spec = self.searcher, self.t, root.spec
-        actions = None if self.root is None or not keep else root.actions_from(self.root)
-        if actions is not None:
+    def set_root(self, game: Any, keep: bool = True) -> None:
+        """Make the position of a game the root, keeping its subtree if the tree has it, and `keep`."""
+        searcher, t, spec, line = self.searcher, self.t, self.spec, list(game.positions)
+        actions = None if self.game is None else self._way(game)
+        if actions is not None and (keep or not actions):
             for action in actions:
                 searcher.play(t, action)
         else:
-            history = root.history
-            if isinstance(root.position, Position):  # what repetitions can reach
-                history = history[len(history) - min(len(history), root.position.halfmove_clock) :]
-            keys = [spec.repetition_key(position) for position in history]
-            earlier = np.array(keys, np.int64).reshape(-1, spec.state_words)
-            searcher.set_root(t, spec.state(root.position), earlier)
-        if searcher.root(t)["status"] == TERMINAL:
-            searcher.set_root(t, spec.state(root.undrawn().position))
-        self.root, self._measured, self._depth = root, 0, 0
+            history = line[:-1]
+            if isinstance(line[-1], Position):  # what repetitions can reach
+                history = history[max(0, len(history) - line[-1].halfmove_clock) :]
+            keys = np.array([spec.repetition_key(position) for position in history], np.int64)
+            searcher.set_root(t, spec.state(line[-1]), keys.reshape(-1, spec.state_words))
+        self.game, self._line, self._measured, self._depth = game, line, 0, 0
+
+    def _way(self, game: Any) -> list[int] | None:
+        """Return the hops from the root to the position of a game, of `REUSE_PLIES` at most, or None.
+
+        The histories must agree; none agrees with any.
+        """
+        line = game.positions
+        plies = len(line) - len(self._line)
+        if plies >= 0 and all(a is b or a.key == b.key for a, b in zip(self._line, line, strict=False)):
+            if plies <= min(REUSE_PLIES, len(game.moves)):
+                moves = game.moves[len(game.moves) - plies :]
+                return [action for move in moves for action in move.actions]
+        elif len(line) > 1:
+            return None
+        wanted, ways = self.spec.state(line[-1]), [(0, list[int](), 0)]
+        nodes = self.searcher.tree_batch.nodes[self.t]
+        while ways:
+            node, actions, passed = ways.pop(0)
+            if passed and as_state(nodes[node]["state"]) == wanted:
+                return actions
+            for action, edge in self._edges(node).items() if passed < REUSE_PLIES else ():
+                if edge.child >= 0:
+                    ways.append((edge.child, [*actions, action], passed + (nodes[edge.child]["sign"] < 0)))
+        return None
 
     @property
     def visits(self) -> int:
@@ -142,8 +165,7 @@ class Tree:
 
     def lead(self) -> RootLead:
         """Compare the moves at the root, see `ckai.rl.search.move_time`."""
-        assert self.root is not None
-        moves = self.root.position.legal_moves()
+        moves = self._line[-1].legal_moves()
         if len(moves) == 1:
             return RootLead(np.inf, True)
         if not self.ready:
@@ -156,8 +178,8 @@ class Tree:
     def depth(self) -> int:
         """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""
         nodes, used = self.searcher.tree_batch.nodes[self.t], self.nodes
-        if len(self._plies) < len(nodes):  # the tree has grown
-            self._plies = np.concatenate([self._plies, np.zeros(len(nodes) - len(self._plies), np.int16)])
+        if len(self._plies) < len(nodes):
+            self._plies = np.zeros(len(nodes), np.int16)
         self._depth = max(self._depth, int(deepest_ply(nodes, self._measured, used, self._plies)))
         self._measured = used
         return self._depth
@@ -169,41 +191,40 @@ class Tree:
             lines: most lines in the result; 0: its move and value are enough.
             reason, figures: see `SearchResult`.
         """
-        assert self.root is not None
-        here: Any = self.root.position
-        at, turn = self.searcher.root(self.t), turn_of(here)
+        here: Any = self._line[-1]
+        at, found = self.searcher.root(self.t), self._moves(here, 0)
         root = Figures(int(at["visits"]), float(at["value_sum"]), 1.0, int(at["proof"]), int(at["plies"]))
-        value = Value(root.value or 0.0, turn)
+        best, value = next(iter(found)), Value.at(here, root.value or 0.0)
+        tables = self._tables
+        if root.proof == NONE and tables and tables.knows(here) and tables.probe(here).value == "win":
+            # The halfmove clock might draw it: of the shortest wins one that resets the clock.
+            best = max(
+                tables.best_moves(here), key=lambda m: (here.push(m).halfmove_clock == 0, found[m].visits)
+            )
         figures |= {"value": value, "sims": root.visits, "reason": reason}
-        figures |= {"proven": PROOFS.get(root.proof), "plies": root.plies}
-        in_tables = root.proof == NONE and self._tables is not None and self._tables.knows(here)
-        if lines == 0 and not in_tables:
-            action = self.searcher.best(self.t)
-            likely = [move for move in here.legal_moves() if move.actions[0] == action]
-            move = likely[0] if len(likely) == 1 else next(iter(self._moves(here, 0)))
-            return SearchResult(lines=[Line(pv=[move], value=value)], **figures)
-        found = self._moves(here, 0)
-        best: Move = (self._table_win(here, found) if in_tables else None) or next(iter(found))
+        figures |= dict(zip(("proven", "plies"), root.proven, strict=True))
+        if lines == 0:
+            return SearchResult(lines=[Line(pv=[best], value=value)], **figures)
 
         def line(move: Move) -> Line:
             of = found[move]
-            proven = (root if move == best else of).proof != NONE
+            proven, plies = of.proven
             return Line(
-                pv=self._pv(here, move, of.child, proven=proven),
-                value=None if of.value is None else Value(of.value, turn),
+                pv=self._pv(here, move, of.child, proven=(root if move == best else of).proof != NONE),
+                value=None if of.value is None else Value.at(here, of.value),
                 visits=of.visits,
                 prior=of.prior,
-                proven=PROOFS.get(of.proof),
-                plies=of.plies,
+                proven=proven,
+                plies=plies,
             )
 
         ranked = [best, *(move for move in found if move != best)]
         moves = sorted(found, key=lambda m: (m != best, -found[m].visits, -found[m].prior, m))
         return SearchResult(
-            lines=[line(move) for move in ranked[: max(lines, 1)]],
+            lines=[line(move) for move in ranked[:lines]],
             visits=MoveMap({move: found[move].visits for move in moves}),
             priors=MoveMap({move: found[move].prior for move in moves}),
-            proofs=MoveMap({m: (PROOFS[found[m].proof], found[m].plies) for m in moves if found[m].proof}),
+            proofs=MoveMap({m: (p, n) for m in moves for p, n in [found[m].proven] if p is not None}),
             depth=self.depth(),
             **figures,
         )
@@ -214,29 +235,27 @@ class Tree:
         The best first hop comes first, then the best one after it; nothing if the node is not expanded.
         """
         found, keys = dict[Any, Figures](), dict[Any, list[Any]]()
-        edges_of = {node: self._edges(node)}
-        for move in position.legal_moves() if edges_of[node] else ():
+        edges_of, nodes = cache(self._edges), self.searcher.tree_batch.nodes[self.t]
+        for move in position.legal_moves() if edges_of(node) else ():
             figures, prior, key = Figures(child=node), 1.0, keys.setdefault(move, [])
             for action in move.actions:
-                if (at := figures.child) not in edges_of:
-                    edges_of[at] = self._edges(at)
-                if not edges_of[at]:  # the figures so far are of the best continuation, maybe another move
+                edges = edges_of(at := figures.child)
+                if not edges:  # the figures so far are of the best continuation, maybe another move
                     figures = self._table_figures(position.push(move))
                     key.append(figures.rank(DRAW)[:4])
                     break
-                if action not in edges_of[at]:  # a repetition that the search forbids
-                    figures = figures._replace(child=-1)
+                if action not in edges:  # a repetition that the search forbids
+                    figures = Figures()
                     key.append(())
                     break
-                figures = edges_of[at][action]
+                figures = edges[action]
                 prior *= figures.prior
-                proof = int(self.searcher.tree_batch.nodes[self.t, at]["proof"])
-                key.append((*figures.rank(proof), -action))
+                key.append((*figures.rank(int(nodes[at]["proof"])), -action))
             found[move] = figures._replace(prior=prior)
         order = sorted(found, key=keys.__getitem__, reverse=True)
         tied = [move for move in order if keys[move] == keys[order[0]]]
         if len(tied) > 1:  # the last hops of a capture were not searched
-            priors, _ = move_priors(self.searcher.evaluator, position)
+            priors, _ = move_priors(self.searcher.evaluator, position, self.spec)
             order.insert(0, max(tied, key=priors.__getitem__))
         return {move: found[move] for move in order}
 
@@ -263,19 +282,6 @@ class Tree:
         if result.plies is None:
             return Figures(proof=DRAW)
         return Figures(proof=WIN if result.value == "loss" else LOSS, end=result.plies + 1)
-
-    def _table_win(self, here: Position, found: dict[Move, Figures]) -> Move | None:
-        """Return the move to play where the tables have a win that the halfmove clock might draw; else None.
-
-        Of the shortest wins one that resets the halfmove clock, then the most visited.
-        """
-        assert self._tables is not None
-        if self._tables.probe(here).value != "win":
-            return None
-        return max(
-            self._tables.best_moves(here),
-            key=lambda m: (here.push(m).halfmove_clock == 0, found[m].visits, found[m].prior),
-        )
 
     def _pv(self, position: Any, move: Any, node: int, *, proven: bool) -> list[Move]:
         """Return the principal variation from a move, to the last move searched or the end of its proof."""
@@ -316,8 +322,6 @@ class TreeEngine(Engine):
         ('15-11', 'win', 3, <StopReason.PROVEN: 'proven'>)
         >>> [str(move) for move in result.pv]
         ['15-11', '4-8', '11x4']
-        >>> result.value, result.value.black()
-        (1.0, -1.0)
     """
 
     takes = frozenset(("visits", "seconds", "clock", "depth", "nodes"))
@@ -341,45 +345,38 @@ class TreeEngine(Engine):
         self.evaluator, self.tables, self.spec, self.name = evaluator, tables, spec, evaluator.name
         if constants is None and spec.search_defaults and not isinstance(evaluator, RolloutEvaluator):
             constants = SearchConstants(**spec.search_defaults)
-        self._settings: dict[str, Any] = {"constants": constants, "game": spec.make_rules(tables)}
+        self._rules: dict[str, Any] = {"constants": constants, "game": spec.make_rules(tables)}
+        self._settings: dict[str, Any] = {"nodes": nodes, "batches": batches, "seed": seed or 0}
+        self._batch_sizer: BatchSizer | None = None
+        self._open()
+
+    def _open(self, of: Any = None) -> None:
+        settings = self._settings
+        if of is not None:
+            self.owns_evaluator = False
+            # The games of `play_many` have trees of their own.
+            small = self.limit is not None and self.limit.given == {"visits"}
+            settings = {"nodes": 1024 if small else None, "batches": 1, "seed": 0}
         searcher = make_searcher(
-            evaluator,
-            nodes=nodes,
-            seed=seed or 0,
+            self.evaluator,
             leaves=LEAVES,
             visits_per_leaf=VISITS_PER_LEAF,
-            batches=batches,
-            threads=min(batches, THREADS),
-            **self._settings,
+            threads=min(settings["batches"], THREADS),
+            **self._rules,
+            **settings,
         )
-        self._tree = Tree(searcher, tables)
-        self._batch_sizer: BatchSizer | None = None
+        self._tree = Tree(searcher, self.spec, self.tables)
         self._many: list[Tree] = []
         """The trees of `play_many`, the one to be used next first."""
 
-    def _copy(self) -> "TreeEngine":
-        by_visits = self.limit is not None and self.limit.given == {"visits"}
-        copy = TreeEngine(
-            self.evaluator,
-            constants=self._settings["constants"],
-            nodes=1024 if by_visits else None,  # the games of `play_many` have trees of their own
-            batches=1,
-            spec=self.spec,
-            tables=self.tables,
-        )
-        copy._batch_sizer = self._batch_sizer
-        return copy
-
     def measure(self) -> None:
         """Measure the evaluator now, so that no search by time has to."""
-        self._batch_sizer = measured_batch_sizer(self.evaluator, self._settings["game"])
+        self._batch_sizer = measured_batch_sizer(self.evaluator, self._rules["game"])
 
     def _forget(self, game: Any = None) -> None:
-        for tree in self._many:
-            if game is None or (tree.root is not None and tree.root.game is game):
-                tree.root = None
-        if game is None:
-            self._tree.root = None
+        for tree in self._many if game is not None else [self._tree, *self._many]:
+            if game is None or tree.game is game:
+                tree.game = None
 
     def _drop_many(self) -> None:
         if self._many:
@@ -389,7 +386,7 @@ class TreeEngine(Engine):
     def _spoiled(self) -> None:
         # Trees have leaves that were not evaluated: the next search starts from empty ones.
         self._tree.searcher.discard()
-        self._tree.root = None
+        self._tree.game = None
         self._drop_many()
 
     def _release(self) -> None:
@@ -406,11 +403,11 @@ class TreeEngine(Engine):
         visits, stop = tasks[0].limit.visits, tasks[0].stop
         if visits is None or tasks[0].limit.given != {"visits"}:
             return super()._search_many(tasks)
-        trees = self._trees_for(tasks, visits)
+        trees = self._trees_for(tasks, visits + 3)
         searcher, targets = trees[0].searcher, np.zeros(len(self._many), np.int32)
         for tree, task in zip(trees, tasks, strict=True):
-            tree.set_root(task.root)
-            targets[tree.t] = 1 if len(task.root.position.legal_moves()) == 1 else visits
+            tree.set_root(task.game)
+            targets[tree.t] = 1 if len(task.game.position.legal_moves()) == 1 else visits
             if task.seed is not None:
                 searcher.tree_batch.info["rng"][tree.t] = np.uint64(task.seed)
         with one_torch_thread():
@@ -422,24 +419,22 @@ class TreeEngine(Engine):
         reason = StopReason.STOPPED if stop.is_set() else StopReason.VISITS
         return [tree.result(task.lines, reason) for tree, task in zip(trees, tasks, strict=True)]
 
-    def _trees_for(self, tasks: Sequence[Task], visits: int) -> list[Tree]:
+    def _trees_for(self, tasks: Sequence[Task], nodes: int) -> list[Tree]:
         """Return a tree for each game: the one that has its last position, or one not used for long."""
-        nodes = visits + 3
         if len(self._many) < len(tasks) or self._many[0].searcher.tree_batch.nodes.shape[1] != nodes:
             self._drop_many()
-            size = max(len(tasks), self.boards)
-            searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._settings)
-            self._many = [Tree(searcher, self.tables, t) for t in range(size)]
-        known = {id(tree.root.game): tree for tree in self._many if tree.root is not None}
-        mine = [None if task.root.game is None else known.get(id(task.root.game)) for task in tasks]
-        taken = set(mine)
+            size = 2 * len(tasks)  # in a match the opponent is to move in half of the games
+            searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._rules)
+            self._many = [Tree(searcher, self.spec, self.tables, t) for t in range(size)]
+        known = {id(tree.game): tree for tree in self._many if tree.game is not None}
+        taken = {known.get(id(task.game)) for task in tasks}
         others = [tree for tree in self._many if tree not in taken]
-        others.sort(key=lambda tree: tree.root is not None)
+        others.sort(key=lambda tree: tree.game is not None)
         trees = []
-        for tree in mine:
-            if tree is None:
+        for task in tasks:
+            if (tree := known.get(id(task.game))) is None:
                 tree = others.pop(0)
-                tree.root = None
+                tree.game = None
             trees.append(tree)
         self._many = [*others, *dict.fromkeys(trees)]
         return trees
@@ -450,37 +445,34 @@ class TreeEngine(Engine):
         tree, limit, searcher = self._tree, task.limit, self._tree.searcher
         if task.seed is not None:
             searcher.tree_batch.info["rng"][0] = np.uint64(task.seed)
-        if limit.by_time and self._batch_sizer is None:
+        clocked = limit.clock is not None
+        by_time = clocked or limit.seconds is not None or not limit.given
+        if by_time and self._batch_sizer is None:
             self.measure()
-        searcher.batch_sizer = self._batch_sizer if limit.by_time else None
+        searcher.batch_sizer = self._batch_sizer if by_time else None
         begun, told = time.perf_counter(), 0
-        times = limit.move_time(len(task.root.history), searcher.time_margin)
-        moved = tree.root is not None and tree.root.position != task.root.position
+        times = limit.move_time(len(task.game.history), searcher.time_margin)
         too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
-        tree.set_root(task.root, keep=not (moved and too_large))
+        tree.set_root(task.game, keep=not too_large)
         kept, evaluated = tree.nodes if tree.ready else 0, searcher.evaluations
-        early = limit.clock is not None
-        timer = None if times is None else MoveTimer(times, begun, tree.visits, early=early)
-
-        def reached() -> StopReason | None:
-            now = time.perf_counter()
-            if task.stop.is_set():
-                return StopReason.STOPPED
-            if timer is not None and timer.ended(now, tree.visits, tree.lead):
-                clocked = StopReason.CLOCK if now - begun >= timer.time.optimum else StopReason.DECIDED
-                return clocked if early else StopReason.SECONDS
-            if limit.depth is not None and tree.depth() >= limit.depth:
-                return StopReason.DEPTH
-            return StopReason.NODES if limit.nodes is not None and tree.nodes - kept >= limit.nodes else None
+        timer = None if times is None else MoveTimer(times, begun, tree.visits, early=clocked)
+        most = MAX_COUNT if limit.visits is None else int(limit.visits)
 
         def step() -> StopReason | None:
-            """Search one more batch; return why nothing is left to search, if so."""
-            before = tree.visits
-            most = target = MAX_COUNT if limit.visits is None else int(limit.visits)
-            if limit.nodes is not None:  # a visit adds one position at most
-                target = min(most, before + searcher.in_flight + limit.nodes - (tree.nodes - kept))
-            elif limit.visits is None or limit.by_time:
-                target = min(most, before + searcher.in_flight + MAX_STEP_SIMULATIONS)
+            """Search one more batch; return why the search ends, if it does."""
+            now, before, added = time.perf_counter(), tree.visits, tree.nodes - kept
+            if task.stop.is_set():
+                return StopReason.STOPPED
+            if timer is not None and timer.ended(now, before, tree.lead):
+                used_up = StopReason.CLOCK if now - begun >= timer.time.optimum else StopReason.DECIDED
+                return used_up if clocked else StopReason.SECONDS
+            if limit.depth is not None and tree.depth() >= limit.depth:
+                return StopReason.DEPTH
+            if limit.nodes is not None and added >= limit.nodes:
+                return StopReason.NODES
+            # A visit adds one position at most.
+            more = MAX_STEP_SIMULATIONS if limit.nodes is None else limit.nodes - added
+            target = min(most, before + searcher.in_flight + more)
             if searcher.step(np.array([target], np.int32)):
                 return None
             if searcher.root(0)["proof"] != NONE:
@@ -498,7 +490,7 @@ class TreeEngine(Engine):
 
         with one_torch_thread():
             searcher.step(np.ones(1, np.int32))  # the root is evaluated under any limit
-            while (reason := reached() or step()) is None:
+            while (reason := step()) is None:
                 if tree.ready and tree.visits > told:
                     task.tell(partial(result, None))
             searcher.flush()
@@ -506,12 +498,7 @@ class TreeEngine(Engine):
 
 
 def by_visits(evaluator: Evaluator, visits: int, **settings: Any) -> TreeEngine:
-    """Return an engine of some visits per move, for matches.
-
-    Args:
-        evaluator: see `TreeEngine`, as `settings`.
-        visits: visits at the root.
-    """
+    """Return an engine of some visits per move, for matches; `settings` are those of `TreeEngine`."""
     engine = TreeEngine(evaluator, **({"nodes": visits + 3} | settings))
     engine.limit = Limit(visits=visits)
     return engine

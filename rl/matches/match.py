@@ -252,10 +252,7 @@ def play_match(
             for pair, a_black in mine
         )
         at_once = min(boards, len(mine))
-        engines = (a.twin(), b.twin())
-        for engine in engines:
-            engine.boards = at_once
-        table = _Table(engines, waiting, ended, time_margin, faults, finish, stop)
+        table = _Table((a.twin(), b.twin()), waiting, ended, time_margin, faults, finish, stop)
         try:
             table.play(at_once)
         finally:

@@ -15,11 +15,8 @@ from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
 from ckai.rl.games.go.spec import SPEC, GoSpec
 
-_NAMES = (
-    "protocol_version name version known_command list_commands quit boardsize clear_board komi play genmove "
-    "undo final_score showboard time_settings time_left"
-)
-COMMANDS = _NAMES.split()
+_NAMES = "protocol_version name version known_command list_commands quit boardsize clear_board komi play"
+COMMANDS = f"{_NAMES} genmove undo final_score showboard time_settings time_left".split()
 
 
 class GtpEngine(ProgramEngine):
@@ -51,42 +48,40 @@ class GtpEngine(ProgramEngine):
             raise self._error(f"= after {command}, found {lines[0][:80]!r}")
         return "\n".join([lines[0][1:].lstrip(), *lines[1:]]).strip()
 
-    def _set_up(self, position: Any, limit: Limit) -> None:
-        """Show the program the first position of a game, and its time."""
-        self._ask("clear_board")
-        self._ask(f"komi {position.rules.komi:g}")
-        if limit.clock is not None and limit.remaining_moves is None:
-            self._ask(f"time_settings {max(0.0, limit.clock):.0f} 0 0")
-        elif (seconds := limit.seconds if limit.clock is None else limit.clock) is not None:
-            self._ask(f"time_settings 0 {max(1.0, seconds):.0f} {limit.remaining_moves or 1}")
-        for colour, stones in zip("bw", position.stones, strict=True):
-            for point in range(SIZE * SIZE):
-                if stones >> point & 1:
-                    self._ask(f"play {colour} {GoMove(point)}")
-
     def _search(self, task: Task) -> Any:
-        limit, game = task.limit, task.game
-        moves, position = self._new_moves(game), game.position
-        if moves is None:
-            self._set_up(game.positions[0], limit)
-            moves = game.moves
+        limit, here, legal = task.limit, task.game.position, task.game.position.legal_moves()
+        position, moves, new = self._new_moves(task.game)
+        if new:
+            self._ask("clear_board")
+            self._ask(f"komi {position.rules.komi:g}")
+            if limit.clock is not None and limit.remaining_moves is None:
+                self._ask(f"time_settings {max(0.0, limit.clock):.0f} 0 0")
+            elif (seconds := limit.seconds if limit.clock is None else limit.clock) is not None:
+                self._ask(f"time_settings 0 {max(1.0, seconds):.0f} {limit.remaining_moves or 1}")
+            for colour, stones in zip("bw", position.stones, strict=True):
+                for point in range(SIZE * SIZE):
+                    if stones >> point & 1:
+                        self._ask(f"play {colour} {GoMove(point)}")
         self._stop_with(task)
-        for number, move in enumerate(moves):
-            black = position.black == ((len(moves) - number) % 2 == 0)
-            self._ask(f"play {'b' if black else 'w'} {move}")
-        colour = "b" if position.black else "w"
+        for move in moves:
+            self._ask(f"play {_colour(position)} {move}")
+            position = position.push(move)
         if limit.clock is not None and "time_left" in self._commands:
-            self._ask(f"time_left {colour} {max(0, int(limit.clock))} {limit.remaining_moves or 0}")
-        answer = self._ask(f"genmove {colour}", self._until(limit, time.monotonic()))
+            self._ask(f"time_left {_colour(here)} {max(0, int(limit.clock))} {limit.remaining_moves or 0}")
+        answer = self._ask(f"genmove {_colour(here)}", self._until(limit, time.monotonic()))
         if answer.lower() == "resign":
-            self._moves = None
+            self._known = None
             raise ResignsError(f"{self.command} resigns")
         chosen: Any = read_move(answer)
-        if chosen is None or chosen not in position.legal_moves():
-            raise self._error(f"a legal move in {position.text}, found {answer[:40]!r}", Fault.ILLEGAL)
-        assert self._moves is not None
-        self._moves.append(chosen)  # it has played its own move
+        if chosen is None or chosen not in legal:
+            raise self._error(f"a legal move in {here.text}, found {answer[:40]!r}", Fault.ILLEGAL)
+        assert self._known is not None
+        self._known.append(chosen)  # it has played its own move
         return chosen
+
+
+def _colour(position: Any) -> str:
+    return "b" if position.black else "w"
 
 
 class GtpSession(Session):

@@ -77,7 +77,7 @@ def test_history_as_fen_tells_the_quiet_count(engine):
         game.push(move)
     fens = [p.fen for p in game.history]
     engine.search(game.position.fen, sims=20, history=fens)
-    assert engine._tree.root.position.halfmove_clock == 3
+    assert engine._tree.game.position.halfmove_clock == 3
 
 
 def test_the_quiet_rule_is_seen_at_its_boundary():
