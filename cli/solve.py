@@ -118,7 +118,7 @@ def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limi
         return
     for each in outcomes:
         tables = "" if each.tables is None else f"; by the tables a {each.tables}"
-        click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.found.best)}{tables}")
+        click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.found.lines[0])}{tables}")
     times = sorted(each.seconds for each in solved if each.seconds is not None)
     median = f", half of them within {times[(len(times) - 1) // 2]:.2f} s" if times else ""
     click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}{median}")
@@ -164,7 +164,7 @@ def _refuted(each: "Outcome") -> str:
 
 
 def _as_json(each: "Outcome") -> dict[str, Any]:
-    problem, best = each.problem, each.found.best
+    problem, best = each.problem, each.found.lines[0]
     refuted = None
     if each.refutation is not None:
         ply, tables = each.refutation

@@ -15,7 +15,7 @@ def value_text(result: "SearchResult", names: tuple[str, str]) -> str:
         result: the search; one without values gives an empty text.
         names: what the first and the second player are called.
     """
-    best, value = result.best, result.value
+    best, value = result.lines[0], result.value
     if value is None:
         return ""
     name, other = names if value.turn == "black" else names[::-1]

@@ -179,7 +179,7 @@ class Analyst:
         results = self._searches.search([node.game for node in nodes], visits)
         # Backwards, so that alpha-beta's table knows what follows.
         for node, found in reversed(list(zip(nodes, results, strict=True))):
-            value = found.best.value
+            value = found.lines[0].value
             points = self._points(0.0 if value is None else value)
             if node.verdict is not None:
                 points = TABLE_POINTS[node.verdict]

@@ -213,7 +213,7 @@ def solve(engine: Engine, problem: Problem, limit: Limit, tables: Tables | None 
 
 def is_right(problem: Problem, result: SearchResult, tables: Tables | None = None) -> bool:
     """Return whether a result agrees with the solution or the expected result, see `solve`."""
-    best = result.best
+    best = result.lines[0]
     by_tables = verdict(problem, [best.move], tables)
     if problem.solution:
         if best.move == problem.solution[0]:

@@ -117,4 +117,4 @@ class Searches:
             InterruptedSearchError, ValueError, Exception: see `search`.
         """
         results = self.search(games, self.check * MORE)
-        return [float(value) for result in results if (value := result.best.value) is not None]
+        return [float(value) for result in results if (value := result.lines[0].value) is not None]

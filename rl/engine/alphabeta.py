@@ -29,7 +29,6 @@ class AlphaBetaEngine(Engine):
     """
 
     takes = frozenset(("seconds", "clock", "depth", "nodes"))
-    endless = True
     default_limit = Limit(seconds=DEFAULT_SECONDS)
     evaluator: IntegerEvaluator
 

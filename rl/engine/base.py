@@ -32,10 +32,10 @@ class ResignsError(EngineError):
 
 
 class Engine(ABC):
-    """Chooses moves in positions of one game: by tree search, by alpha-beta, as another program does.
+    """Chooses moves in positions of one game, one search at a time.
 
-    It runs one search at a time. `stop` and `close` may be called from any thread, other methods only while
-    no search is in progress. An engine of your own implements `_search`.
+    `stop` and `close` may be called from any thread, other methods only while no search is in progress. An
+    engine of your own implements `_search`.
 
     Attributes:
         name: what it is called in messages and PDN headers.
@@ -43,7 +43,6 @@ class Engine(ABC):
         default_limit: the limit of its moves where none is given and it has no `limit`.
         control: the time of each of its games, as part of its text; None: none.
         takes: the fields of a `Limit` that it can honour.
-        endless: whether it can search without a limit until it is stopped.
         evaluator: the network, or what stands in its place; None: it has none.
 
     Args:
@@ -55,7 +54,6 @@ class Engine(ABC):
     default_limit: Limit = Limit()
     control: "TimeControl | None" = None
     takes: frozenset[str] = frozenset()
-    endless = False
     evaluator: "Evaluator | None" = None
     _limit: Limit | None = None
 
@@ -80,28 +78,23 @@ class Engine(ABC):
 
         Args:
             text: a checkpoint, a run folder, `ckai` (the network installed with ckai), `alphabeta:ckai@50ms`,
-                `level:7`, `hub:COMMAND@1s`; `ckai.rl.engine.text` lists all. What follows the @ is the limit
-                of its moves.
+                `level:7`, `hub:COMMAND@1s`; see `ckai.rl.engine.text`. The limit of its moves follows the @.
             evaluator: the backend of a network, see `load_evaluator`: `auto`, the fastest on this machine.
             tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
             seed: seed of its random choices; None: random.
             game: the game.
-            threads: threads of an alpha-beta search by time, None: one per core; or threads of a match that
-                call the network at the same time.
+            threads: of an alpha-beta search by time, None: one per core; or those of a match that call the
+                network at the same time.
 
         Raises:
-            ValueError: the text names no engine, or a limit or game that it does not take; or there is no
-                such backend, or it is not available on this machine.
-            CheckpointError: the file is not a checkpoint of this game.
-            TableError: there are no such tables.
+            ValueError: the text names no engine, a limit, game or backend that it does not have, or a file
+                that is no checkpoint of this game; or there are no such tables.
             ProgramError: another program cannot be started.
         """
         loading = import_module("ckai.rl.engine.loading")  # it imports the engines, which derive from this
         opened = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
         engine: Engine = loading.load_engine(str(text), evaluator, opened, seed, game, threads)
         return engine
-
-    # --- what each kind does ------------------------------------------------------------------------
 
     @abstractmethod
     def _search(self, task: Task) -> Any:
@@ -123,8 +116,6 @@ class Engine(ABC):
     def _spoiled(self) -> None:
         """Drop what a search has left that failed."""
         self._forget()
-
-    # --- limits -------------------------------------------------------------------------------------
 
     @property
     def limit(self) -> Limit | None:
@@ -232,20 +223,15 @@ class Engine(ABC):
 
         Args:
             game: a game (`ckai.game.Game`), whose earlier positions count for repetitions; or a position, or
-                the text of one, such as a FEN. If it is at most two moves after the last one searched, its
-                subtree is kept.
+                the text of one, such as a FEN. At most two moves after the last search, its subtree is kept.
             limit: when the search ends; None: the engine's own limit.
             sims, seconds: in place of `Limit(visits=sims, seconds=seconds)`.
-            history: earlier positions of a position or FEN, oldest first, for repetitions. They also set the
-                halfmove clock of a FEN without H.
+            history: earlier positions of a position or FEN, oldest first.
             lines: most lines in the result; the search does not depend on it. 0: the move and its value,
                 without the figures of other moves.
             stop: ends the search from another thread, also before it has begun.
             on_result: called with results during the search.
             interval: seconds between two of these, 0 or more; the first comes as soon as possible.
-
-        Returns:
-            The result, its values for the side to move.
 
         Raises:
             ValueError: there is no legal move, the engine cannot honour the limit, it is given twice, or a
@@ -284,11 +270,10 @@ class Engine(ABC):
         """Choose a move in each of several games, as `play` does; a network evaluates positions together.
 
         Args:
-            games: see `play`. An engine knows a game that it has played before by its identity, and keeps
-                its subtree. `stop` ends the search of all.
+            games, lines: see `play`. An engine knows a game that it has played before by its identity, and
+                keeps its subtree. `stop` ends the search of all.
             limit: of each move; None: the engine's own.
             seeds: of the random choices of each move; None: the engine's own random numbers continue.
-            lines: see `play`.
         """
         given: Sequence[int | None] = seeds or [None] * len(games)
         stop, each = Stop(), zip(games, given, strict=True)
@@ -302,14 +287,14 @@ class Engine(ABC):
         limit: Limit | None = None,
         *,
         lines: int = 1,
-        history: Sequence[Any] = (),
         interval: float = INTERVAL,
     ) -> Analysis:
         """Search in a thread of its own, and read results during the search.
 
         Args:
-            game, lines, history, interval: see `play`.
-            limit: when the search ends; None: when it is stopped, the root is proven or the tree is full.
+            game, lines, interval: see `play`.
+            limit: when the search ends; None: when it is stopped, the root is proven or the tree is full. An
+                engine that takes no time has its own limit.
 
         Example:
             >>> with Engine.load("uniform") as engine:
@@ -321,7 +306,7 @@ class Engine(ABC):
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        task = self._task(game, limit or Limit(), lines, stop := Stop(), history, interval=interval)
+        task = self._task(game, limit or Limit(), lines, stop := Stop(), interval=interval)
         self._begin(stop)
 
         def work(publish: Callable[[SearchResult], None]) -> SearchResult:
@@ -331,10 +316,7 @@ class Engine(ABC):
         return Analysis(work, stop.set)
 
     def policy(self, position: Any) -> SearchResult:
-        """Evaluate a position with the network alone, without a search.
-
-        Args:
-            position: a position with a legal move, or the text of one, such as a FEN.
+        """Evaluate a position, or the text of one, with the network alone.
 
         Returns:
             The value for the side to move, and as `priors` the probability of every legal move (of a capture
@@ -374,7 +356,7 @@ class Engine(ABC):
         interval: float = 0.0,
     ) -> Task:
         """Check the arguments of a search."""
-        if limit is None or not (self._checked(limit).given or self.endless):
+        if limit is None or not (self._checked(limit).given or "seconds" in self.takes):
             limit = self.limit or self.default_limit
         if not hasattr(lines, "__index__") or lines < 0:
             raise ValueError(f"expected an integer lines >= 0, found {lines!r}")

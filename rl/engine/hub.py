@@ -178,7 +178,6 @@ class HubEngine(ProgramEngine):
     """
 
     takes = frozenset(("seconds", "clock", "depth", "nodes"))
-    endless = True
     default_limit = Limit(seconds=DEFAULT_SECONDS)
 
     def _handshake(self) -> None:

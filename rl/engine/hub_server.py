@@ -23,19 +23,7 @@ from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.serving import MAX_LINE, Session
 from ckai.rl.engine.task import Stop
 
-COMMANDS = (
-    "hub",
-    "set-param",
-    "init",
-    "new-game",
-    "pos",
-    "level",
-    "go",
-    "stop",
-    "ponder-hit",
-    "ping",
-    "quit",
-)
+COMMANDS = "hub set-param init new-game pos level go stop ponder-hit ping quit".split()
 MODES = ("think", "ponder", "analyze")
 DURING_SEARCH = ("ping", "stop", "ponder-hit", "quit")
 """Commands that are allowed during a search."""
@@ -158,11 +146,9 @@ class HubSession(Session):
         game = read_game(self._pos)
         if not game.legal_moves():
             raise ValueError(f"expected a position with a legal move, found {game.position.fen}")
-        limit = Limit() if modes == ["analyze"] else engine.limit or Limit()
-        if self._level is not None:
-            limit = read_level(self._level)
-            if not limit.given <= engine.takes:  # a level of play has a limit of its own
-                limit = Limit()
+        limit: Limit | None = Limit() if modes == ["analyze"] else engine.limit or Limit()
+        if self._level is not None and not (limit := read_level(self._level)).given <= engine.takes:
+            limit = None  # a level of play has a limit of its own
         self._level = None  # it is for one search
         with self._lock:  # until the search is noted, it cannot end
             self._stops = [Stop() for _ in range(2 if modes == ["ponder"] else 1)]
@@ -177,7 +163,7 @@ class HubSession(Session):
                 stop.set()
             thread.join()
 
-    def _run(self, engine: Engine, game: Game, limit: Limit, stops: list[Stop]) -> None:
+    def _run(self, engine: Engine, game: Game, limit: Limit | None, stops: list[Stop]) -> None:
         try:
             if len(stops) > 1:
                 found = engine.play(game, Limit(), stop=stops[0], on_result=self._info)
@@ -221,7 +207,7 @@ def score(found: SearchResult) -> float | None:
     expected result in [-1, 1], is as good as `atanh(v) / MAN` men: the odds of winning grow by the same
     factor with every man.
     """
-    best = found.best
+    best = found.lines[0]
     if best.value is None:
         return None
     if best.plies is not None:

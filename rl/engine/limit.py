@@ -39,8 +39,7 @@ class Limit:
     """Wall time of this call, above 0, for a whole move: all hops of a capture together. The root is always
     evaluated, and batches in flight are completed."""
     clock: float | None = None
-    """Seconds left on the clock of the side to move, of which the search takes a share, see
-    `ckai.rl.search.move_time`. 0 or less: only the root is evaluated."""
+    """Seconds left to the side to move, of which the search takes a share; 0 or less: evaluates the root."""
     increment: float = 0.0
     """Seconds that the clock gains after the move, 0 or more."""
     remaining_moves: int | None = None

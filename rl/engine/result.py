@@ -1,7 +1,7 @@
 """Results of the engine: values, lines, policies, and why a search ended."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -121,7 +121,8 @@ class Line:
 class SearchResult:
     """The result of a search, or its result so far.
 
-    `move`, `pv` and `lines[0]` are one line: the move to play. Mappings are keyed by `Move`, take a move's
+    `move`, `pv` and `lines[0]` are one line: the move to play, with the proof of the root, and its value where
+    the move has none. Mappings are keyed by `Move`, take a move's
     text too, and are in the order of visit counts, the move to play first. Values and proofs are for the side
     to move.
     """
@@ -163,14 +164,6 @@ class SearchResult:
     def pv(self) -> list[Move]:
         """The principal variation: the moves expected, `move` first."""
         return self.lines[0].pv
-
-    @property
-    def best(self) -> Line:
-        """The line of the move to play, with the proof and the value of the root where it has none itself."""
-        line = self.lines[0]
-        if self.proven:
-            return replace(line, value=self.value, proven=self.proven, plies=self.plies)
-        return line if line.value is not None else replace(line, value=self.value)
 
     def __repr__(self) -> str:
         proof = f", proven={self.proven!r}, plies={self.plies}" if self.proven else ""

@@ -158,18 +158,11 @@ class Tree:
         """Number of positions in the tree."""
         return int(self.searcher.tree_batch.info[self.t]["nodes"])
 
-    @property
-    def ready(self) -> bool:
-        """Whether the root is evaluated, so that there is a result."""
-        return int(self.searcher.root(self.t)["status"]) == OPEN
-
     def lead(self) -> RootLead:
         """Compare the moves at the root, see `ckai.rl.search.move_time`."""
         moves = self._line[-1].legal_moves()
         if len(moves) == 1:
             return RootLead(np.inf, True)
-        if not self.ready:
-            return RootLead(0.0, True)
         found, action = self.searcher.root_lead(self.t), self.searcher.best(self.t)
         # How the capture continues after its first hop may still change.
         several = sum(move.actions[0] == action for move in moves) > 1
@@ -185,7 +178,7 @@ class Tree:
         return self._depth
 
     def result(self, lines: int, reason: StopReason | None, **figures: Any) -> SearchResult:
-        """Return the result of the search so far; the tree must be `ready`.
+        """Return the result of the search so far; the root must be evaluated.
 
         Args:
             lines: most lines in the result; 0: its move and value are enough.
@@ -201,17 +194,19 @@ class Tree:
             best = max(
                 tables.best_moves(here), key=lambda m: (here.push(m).halfmove_clock == 0, found[m].visits)
             )
-        figures |= {"value": value, "sims": root.visits, "reason": reason}
-        figures |= dict(zip(("proven", "plies"), root.proven, strict=True))
+        proven, plies = root.proven
+        figures |= {"value": value, "sims": root.visits, "reason": reason, "proven": proven, "plies": plies}
         if lines == 0:
             return SearchResult(lines=[Line(pv=[best], value=value)], **figures)
 
         def line(move: Move) -> Line:
-            of = found[move]
+            of, figure = found[move], found[move].value
             proven, plies = of.proven
+            if move == best and root.proof != NONE:
+                proven, plies, figure = *root.proven, root.value
             return Line(
-                pv=self._pv(here, move, of.child, proven=(root if move == best else of).proof != NONE),
-                value=None if of.value is None else Value.at(here, of.value),
+                pv=self._pv(here, move, of.child, proven=proven is not None),
+                value=Value.at(here, figure) if figure is not None else value if move == best else None,
                 visits=of.visits,
                 prior=of.prior,
                 proven=proven,
@@ -325,7 +320,6 @@ class TreeEngine(Engine):
     """
 
     takes = frozenset(("visits", "seconds", "clock", "depth", "nodes"))
-    endless = True
     default_limit = Limit(visits=DEFAULT_VISITS)
     owns_evaluator = False
     evaluator: Evaluator
@@ -366,28 +360,26 @@ class TreeEngine(Engine):
             **settings,
         )
         self._tree = Tree(searcher, self.spec, self.tables)
-        self._many: list[Tree] = []
-        """The trees of `play_many`, the one to be used next first."""
+        self._free: list[Tree] = []
+        self._tree_of: dict[int, Tree] = {}
+        """The trees of `play_many`: those without a game, and by the `id` of theirs, the last used one last."""
 
     def measure(self) -> None:
         """Measure the evaluator now, so that no search by time has to."""
         self._batch_sizer = measured_batch_sizer(self.evaluator, self._rules["game"])
 
     def _forget(self, game: Any = None) -> None:
-        for tree in self._many if game is not None else [self._tree, *self._many]:
-            if game is None or tree.game is game:
-                tree.game = None
+        if game is None:
+            self._tree.searcher.discard()  # of leaves that were not evaluated, after an error
+            self._tree.game = None
+            self._drop_many()
+        elif (tree := self._tree_of.pop(id(game), None)) is not None:
+            self._free.append(tree)
 
     def _drop_many(self) -> None:
-        if self._many:
-            self._many[0].searcher.close()
-            self._many = []
-
-    def _spoiled(self) -> None:
-        # Trees have leaves that were not evaluated: the next search starts from empty ones.
-        self._tree.searcher.discard()
-        self._tree.game = None
-        self._drop_many()
+        for tree in [*self._free, *self._tree_of.values()][:1]:
+            tree.searcher.close()
+        self._free, self._tree_of = [], {}
 
     def _release(self) -> None:
         self._drop_many()
@@ -404,7 +396,7 @@ class TreeEngine(Engine):
         if visits is None or tasks[0].limit.given != {"visits"}:
             return super()._search_many(tasks)
         trees = self._trees_for(tasks, visits + 3)
-        searcher, targets = trees[0].searcher, np.zeros(len(self._many), np.int32)
+        searcher, targets = trees[0].searcher, np.zeros(len(self._free) + len(self._tree_of), np.int32)
         for tree, task in zip(trees, tasks, strict=True):
             tree.set_root(task.game)
             targets[tree.t] = 1 if len(task.game.position.legal_moves()) == 1 else visits
@@ -420,23 +412,21 @@ class TreeEngine(Engine):
         return [tree.result(task.lines, reason) for tree, task in zip(trees, tasks, strict=True)]
 
     def _trees_for(self, tasks: Sequence[Task], nodes: int) -> list[Tree]:
-        """Return a tree for each game: the one that has its last position, or one not used for long."""
-        if len(self._many) < len(tasks) or self._many[0].searcher.tree_batch.nodes.shape[1] != nodes:
+        """Return a tree for each game: the one that it had, a free one, or the one not used for longest."""
+        trees = [*self._free, *self._tree_of.values()]
+        if len(trees) < len(tasks) or trees[0].searcher.tree_batch.nodes.shape[1] != nodes:
             self._drop_many()
             size = 2 * len(tasks)  # in a match the opponent is to move in half of the games
             searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._rules)
-            self._many = [Tree(searcher, self.spec, self.tables, t) for t in range(size)]
-        known = {id(tree.game): tree for tree in self._many if tree.game is not None}
-        taken = {known.get(id(task.game)) for task in tasks}
-        others = [tree for tree in self._many if tree not in taken]
-        others.sort(key=lambda tree: tree.game is not None)
+            self._free = [Tree(searcher, self.spec, self.tables, t) for t in range(size)]
+        known = [self._tree_of.pop(id(task.game), None) for task in tasks]
         trees = []
-        for task in tasks:
-            if (tree := known.get(id(task.game))) is None:
-                tree = others.pop(0)
+        for tree, task in zip(known, tasks, strict=True):
+            if tree is None:
+                tree = self._free.pop() if self._free else self._tree_of.pop(next(iter(self._tree_of)))
                 tree.game = None
             trees.append(tree)
-        self._many = [*others, *dict.fromkeys(trees)]
+        self._tree_of |= {id(task.game): tree for tree, task in zip(trees, tasks, strict=True)}
         return trees
 
     # --- one game -----------------------------------------------------------------------------------
@@ -454,7 +444,7 @@ class TreeEngine(Engine):
         times = limit.move_time(len(task.game.history), searcher.time_margin)
         too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
         tree.set_root(task.game, keep=not too_large)
-        kept, evaluated = tree.nodes if tree.ready else 0, searcher.evaluations
+        kept, evaluated = tree.nodes if tree.visits else 0, searcher.evaluations
         timer = None if times is None else MoveTimer(times, begun, tree.visits, early=clocked)
         most = MAX_COUNT if limit.visits is None else int(limit.visits)
 
@@ -489,9 +479,9 @@ class TreeEngine(Engine):
             return tree.result(task.lines, reason, seconds=seconds, nodes=added, evaluations=evaluations)
 
         with one_torch_thread():
-            searcher.step(np.ones(1, np.int32))  # the root is evaluated under any limit
+            searcher.run(np.ones(1, np.int32))  # the root is evaluated under any limit
             while (reason := step()) is None:
-                if tree.ready and tree.visits > told:
+                if tree.visits > told:
                     task.tell(partial(result, None))
             searcher.flush()
             return result(reason)
