@@ -23,10 +23,10 @@ from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.serving import MAX_LINE, Session
 from ckai.rl.engine.task import Stop
 
-COMMANDS = "hub set-param init new-game pos level go stop ponder-hit ping quit".split()
-MODES = ("think", "ponder", "analyze")
-DURING_SEARCH = ("ping", "stop", "ponder-hit", "quit")
+DURING_SEARCH = ("stop", "ponder-hit", "ping", "quit")
 """Commands that are allowed during a search."""
+COMMANDS = ("hub", "set-param", "init", "new-game", "pos", "level", "go", *DURING_SEARCH)
+MODES = ("think", "ponder", "analyze")
 WON = 100.0
 """Score of a game that is won, less 0.01 for each ply to its end: what programs of the protocol send."""
 MAX_MEN = 50.0

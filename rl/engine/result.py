@@ -121,10 +121,9 @@ class Line:
 class SearchResult:
     """The result of a search, or its result so far.
 
-    `move`, `pv` and `lines[0]` are one line: the move to play, with the proof of the root, and its value where
-    the move has none. Mappings are keyed by `Move`, take a move's
-    text too, and are in the order of visit counts, the move to play first. Values and proofs are for the side
-    to move.
+    `move`, `pv` and `lines[0]` are one line: the move to play, with the proof of the root, and the value of
+    the root where the move has none. Mappings are keyed by `Move`, take a move's text too, and are in the
+    order of visit counts, the move to play first. Values and proofs are for the side to move.
     """
 
     lines: list[Line]

@@ -362,7 +362,7 @@ class TreeEngine(Engine):
         self._tree = Tree(searcher, self.spec, self.tables)
         self._free: list[Tree] = []
         self._tree_of: dict[int, Tree] = {}
-        """The trees of `play_many`: those without a game, and by the `id` of theirs, the last used one last."""
+        """The trees of `play_many`: those without a game, and by the `id` of theirs, the latest last."""
 
     def measure(self) -> None:
         """Measure the evaluator now, so that no search by time has to."""
@@ -419,9 +419,8 @@ class TreeEngine(Engine):
             size = 2 * len(tasks)  # in a match the opponent is to move in half of the games
             searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._rules)
             self._free = [Tree(searcher, self.spec, self.tables, t) for t in range(size)]
-        known = [self._tree_of.pop(id(task.game), None) for task in tasks]
         trees = []
-        for tree, task in zip(known, tasks, strict=True):
+        for tree in [self._tree_of.pop(id(task.game), None) for task in tasks]:
             if tree is None:
                 tree = self._free.pop() if self._free else self._tree_of.pop(next(iter(self._tree_of)))
                 tree.game = None
