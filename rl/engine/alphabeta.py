@@ -68,16 +68,11 @@ class AlphaBetaEngine(Engine):
         def result(found: AlphaBetaResult, reason: StopReason | None = None) -> SearchResult:
             proven: Proof | None = None if found.plies is None else "win" if found.value > 0 else "loss"
             value, pv = Value.at(game.position, found.value), whole_moves(game.position, found.pv)
+            lines = [Line(pv=pv, value=value, proven=proven, plies=found.plies)]
+            same = {name: getattr(found, name) for name in ("nodes", "evaluations", "depth", "plies")}
+            seconds = time.perf_counter() - begun
             return SearchResult(
-                lines=[Line(pv=pv, value=value, proven=proven, plies=found.plies)],
-                value=value,
-                seconds=time.perf_counter() - begun,
-                nodes=found.nodes,
-                evaluations=found.evaluations,
-                depth=found.depth,
-                reason=reason,
-                proven=proven,
-                plies=found.plies,
+                lines=lines, value=value, seconds=seconds, reason=reason, proven=proven, **same
             )
 
         def on_depth(found: AlphaBetaResult) -> None:

@@ -102,3 +102,9 @@ class EngineText:
             return replace(plain, limit=Limit(seconds=value))
         deep = parts["depth"] or plain.kind
         return replace(plain, limit=Limit(depth=int(value)) if deep else Limit(visits=int(value)))
+
+
+def forms_text() -> str:
+    """Return `PLAYER_FORMS` as the lines of a list, for help."""
+    width = max(map(len, PLAYER_FORMS))
+    return "\n".join(f"  {form:<{width}}  {meaning}" for form, meaning in PLAYER_FORMS.items())

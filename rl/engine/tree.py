@@ -101,7 +101,7 @@ class Tree:
         self.game: Any = None
         self._line: list[Any] = []
         """The positions of the game when its last one became the root."""
-        self._plies = np.zeros(0, np.int16)
+        self._plies = np.zeros(len(searcher.tree_batch.nodes[t]), np.int16)
         self._measured, self._depth = 0, 0
         if t == 0:  # what reading calls must not be compiled within a time limit
             compile_rules()
@@ -129,13 +129,12 @@ class Tree:
 
         The histories must agree; none agrees with any.
         """
-        line = game.positions
+        line, moves = game.positions, game.moves
         plies = len(line) - len(self._line)
-        if plies >= 0 and all(a is b or a.key == b.key for a, b in zip(self._line, line, strict=False)):
-            if plies <= min(REUSE_PLIES, len(game.moves)):
-                moves = game.moves[len(game.moves) - plies :]
-                return [action for move in moves for action in move.actions]
-        elif len(line) > 1:
+        agree = all(a is b or a.key == b.key for a, b in zip(self._line, line, strict=False))
+        if agree and 0 <= plies <= min(REUSE_PLIES, len(moves)):
+            return [action for move in moves[len(moves) - plies :] for action in move.actions]
+        if len(line) > 1 and not (agree and 0 < plies <= REUSE_PLIES):
             return None
         wanted, ways = self.spec.state(line[-1]), [(0, list[int](), 0)]
         nodes = self.searcher.tree_batch.nodes[self.t]
@@ -171,8 +170,6 @@ class Tree:
     def depth(self) -> int:
         """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""
         nodes, used = self.searcher.tree_batch.nodes[self.t], self.nodes
-        if len(self._plies) < len(nodes):
-            self._plies = np.zeros(len(nodes), np.int16)
         self._depth = max(self._depth, int(deepest_ply(nodes, self._measured, used, self._plies)))
         self._measured = used
         return self._depth
@@ -188,25 +185,24 @@ class Tree:
         at, found = self.searcher.root(self.t), self._moves(here, 0)
         root = Figures(int(at["visits"]), float(at["value_sum"]), 1.0, int(at["proof"]), int(at["plies"]))
         best, value = next(iter(found)), Value.at(here, root.value or 0.0)
-        tables = self._tables
-        if root.proof == NONE and tables and tables.knows(here) and tables.probe(here).value == "win":
+        tables, (proven, plies) = self._tables, root.proven
+        if root.proof != NONE:
+            found[best] = found[best]._replace(proof=root.proof, end=root.end)
+        elif tables and tables.knows(here) and tables.probe(here).value == "win":
             # The halfmove clock might draw it: of the shortest wins one that resets the clock.
             best = max(
                 tables.best_moves(here), key=lambda m: (here.push(m).halfmove_clock == 0, found[m].visits)
             )
-        proven, plies = root.proven
         figures |= {"value": value, "sims": root.visits, "reason": reason, "proven": proven, "plies": plies}
         if lines == 0:
             return SearchResult(lines=[Line(pv=[best], value=value)], **figures)
 
         def line(move: Move) -> Line:
-            of, figure = found[move], found[move].value
-            proven, plies = of.proven
-            if move == best and root.proof != NONE:
-                proven, plies, figure = *root.proven, root.value
+            of, (proven, plies) = found[move], found[move].proven
+            mean = root.value if of.value is None and move == best else of.value
             return Line(
                 pv=self._pv(here, move, of.child, proven=proven is not None),
-                value=Value.at(here, figure) if figure is not None else value if move == best else None,
+                value=None if mean is None else Value.at(here, mean),
                 visits=of.visits,
                 prior=of.prior,
                 proven=proven,
@@ -267,16 +263,13 @@ class Tree:
 
     def _table_figures(self, after: Position) -> Figures:
         """Return the proof of a move by the tables' value of the position after it."""
-        if self._tables is None:
-            return Figures()
         if not after.legal_moves():
             return Figures(proof=WIN, end=1)
-        if not self._tables.knows(after):
+        if self._tables is None or not self._tables.knows(after):
             return Figures()
         result = self._tables.probe(after)
-        if result.plies is None:
-            return Figures(proof=DRAW)
-        return Figures(proof=WIN if result.value == "loss" else LOSS, end=result.plies + 1)
+        proof = {"loss": WIN, "win": LOSS}.get(result.value, DRAW)
+        return Figures(proof=proof, end=0 if result.plies is None else result.plies + 1)
 
     def _pv(self, position: Any, move: Any, node: int, *, proven: bool) -> list[Move]:
         """Return the principal variation from a move, to the last move searched or the end of its proof."""
@@ -296,8 +289,7 @@ class Tree:
 class TreeEngine(Engine):
     """Searches positions with PUCT and an evaluator: a network, playouts, or none.
 
-    The next search of the same game keeps the subtree of its position. Creating one compiles what searches
-    need unless the cache has it, with a line that says so.
+    The next search of the same game keeps the subtree of its position.
 
     Args:
         evaluator: evaluates positions; `close` leaves it open, unless `owns_evaluator` is set.
@@ -307,8 +299,8 @@ class TreeEngine(Engine):
         batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
             on this number, not on timing. With a time limit each thread has one, and results vary.
         spec: the game.
-        tables: tablebases. The search proves every position in them, and plays the shortest win or
-            the longest loss there. None: none.
+        tables: tablebases: the search proves every position in them, and plays the shortest win or the
+            longest loss there.
 
     Example:
         >>> with Engine.load("uniform") as engine:
