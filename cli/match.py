@@ -178,7 +178,7 @@ class Arena:
 
         Raises:
             CheckpointError: a file is not a checkpoint.
-            TableError: a tablebase is damaged.
+            ValueError: a tablebase is damaged.
             OSError: games cannot be appended to the output.
             click.BadParameter: tablebases of a game that has none.
         """

@@ -34,7 +34,7 @@ def command() -> None:
 def build(pieces: int, folder: Path | None, force: bool, as_json: bool) -> None:
     """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies."""
     from ckai.datasets.machine import cache_folder
-    from ckai.datasets.tables import TableError, table_path
+    from ckai.datasets.tables import table_path
     from ckai.datasets.tables.file import read_tables
 
     path = table_path(pieces, folder or cache_folder())
@@ -45,7 +45,7 @@ def build(pieces: int, folder: Path | None, force: bool, as_json: bool) -> None:
     if header is None:
         header = build_with_progress(pieces, path)
     if header["pieces"] != pieces:
-        raise TableError(
+        raise ValueError(
             f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --force"
         )
     if as_json:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ckai.datasets.rows import Rows, Visits, concatenate
     from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, SELFPLAY_SCHEMA, DatasetError
     from ckai.datasets.statistics import Statistics, describe
-    from ckai.datasets.tables import ProbeResult, TableError, Tables, build_tables
+    from ckai.datasets.tables import ProbeResult, Tables, build_tables
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
@@ -55,7 +55,7 @@ else:
             "rows": ["Rows", "Visits", "concatenate"],
             "schema": ["EXPERT_SCHEMA", "HEADERS_SCHEMA", "SELFPLAY_SCHEMA", "DatasetError"],
             "statistics": ["Statistics", "describe"],
-            "tables": ["ProbeResult", "TableError", "Tables", "build_tables"],
+            "tables": ["ProbeResult", "Tables", "build_tables"],
         },
     )
 
@@ -69,7 +69,6 @@ __all__ = [
     "Rows",
     "RowsDataModule",
     "Statistics",
-    "TableError",
     "Tables",
     "Tally",
     "Visits",

@@ -125,7 +125,7 @@ def parse_files(
         PdnError: no games in any file (strict: in one), no usable game or hardly a whole one (the list says
             why), a square 0, a game with an error (strict), or a damaged archive.
         DatasetError: an output with another suffix than `.parquet`, or a name for headers.
-        ReadError: a file that cannot be read, an OSError.
+        OSError: a file that cannot be read.
         WriteError: output that cannot be written, or is a folder, an OSError.
 
     Examples:

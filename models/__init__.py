@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ckai.models.inputs.packing import pack_positions, pack_rows
     from ckai.models.inputs.registry import encode_rows
     from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
-    from ckai.models.registry import ModelError, build, names
+    from ckai.models.registry import build, names
     from ckai.models.training.config import (
         LossConfig,
         OptimizerConfig,
@@ -73,7 +73,7 @@ else:
             "inputs.encodings": ["Encoding"],
             "inputs.registry": ["encode_rows"],
             "layers.network": ["Network", "NetworkSettings", "register", "require_at_least"],
-            "registry": ["ModelError", "build", "names"],
+            "registry": ["build", "names"],
             "training.config": [
                 "LossConfig",
                 "OptimizerConfig",
@@ -94,7 +94,6 @@ __all__ = [
     "Evaluation",
     "Evaluator",
     "LossConfig",
-    "ModelError",
     "Network",
     "NetworkSettings",
     "OptimizerConfig",

@@ -27,10 +27,6 @@ from ckai.models.layers.heads import OUTPUTS
 from ckai.models.layers.network import _NETWORKS, Network
 
 
-class ModelError(ValueError):
-    """An unknown architecture or setting, or an invalid value; says what was expected."""
-
-
 def names() -> list[str]:
     """Names of all architectures, sorted.
 
@@ -45,12 +41,12 @@ def network_type(name: str) -> type[Network]:
     """The class of an architecture.
 
     Raises:
-        ModelError: no architecture has this name, and the names are listed; its file registers another; or
+        ValueError: no architecture has this name, and the names are listed; its file registers another; or
             the package of its entry point cannot be imported.
     """
     if name not in _NETWORKS:
         if name not in names():
-            raise ModelError(f"expected one of the networks {', '.join(names())}, found {name!r}")
+            raise ValueError(f"expected one of the networks {', '.join(names())}, found {name!r}")
         if name in networks.shipped():
             module = importlib.import_module(f"{networks.__name__}.{name}")
             where, of = module.__file__, module.__name__
@@ -58,14 +54,14 @@ def network_type(name: str) -> type[Network]:
             try:
                 found = load_entry(NETWORKS, name)
             except ValueError as error:
-                raise ModelError(str(error)) from error
+                raise ValueError(str(error)) from error
             where, of = (
                 f"entry point {entry_points_of(NETWORKS)[name].value}",
                 getattr(found, "__module__", ""),
             )
         if name not in _NETWORKS:
             here = [key for key, cls in _NETWORKS.items() if cls.__module__ == of]
-            raise ModelError(
+            raise ValueError(
                 f"{where}: expected a network marked @register({name!r}), found "
                 f"{', '.join(map(repr, here)) or 'none'}"
             )
@@ -80,7 +76,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         settings: its settings by name; others have their defaults.
 
     Raises:
-        ModelError: an unknown architecture or setting, an invalid value, or planes or outputs of other
+        ValueError: an unknown architecture or setting, an invalid value, or planes or outputs of other
             shapes than declared.
 
     Examples:
@@ -94,23 +90,23 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         if key not in fields:
             close = difflib.get_close_matches(str(key), fields, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ModelError(
+            raise ValueError(
                 f"expected one of the settings of {name} ({', '.join(fields)}), found {key!r}{hint}"
             )
         if not _is_like(value, fields[key].default):
             wanted = _type_name(fields[key].default)
-            raise ModelError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
+            raise ValueError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
     try:
         network = cls(cls.settings_type(**(settings or {})))
     except (TypeError, ValueError, RuntimeError, AssertionError) as error:
         if "verflow" in str(error) or "memory" in str(error):  # PyTorch's, with its C++ stack
             given = ", ".join(f"{key}={value}" for key, value in (settings or {}).items())
-            raise ModelError(
+            raise ValueError(
                 f"settings of {name}: expected a network that fits in memory, found {given}"
             ) from error
         if isinstance(error, RuntimeError):
             raise
-        raise ModelError(f"settings of {name}: {error}") from error
+        raise ValueError(f"settings of {name}: {error}") from error
     _check_planes(network)
     _check_outputs(network)
     return network
@@ -123,7 +119,7 @@ def _check_planes(network: Network) -> None:
     jumper, clock = torch.tensor([-1], dtype=torch.int8), torch.zeros(1, dtype=torch.int16)
     found = tuple(encode(board, jumper, clock, network.dtype, extra if encode.EXTRA else None).shape)
     if found != (1, encode.PLANES, *encode.SHAPE):
-        raise ModelError(
+        raise ValueError(
             f"encoding {network.settings.encoding}: expected planes of the shape "
             f"{(1, encode.PLANES, *encode.SHAPE)} for one position, found {found}; see PLANES and SHAPE"
         )
@@ -140,7 +136,7 @@ def _check_outputs(network: Network) -> None:
     expected = [(1, encode.NUM_ACTIONS), (1, OUTPUTS[network.settings.value])]
     if found != expected:
         shapes = [" and ".join(map(str, shapes)) for shapes in (expected, found)]
-        raise ModelError(
+        raise ValueError(
             f"{network.architecture}: expected logits and raw values of the shapes {shapes[0]} for one "
             f"position, found {shapes[1]}; see forward_planes"
         )
@@ -150,14 +146,14 @@ def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:
     """Parse `key=value` texts as settings of an architecture; `build` checks them.
 
     Raises:
-        ModelError: no `=`.
+        ValueError: no `=`.
     """
     defaults = {f.name: f.default for f in dataclasses.fields(network_type(name).settings_type)}
     settings: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
-            raise ModelError(f"expected key=value, found {pair!r}")
+            raise ValueError(f"expected key=value, found {pair!r}")
         try:
             settings[key] = text if isinstance(defaults.get(key), str) else json.loads(text)
         except ValueError:

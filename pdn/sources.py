@@ -38,27 +38,13 @@ def packed_form(data: bytes) -> str:
     return "zip archive" if data[:4] in (_ZIP, _EMPTY_ZIP) else ""
 
 
-class ReadError(OSError):
-    """A file that cannot be read; says what to do."""
-
-    def __str__(self) -> str:
-        return f"{self.filename}: cannot be read ({self.strerror}); check its permissions and the disk"
-
-
-class NoFileError(ReadError, FileNotFoundError):
-    """A file that does not exist."""
-
-    def __str__(self) -> str:
-        return f"{self.filename}: no such file; check the path"
-
-
 @dataclass(frozen=True)
 class OpenedSource:
     """PDN text that is open for reading.
 
     Attributes:
         name: printable name for messages; of a member of an archive `archive.zip/member.pdn`.
-        file: bytes of the text, unpacked. Reading raises PdnError for a damaged archive and ReadError if the
+        file: bytes of the text, unpacked. Reading raises PdnError for a damaged archive and OSError if the
             system cannot read.
         raw: the file as it is stored, whose `tell()` is the progress; None for standard input and pipes.
     """
@@ -88,7 +74,7 @@ def source_size(path: str | Path) -> int:
     """Bytes of a source as it is stored, 0 for standard input and pipes.
 
     Raises:
-        NoFileError: if there is no such file.
+        FileNotFoundError: if there is no such file.
         PdnError: if it is a folder.
     """
     if str(path) == STDIN:
@@ -108,7 +94,7 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
     A source is closed when the next one is asked for.
 
     Raises:
-        ReadError: if it cannot be opened.
+        OSError: if it cannot be opened.
         PdnError: for a folder, a damaged archive, a zip archive without PDN files or through a pipe.
     """
     name = source_name(path)
@@ -149,7 +135,7 @@ def open_stream(raw: Any, name: str, progress: IO[bytes] | None = None) -> Itera
         progress: `OpenedSource.raw`.
 
     Raises:
-        ReadError: if it cannot be read.
+        OSError: if it cannot be read.
         PdnError: for a zip archive, which cannot be read in one pass.
     """
     form = packed_form(_first_bytes(raw, name))
@@ -230,6 +216,10 @@ def _damaged(error: Exception, name: str, form: str) -> PdnError:
     )
 
 
-def _read_error(error: OSError, name: str) -> ReadError:
-    form = NoFileError if isinstance(error, FileNotFoundError) else ReadError
-    return form(error.errno, error.strerror or str(error), name)
+def _read_error(error: OSError, name: str) -> OSError:
+    if error.errno is None:  # one of these
+        return error
+    if isinstance(error, FileNotFoundError):
+        return FileNotFoundError(f"{name}: no such file; check the path")
+    why = error.strerror or error
+    return OSError(f"{name}: cannot be read ({why}); check its permissions and the disk")

@@ -36,7 +36,7 @@ def open_tables(which: str) -> "Tables | None":
         The tables; None for `none`.
 
     Raises:
-        TableError: the file is damaged.
+        ValueError: the file is damaged.
     """
     from ckai.datasets.tables import Tables
 

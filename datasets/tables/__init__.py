@@ -8,7 +8,6 @@ Draws by move count and repetition are not in the tables; see `ckai.datasets.tab
 """
 
 from ckai.datasets.tables.build import Cost, build_tables, cost_of
-from ckai.datasets.tables.file import TableError
 from ckai.datasets.tables.probe import ADJUDICATED, DRAW, LOSS, SHIPPED, WIN, ProbeResult, Tables, table_path
 
 __all__ = [
@@ -19,7 +18,6 @@ __all__ = [
     "WIN",
     "Cost",
     "ProbeResult",
-    "TableError",
     "Tables",
     "build_tables",
     "cost_of",

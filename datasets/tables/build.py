@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.files import locked, remove_temporaries
 from ckai.datasets.machine import available_cores
-from ckai.datasets.tables.file import TableError, write_tables
+from ckai.datasets.tables.file import write_tables
 from ckai.datasets.tables.layout import Material, TableLayout, levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, MAX_DISTANCE, UNKNOWN, solve_pair
 
@@ -63,7 +63,7 @@ def build_tables(
 
     Raises:
         ValueError: `pieces` out of range.
-        TableError: a distance above 250 plies, which a byte cannot hold.
+        ValueError: a distance above 250 plies, which a byte cannot hold.
         LockedError: another process builds these tables.
         WriteError: the file cannot be written.
 
@@ -87,7 +87,7 @@ def _solve(layout: TableLayout, threads: int, progress: Callable[[int, int], Non
 
     def solve(of: Material) -> int:
         if solve_pair(*of, values, layout.lookup) < 0:
-            raise TableError(f"{of}: expected distances of up to {MAX_DISTANCE} plies, found more")
+            raise ValueError(f"{of}: expected distances of up to {MAX_DISTANCE} plies, found more")
         return sum(_size(layout, side) for side in {of, of.swapped})
 
     with ThreadPoolExecutor(threads) as pool:

@@ -23,10 +23,6 @@ from ckai.datasets.tables.layout import TableLayout, make_layout
 FORMAT = b"ckai tables 2\n"
 
 
-class TableError(ValueError):
-    """A table file that cannot be used; names the file, what was expected and what it has instead."""
-
-
 def write_tables(path: Path, values: NDArray[np.uint8], header: dict[str, Any]) -> None:
     """Write tables atomically.
 
@@ -45,26 +41,26 @@ def read_tables(path: Path) -> tuple[TableLayout, NDArray[np.uint8], dict[str, A
     """Verify a table file; return its layout, its values mapped into memory, and its header.
 
     Raises:
-        TableError: a file that is missing, of another format, cut short or damaged.
+        ValueError: a file that is missing, of another format, cut short or damaged.
     """
     try:
         with path.open("rb") as file:
             start, checksum, text = file.readline(len(FORMAT)), file.readline(16), file.readline()
             at, size = file.tell(), path.stat().st_size
     except FileNotFoundError:
-        raise TableError(f"{path}: no such file; `{_command(path)}` builds it") from None
+        raise ValueError(f"{path}: no such file; `{_command(path)}` builds it") from None
     except OSError as error:
-        raise TableError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise ValueError(f"{path}: cannot be read ({error.strerror or error})") from error
     again = f"build it again with `{_command(path)} --force`"
     if start != FORMAT:
         found = start.decode("ascii", "replace").strip()
-        raise TableError(f"{path}: expected {FORMAT.decode().strip()!r}, found {found!r}; {again}")
+        raise ValueError(f"{path}: expected {FORMAT.decode().strip()!r}, found {found!r}; {again}")
     # Copy-on-write, not read-only: Numba would compile every kernel again for read-only arrays.
     values = np.asarray(np.memmap(path, np.uint8, "c", at)) if at < size else np.empty(0, np.uint8)
     found = f"{zlib.crc32(values.data, zlib.crc32(text)):08x}"
     if found.encode() != checksum.strip():
         expected = checksum.decode("ascii", "replace").strip()
-        raise TableError(
+        raise ValueError(
             f"{path}: expected the checksum {expected}, found {found}: the file is damaged or cut short; "
             f"{again}"
         )

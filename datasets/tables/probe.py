@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.machine import cache_folder
-from ckai.datasets.tables.file import TableError, read_tables
+from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import MAX_PIECES
 from ckai.datasets.tables.layout import TableLayout, make_layout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
@@ -209,10 +209,10 @@ class Tables:
             folder: None: the user's cache folder, and the package for up to 3 pieces.
 
         Raises:
-            TableError: the tables have not been built, the file is damaged, or no tables have so many pieces.
+            ValueError: the tables have not been built, the file is damaged, or no tables have so many pieces.
         """
         if pieces is not None and pieces not in range(2, MAX_PIECES + 1):
-            raise TableError(f"expected tables of 2 to {MAX_PIECES} pieces, found {pieces}")
+            raise ValueError(f"expected tables of 2 to {MAX_PIECES} pieces, found {pieces}")
         place = folder or cache_folder()
         if pieces is None:
             built = [n for n in range(2, MAX_PIECES + 1) if table_path(n, place).exists()]
@@ -257,14 +257,14 @@ class Tables:
         """The exact value of a position, for the side to move.
 
         Raises:
-            TableError: more pieces than the tables, or the opponent has none.
+            ValueError: more pieces than the tables, or the opponent has none.
         """
         value = int(self.probe_many(np.array([_row(position)], np.int64))[0])
         if value == UNKNOWN:
             number = (position.own | position.opp).bit_count()
             larger = self.pieces < number <= MAX_PIECES
             hint = f"; `ckai tables build --pieces {number}` builds larger tables" if larger else ""
-            raise TableError(
+            raise ValueError(
                 f"{position.fen}: expected 2 to {self.pieces} pieces with some on each side, found "
                 f"{number}{hint}"
             )
@@ -276,7 +276,7 @@ class Tables:
         """The moves that keep the result, and win fastest or lose slowest; empty when the game is over.
 
         Raises:
-            TableError: see `probe`.
+            ValueError: see `probe`.
         """
         self.probe(position)
         return [move for move in position.legal_moves() if self._is_best(position, move)]
@@ -306,7 +306,7 @@ class Tables:
             most: longest line to return, in plies.
 
         Raises:
-            TableError: see `probe`.
+            ValueError: see `probe`.
         """
         if self.probe(position).plies is None:
             return []

@@ -141,7 +141,7 @@ class PolicyValueModule(pl.LightningModule):
             value_weight, mask_illegal, q_weight: see `LossConfig`.
 
         Raises:
-            ModelError: an unknown architecture or setting.
+            ValueError: an unknown architecture or setting.
             ValueError: a number out of range.
         """
         super().__init__()

@@ -96,7 +96,7 @@ def pretrain(
 
     Raises:
         DatasetError: data that cannot be used, or would hold out games that `config.init` has learned.
-        ModelError: an unknown architecture or setting.
+        ValueError: an unknown architecture or setting.
         FileExistsError: there is such a checkpoint, and `force` is not set.
         TrainingError: an interrupted training with other settings has this output, or the loss is not finite.
         LockedError: another process trains with this output.

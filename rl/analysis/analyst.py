@@ -113,7 +113,7 @@ class Analyst:
             The report, a `PlyReport` for each move.
 
         Raises:
-            InterruptedSearchError: `stopped` returned True.
+            CancelledError: `stopped` returned True.
             ValueError: the evaluator answered with numbers that are not finite.
 
         Example:

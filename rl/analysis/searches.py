@@ -1,6 +1,7 @@
 """The searches of an analysis: a tree search of many positions at once, and deeper looks at some."""
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
 
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Move
@@ -18,10 +19,6 @@ NODES = 500
 enough for shots of 17 plies."""
 CHECK, MORE = 8, 8
 """Without alpha-beta: visits of a check by those of a search, and of a second opinion by those of a check."""
-
-
-class InterruptedSearchError(Exception):
-    """The search was stopped from another thread."""
 
 
 class Searches:
@@ -79,7 +76,7 @@ class Searches:
             The results in the order of the positions, each with one line.
 
         Raises:
-            InterruptedSearchError: `stopped` returned True.
+            CancelledError: `stopped` returned True.
             ValueError, Exception: see `Engine.play`.
         """
         results: list[SearchResult] = []
@@ -96,13 +93,13 @@ class Searches:
 
     def _check(self, found: SearchResult | None = None) -> None:
         if self._stopped():
-            raise InterruptedSearchError
+            raise CancelledError
 
     def alpha_beta(self, game: Game) -> tuple[float, list[Move]]:
         """Return the value and the main line of a position with a legal move, where `has_alpha_beta`.
 
         Raises:
-            InterruptedSearchError: `stopped` returned True.
+            CancelledError: `stopped` returned True.
         """
         assert self._alpha_beta is not None
         self._check()
@@ -114,7 +111,7 @@ class Searches:
         """Return the values of positions for the side to move by a longer tree search, without alpha-beta.
 
         Raises:
-            InterruptedSearchError, ValueError, Exception: see `search`.
+            CancelledError, ValueError, Exception: see `search`.
         """
         results = self.search(games, self.check * MORE)
         return [float(value) for result in results if (value := result.lines[0].value) is not None]

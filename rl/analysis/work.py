@@ -8,6 +8,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from ckai.pdn import PdnGame
 from ckai.rl.analysis.analyst import Analyst
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import GameReport
-from ckai.rl.analysis.searches import InterruptedSearchError
 from ckai.rl.search.threads import run_all
 
 
@@ -103,7 +103,7 @@ class Work:
                     with lock:
                         count(report)
                 analyst.close()
-            except InterruptedSearchError:
+            except CancelledError:
                 pass
 
         run_all([work] * threads, stop, name="analysis")

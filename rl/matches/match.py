@@ -209,7 +209,7 @@ def play_match(
     Raises:
         ValueError: `adjudicate` in a game without tables.
         ProgramError: a program could not be started for its first game.
-        TableError: the tables have not been built, or their file is damaged.
+        ValueError: the tables have not been built, or their file is damaged.
         EngineError: an engine chose a move that is not legal.
         Exception: the error of an engine, after all threads have ended.
     """

@@ -17,7 +17,7 @@ from ckai.rl.run.config import RunConfig
 from ckai.rl.run.report import describe
 from ckai.rl.selfplay.play import Numbers
 from ckai.rl.selfplay.rows import GameHeader
-from ckai.rl.selfplay.shards import Shard, ShardError, ckai_version
+from ckai.rl.selfplay.shards import Shard, ckai_version
 
 OWN = "run"
 """Name of the worker in the run's own process where playing and learning take turns; else before a point."""
@@ -120,7 +120,7 @@ class NewGames:
             try:
                 shard, table = Shard.read_rows(path, self._schema)
                 self._check(shard)
-            except ShardError as error:
+            except ValueError as error:
                 now.refused += 1
                 warnings.append(f"{path}: left out: {error}")
                 continue
@@ -146,7 +146,7 @@ class NewGames:
             ("the settings", shard.settings, self._settings),
         ):
             if found != expected:
-                raise ShardError(f"expected {what} {expected}, found {found or 'none'} of {shard.worker}")
+                raise ValueError(f"expected {what} {expected}, found {found or 'none'} of {shard.worker}")
 
     def learn(self, path: Path, **more: Any) -> None:
         """Give the games that are there to a generation.
@@ -232,6 +232,6 @@ class ListedGame(NamedTuple):
 def listed_games(folder: Path, names: list[str]) -> Iterator[ListedGame]:
     """Yield the games of shards; those that cannot be read are left out."""
     for name in names:
-        with suppress(ShardError):
+        with suppress(ValueError):
             for place, header in enumerate(Shard.read(folder / name).games):
                 yield ListedGame(folder / name, place, header)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ckai.rl.run.run import Run
-from ckai.rl.run.worker import TICK_SECONDS, Worker, WorkerError
+from ckai.rl.run.worker import TICK_SECONDS, Worker
 from ckai.rl.search.threads import repeated
 from ckai.rl.selfplay.shards import ckai_version, own_name
 
@@ -34,7 +34,7 @@ def join(
 
     Raises:
         RunError: the folder is not a run, or is of another version.
-        WorkerError: the run's process has another version of ckai.
+        RuntimeError: the run's process has another version of ckai.
         CheckpointError: a network cannot be loaded.
         WriteError: the folder cannot be written.
     """
@@ -43,7 +43,7 @@ def join(
     def latest() -> int | None:
         asked = run.asked()
         if (found := asked.get("version", ckai_version())) != ckai_version():
-            raise WorkerError(
+            raise RuntimeError(
                 f"expected ckai {found} as in the run's process, found {ckai_version()}; install the same "
                 "version on all machines"
             )

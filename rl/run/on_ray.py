@@ -16,7 +16,7 @@ from typing import Any
 
 from ckai.datasets.machine import available_cores
 from ckai.rl.run.config import RunConfig, WorkersConfig
-from ckai.rl.run.worker import Networks, Worker, WorkerError
+from ckai.rl.run.worker import Networks, Worker
 from ckai.rl.selfplay.shards import ckai_version, own_name
 
 MIN_VERSION = (2, 60)
@@ -33,27 +33,25 @@ NODES_SECONDS = 2.0
 """Time between two looks for nodes that joined or left."""
 MAX_FAILURES = 3
 """Failures in a row, of all workers together, after which the run ends."""
-
-
-class RayError(RuntimeError):
-    """Ray cannot be used; one line that says what was expected and found."""
+VERSION = "as in the run's process"
+"""Part of the error of a worker that has another version."""
 
 
 def import_ray() -> Any:
     """Import Ray.
 
     Raises:
-        RayError: it is not installed, or too old.
+        RuntimeError: it is not installed, or too old.
     """
     try:
         import ray
     except ImportError as error:
-        raise RayError(
+        raise RuntimeError(
             f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer for --ray, found none ({error}); "
             "pip install 'ckai[ray]', or omit --ray"
         ) from error
     if tuple(map(int, ray.__version__.split(".")[:2])) < MIN_VERSION:
-        raise RayError(
+        raise RuntimeError(
             f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer, found {ray.__version__}; "
             "pip install --upgrade 'ckai[ray]'"
         )
@@ -68,7 +66,7 @@ def connect(address: str, config: WorkersConfig) -> None:
         config: settings of the workers.
 
     Raises:
-        RayError: Ray is missing, there is no such cluster, or it has another version of Ray or Python.
+        RuntimeError: Ray is missing, there is no such cluster, or it has another version of Ray or Python.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Ray prints the log of every node that leaves on standard output, `log_to_driver` or not: print no line.
@@ -94,7 +92,7 @@ def connect(address: str, config: WorkersConfig) -> None:
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise RayError(
+        raise RuntimeError(
             f"--ray {address}: expected a cluster of Ray {ray.__version__}, found none that answers "
             f"({reason[:300]}); {advice}"
         ) from error
@@ -114,8 +112,8 @@ class WorkerActor:
     def __init__(self, version: str, config: RunConfig, settings: str, backend: str, threads: int) -> None:
         mine = ckai_version()
         if mine != version:
-            raise WorkerError(
-                f"{socket.gethostname()}: expected ckai {version} as in the run's process, found {mine}; "
+            raise RuntimeError(
+                f"{socket.gethostname()}: expected ckai {version} {VERSION}, found {mine}; "
                 "install the same version on all nodes"
             )
         self._now: tuple[int | None, Any] = (None, None)
@@ -198,13 +196,13 @@ class RayWorkers:
             config: settings of the run.
 
         Raises:
-            RayError: no worker can play, or the networks do not fit into the object store.
+            RuntimeError: no worker can play, or the networks do not fit into the object store.
         """
         if generations != self._generations:
             try:
                 self._networks = self._ray.put(networks(generations))
             except self._ray.exceptions.RayError as error:
-                raise RayError(
+                raise RuntimeError(
                     f"expected room for the networks in Ray's object store, found {type(error).__name__}; "
                     "start the cluster with more --object-store-memory"
                 ) from error
@@ -278,10 +276,10 @@ class RayWorkers:
             self.warnings.append(f"worker {actor.name or 'on Ray'}: {reason_of(error)}")
             self._failures += 1
             if self._failures >= MAX_FAILURES:
-                raise RayError(f"no worker can play: {reason_of(error)}") from error
+                raise RuntimeError(f"no worker can play: {reason_of(error)}") from error
         except exceptions.RayError as error:
-            if isinstance(error, exceptions.ActorDiedError) and "WorkerError" in str(error):
-                raise RayError(reason_of(error)) from error
+            if isinstance(error, exceptions.ActorDiedError) and VERSION in str(error):
+                raise RuntimeError(reason_of(error)) from error
             if actor.name:
                 self.warnings.append(f"worker {actor.name}: {type(error).__name__}")
             actor.name = ""

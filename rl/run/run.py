@@ -315,7 +315,7 @@ class Run:
         """Yield the games of the finished generations as PDN texts, the oldest first.
 
         Raises:
-            RunError, ShardError: a file cannot be read.
+            RunError, ValueError: a file cannot be read.
         """
         for path in self.shards():
             yield from games_as_pdn(path, self.spec)
@@ -324,7 +324,7 @@ class Run:
         """Return a game as PDN text.
 
         Raises:
-            ShardError: its file is damaged.
+            ValueError: its file is damaged.
         """
         return next(islice(games_as_pdn(game.path, self.spec), game.place, None))
 
@@ -380,7 +380,7 @@ class Run:
 
         Raises:
             RunError: the run is locked by another process, or its files are damaged.
-            CheckpointError, DatasetError, TableError: a network, rows or tablebases cannot be used.
+            CheckpointError, DatasetError, ValueError: a network, rows or tablebases cannot be used.
             BackendError: the evaluator cannot run the network.
             TrainingError: the loss is not finite.
             WriteError: the folder cannot be written.

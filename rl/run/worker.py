@@ -27,10 +27,6 @@ SHARD_SECONDS = 4.0
 """Most time for which a finished game is not delivered."""
 
 
-class WorkerError(RuntimeError):
-    """A worker cannot play; one line that says what was expected and found."""
-
-
 @dataclass(frozen=True)
 class Networks:
     """The networks that play after a number of finished generations, as plain data."""

@@ -118,7 +118,7 @@ def play_games(
         `progress`, or new counts if that is None.
 
     Raises:
-        TableError: there are no tablebases of `config.tables` pieces.
+        ValueError: there are no tablebases of `config.tables` pieces.
         Exception: whatever the evaluator or a callback raised, once all threads have ended.
     """
     newest = evaluator if callable(evaluator) else repeat(Player(evaluator)).__next__

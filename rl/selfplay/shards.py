@@ -49,10 +49,6 @@ def hash_of(data: bytes) -> str:
     return sha256(data).hexdigest()[:32]
 
 
-class ShardError(ValueError):
-    """A shard that cannot be used; says why."""
-
-
 @dataclass(frozen=True)
 class Shard:
     """What a shard says besides its rows."""
@@ -86,7 +82,7 @@ class Shard:
         """Read what a shard says; its rows stay on disk.
 
         Raises:
-            ShardError: it is not a whole shard.
+            ValueError: it is not a whole shard.
         """
         with _reading():
             return cls._of(pq.read_schema(source))
@@ -100,7 +96,7 @@ class Shard:
             schema: of the game's rows.
 
         Raises:
-            ShardError: it is not a whole shard with these columns.
+            ValueError: it is not a whole shard with these columns.
         """
         with _reading():
             file = pa.BufferReader(source) if isinstance(source, bytes) else source
@@ -124,18 +120,18 @@ class Shard:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """Turn what a damaged shard raises into a ShardError."""
+    """Turn what a damaged shard raises into a ValueError."""
     try:
         yield
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ShardError(first_line(error)) from error
+        raise ValueError(first_line(error)) from error
 
 
 def games_as_pdn(path: Path, spec: GameSpec) -> Iterator[str]:
     """Yield the games of a shard as PDN texts, in the order of its headers.
 
     Raises:
-        ShardError: it is damaged.
+        ValueError: it is damaged.
     """
     about, table = Shard.read_rows(path, spec.schema)
     numbers, actions, hops = (table[name].to_pylist() for name in ("game", "label", "hop"))

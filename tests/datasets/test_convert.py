@@ -23,7 +23,6 @@ from ckai.datasets.split import game_keys
 from ckai.game import Game, Position
 from ckai.pdn import PdnError, from_game, read_games, write_game
 from ckai.pdn.kernels import MAX_PLIES
-from ckai.pdn.sources import ReadError
 
 ODD = r"""Some words before
 [Event "whole"]
@@ -476,9 +475,7 @@ def test_a_missing_file_and_one_that_may_not_be_read_are_explained(tmp_path, mon
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr("builtins.open", locked)
-    with pytest.raises(
-        ReadError, match=r"a\.pdn: cannot be read \(Permission denied\); check its permissions"
-    ):
+    with pytest.raises(OSError, match=r"a\.pdn: cannot be read \(Permission denied\); check its permissions"):
         parse_files(tmp_path / "a.pdn", tmp_path / "rows.parquet")
 
 

@@ -12,7 +12,7 @@ import torch
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, load_network, save_checkpoint
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.registry import ModelError, build
+from ckai.models.registry import build
 from ckai.rl.evaluators.loading import load_evaluator
 
 SMALL = {"channels": 4, "hidden": 16}
@@ -232,7 +232,7 @@ def test_plain_data_that_cannot_be_is_refused(path, changes, message):
 
 
 def test_settings_of_a_program_have_types_too():
-    with pytest.raises(ModelError, match=r"settings of resnet: expected blocks to be an integer, found 1\.5"):
+    with pytest.raises(ValueError, match=r"settings of resnet: expected blocks to be an integer, found 1\.5"):
         build("resnet", {"blocks": 1.5})
 
 

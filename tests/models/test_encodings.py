@@ -15,7 +15,7 @@ from ckai.models.inputs.encodings import Encoding, MovesEncoding, TacticsEncodin
 from ckai.models.inputs.registry import encoding_names, encoding_type, register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.models.inputs.tactics import MOST, append_changes
-from ckai.models.registry import ModelError, build
+from ckai.models.registry import build
 from ckai.rl.games import registry as game_registry
 
 
@@ -178,7 +178,7 @@ def test_planes_of_another_shape_than_declared_are_refused():
         VERSION, PLANES = "mine-1", 13
 
     shapes = r"\(1, 13, 8, 4\) for one position, found \(1, 12, 8, 4\)"
-    with pytest.raises(ModelError, match=rf"encoding mine: expected planes of the shape {shapes}"):
+    with pytest.raises(ValueError, match=rf"encoding mine: expected planes of the shape {shapes}"):
         build("mlp", {"encoding": "mine"})
 
 

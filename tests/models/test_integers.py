@@ -17,7 +17,7 @@ from ckai.models.inference.backends import (
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator, quantize
 from ckai.models.networks.swift import INTEGERS, MAX_NARROW_UNITS, MAX_UNITS, MAX_WEIGHT, SCALE
-from ckai.models.registry import ModelError, build
+from ckai.models.registry import build
 from ckai.models.training.lightning_module import PolicyValueModule
 
 SMALL = {"hidden": 32, "narrow": 8, "narrowest": 8, "buckets": 4}
@@ -214,9 +214,9 @@ def test_other_networks_and_broken_ones_are_refused():
         net.value.bias[0, 0] = torch.nan
     with pytest.raises(BackendError, match="expected finite weights"):
         IntegerEvaluator(net)
-    with pytest.raises(ModelError, match="expected an encoding with binary planes of pieces, found 'grid'"):
+    with pytest.raises(ValueError, match="expected an encoding with binary planes of pieces, found 'grid'"):
         build("swift", {"encoding": "grid"})
-    with pytest.raises(ModelError, match=f"expected hidden <= {MAX_UNITS}"):
+    with pytest.raises(ValueError, match=f"expected hidden <= {MAX_UNITS}"):
         build("swift", {"hidden": MAX_UNITS + 1})
 
 

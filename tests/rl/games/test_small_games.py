@@ -16,7 +16,7 @@ from ckai.datasets.schema import DatasetError
 from ckai.game import MoveError
 from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
 from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
-from ckai.models.registry import ModelError, build, names
+from ckai.models.registry import build, names
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.loading import game_of
 from ckai.rl.engine.simple import PerfectEngine, RandomEngine
@@ -65,7 +65,7 @@ def network(game, name="mlp"):
 @pytest.mark.parametrize("name", names())
 def test_every_architecture_evaluates_stones(game, name):
     if (game, name) == ("go", "swift"):  # it adds up weights of pieces; the planes of Go have the plies
-        with pytest.raises(ModelError, match="expected an encoding with binary planes of pieces, found 'go'"):
+        with pytest.raises(ValueError, match="expected an encoding with binary planes of pieces, found 'go'"):
             network(game, name)
         return
     net = network(game, name).eval()

@@ -23,7 +23,6 @@ from ckai.rl.run.dashboard import WORKER_COLUMNS
 from ckai.rl.run.games import TurnNumbers
 from ckai.rl.run.joining import join
 from ckai.rl.run.run import Run
-from ckai.rl.run.worker import WorkerError
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import Counting, FixedNumbers, play_games
 from ckai.rl.selfplay.shards import Shard, ShardWriter
@@ -148,7 +147,7 @@ def test_a_shard_that_cannot_be_delivered_is_delivered_later():
 def test_a_worker_of_another_version_says_so(run):
     (run.folder / "target.json").write_text('{"generations": 1, "version": "9.9.9"}')
     with pytest.raises(
-        WorkerError, match=r"^expected ckai 9\.9\.9 as in the run's process, found \S+; install the same"
+        RuntimeError, match=r"^expected ckai 9\.9\.9 as in the run's process, found \S+; install the same"
     ):
         join(run.folder, backend="torch")
 
