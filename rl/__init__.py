@@ -18,7 +18,7 @@ from ckai.datasets.lazy import lazy_exports
 if TYPE_CHECKING:
     from ckai.rl.engine.analysis import Analysis
     from ckai.rl.engine.base import Engine, ResignsError
-    from ckai.rl.engine.limit import EngineError, Limit
+    from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.program import ProgramError
     from ckai.rl.engine.result import Line, MoveMap, SearchResult, StopReason, Value
     from ckai.rl.engine.task import Stop, Task
@@ -29,7 +29,7 @@ else:
         {
             "engine.analysis": ["Analysis"],
             "engine.base": ["Engine", "ResignsError"],
-            "engine.limit": ["EngineError", "Limit"],
+            "engine.limit": ["Limit"],
             "engine.program": ["ProgramError"],
             "engine.result": ["Line", "MoveMap", "SearchResult", "StopReason", "Value"],
             "engine.task": ["Stop", "Task"],
@@ -40,7 +40,6 @@ else:
 __all__ = [
     "Analysis",
     "Engine",
-    "EngineError",
     "Limit",
     "Line",
     "MoveMap",

@@ -49,7 +49,7 @@ def choose_move(
         stop: ends the search.
 
     Raises:
-        ValueError, EngineError, ProgramError, ResignsError: see `Engine.play`.
+        ValueError, RuntimeError, ProgramError, ResignsError: see `Engine.play`.
     """
     from ckai.rl import Limit
 

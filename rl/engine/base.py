@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine.analysis import Analysis
-from ckai.rl.engine.limit import EngineError, Limit
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
 from ckai.rl.engine.task import Stop, Task, read_game
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -27,7 +27,7 @@ INTERVAL = 0.1
 """Seconds between two results of an analysis."""
 
 
-class ResignsError(EngineError):
+class ResignsError(RuntimeError):
     """Another program resigns in place of a move."""
 
 
@@ -159,7 +159,7 @@ class Engine(ABC):
     def close(self) -> None:
         """Stop the search in progress, and free the memory, the threads, and the network or program.
 
-        Afterwards everything but `close`, `stop` and `repr` raises `EngineError`. Closing again does nothing.
+        Afterwards everything but `close`, `stop` and `repr` raises `RuntimeError`. Closing again does nothing.
         """
         with self._changed:
             if not self._closed:
@@ -197,12 +197,12 @@ class Engine(ABC):
 
     def _check_open(self) -> None:
         if self._closed:
-            raise EngineError("the engine is closed; load another one")
+            raise RuntimeError("the engine is closed; load another one")
 
     def _check_idle(self) -> None:
         self._check_open()
         if self._stop is not None:
-            raise EngineError("the engine is searching; stop that search first, or use another engine")
+            raise RuntimeError("the engine is searching; stop that search first, or use another engine")
 
     # --- search, analysis ---------------------------------------------------------------------------
 
@@ -236,7 +236,7 @@ class Engine(ABC):
         Raises:
             ValueError: there is no legal move, the engine cannot honour the limit, it is given twice, or a
                 text cannot be read.
-            EngineError: the engine is closed, or searching.
+            RuntimeError: the engine is closed, or searching.
             ProgramError: another program ends, takes too long or plays an illegal move.
             ResignsError: another program resigns.
 
@@ -324,7 +324,7 @@ class Engine(ABC):
 
         Raises:
             ValueError: see `play`; or the network's answer has another shape, or numbers that are not finite.
-            EngineError: the engine is closed, or has no network.
+            RuntimeError: the engine is closed, or has no network.
 
         Example:
             >>> with Engine.load("uniform") as engine:
@@ -335,7 +335,7 @@ class Engine(ABC):
 
         self._check_open()
         if self.evaluator is None:
-            raise EngineError(f"expected an engine with a network, found {self.name}")
+            raise RuntimeError(f"expected an engine with a network, found {self.name}")
         here = read_game(position, (), self.spec).position
         priors, value = move_priors(self.evaluator, here, self.spec)
         priors = dict(sorted(priors.items(), key=lambda each: -each[1]))

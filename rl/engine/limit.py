@@ -11,10 +11,6 @@ MAX_COUNT = 2**31 - 1
 """Largest limit on visits, depth and nodes: the tree counts in 32 bits."""
 
 
-class EngineError(RuntimeError):
-    """An engine is closed, is busy with another search or fails; the message says what to do."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Limit:
     """When a search ends: at the first of these that is reached; None is no limit.

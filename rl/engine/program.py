@@ -15,7 +15,7 @@ from typing import IO, Any
 from ckai.game.text import printable
 from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import EngineError, Limit
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.task import Task
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
@@ -43,7 +43,7 @@ class Fault(StrEnum):
     PROTOCOL = "protocol violated"
 
 
-class ProgramError(EngineError):
+class ProgramError(RuntimeError):
     """A program cannot be started or violates its protocol; says what was expected and found in a line."""
 
     def __init__(self, text: str, fault: Fault = Fault.PROTOCOL) -> None:

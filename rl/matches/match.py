@@ -16,7 +16,7 @@ from ckai.game import Outcome
 from ckai.models.inference.cuda_backend import CudaEvaluator
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
-from ckai.rl.engine.limit import EngineError, Limit
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
 from ckai.rl.engine.text import TIME_MARGIN
 from ckai.rl.games.clock import Clock, ClockReason
@@ -210,7 +210,7 @@ def play_match(
         ValueError: `adjudicate` in a game without tables.
         ProgramError: a program could not be started for its first game.
         ValueError: the tables have not been built, or their file is damaged.
-        EngineError: an engine chose a move that is not legal.
+        RuntimeError: an engine chose a move that is not legal.
         Exception: the error of an engine, after all threads have ended.
     """
     if adjudicate and not spec.supports_tables:
@@ -355,7 +355,7 @@ class _Table:
             self._end(board, _lost(game, number, ClockReason.TIME))
             return
         if move not in (legal := game.game.position.legal_moves()):
-            raise EngineError(
+            raise RuntimeError(
                 f"engine {'AB'[number]}, opening {game.pair + 1}, ply {len(game.game.moves) + 1}: "
                 f"expected one of {' '.join(map(str, legal))}, found {move}"
             )

@@ -136,13 +136,10 @@ class GtpSession(Session):
         Raises:
             ValueError: the command is refused; the text is in the protocol's words where it has some.
         """
+        fixed = {"protocol_version": "2", "name": "ckai", "version": self._version, "quit": ""}
         match command, *arguments:
-            case "protocol_version", *_:
-                return "2"
-            case "name", *_:
-                return "ckai"
-            case "version", *_:
-                return self._version
+            case name, *_ if name in fixed:
+                return fixed[name]
             case "known_command", name, *_:
                 return "true" if name.lower() in COMMANDS else "false"
             case "list_commands", *_:
@@ -187,8 +184,6 @@ class GtpSession(Session):
             case "time_left", colour, left, moves, *_:
                 if (black := _is_black(colour)) in self._left:
                     self._left[black] = float(_integer(left)), _integer(moves)
-            case "quit", *_:
-                pass
             case _:
                 raise ValueError("syntax error" if command in COMMANDS else "unknown command")
         return None

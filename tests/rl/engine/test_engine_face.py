@@ -18,7 +18,7 @@ import ckai.rl.engine
 from ckai.game import Game, Position
 from ckai.models.inference.evaluator import output_arrays
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import EngineError, Limit
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import MoveMap, StopReason, Value
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
@@ -369,7 +369,7 @@ def test_a_closed_engine_says_so():
         engine.new_game, engine.__enter__,
     )  # fmt: skip
     for call in calls:
-        with pytest.raises(EngineError, match="the engine is closed; load another one"):
+        with pytest.raises(RuntimeError, match="the engine is closed; load another one"):
             call()
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from ckai.game import Game, Position
 from ckai.rl import Engine, Limit
-from ckai.rl.engine.limit import EngineError
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.task import Stop
 from ckai.rl.games.registry import get_game
@@ -110,7 +109,7 @@ def test_an_engine_that_is_busy_says_so_and_survives_a_storm_of_stops(text):
                 lambda: engine.play(Game()), lambda: engine.analysis(Game()), engine.new_game,
                 lambda: engine.play_many([Game()]),
             ):  # fmt: skip
-                with pytest.raises(EngineError, match="searching; stop that search first, or use another"):
+                with pytest.raises(RuntimeError, match="searching; stop that search first, or use another"):
                     call()
         over = threading.Event()
 

@@ -19,7 +19,7 @@ from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.hub import HubEngine, find_move, hub_move
-from ckai.rl.engine.limit import EngineError, Limit
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.loading import game_of
 from ckai.rl.engine.program import ProgramError
 from ckai.rl.engine.simple import MaterialEngine, RandomEngine
@@ -336,5 +336,5 @@ def test_an_illegal_move_names_the_engine_and_the_place(name, other):
 
     spec, bad = get_game(name), Illegal()
     bad.spec = spec
-    with pytest.raises(EngineError, match=r"engine B, opening 1, ply \d+: expected one of .*, found 99$"):
+    with pytest.raises(RuntimeError, match=r"engine B, opening 1, ply \d+: expected one of .*, found 99$"):
         play_match(other(spec), bad, list(spec.openings()[:1]), threads=1, spec=spec)
