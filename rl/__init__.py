@@ -17,22 +17,20 @@ from ckai.datasets.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ckai.rl.engine.analysis import Analysis
-    from ckai.rl.engine.base import Engine, ResignsError
+    from ckai.rl.engine.base import Engine, ResignsError, Stop, Task
     from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.program import ProgramError
     from ckai.rl.engine.result import Line, MoveMap, SearchResult, StopReason, Value
-    from ckai.rl.engine.task import Stop, Task
     from ckai.rl.engine.tree import TreeEngine
 else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
             "engine.analysis": ["Analysis"],
-            "engine.base": ["Engine", "ResignsError"],
+            "engine.base": ["Engine", "ResignsError", "Stop", "Task"],
             "engine.limit": ["Limit"],
             "engine.program": ["ProgramError"],
             "engine.result": ["Line", "MoveMap", "SearchResult", "StopReason", "Value"],
-            "engine.task": ["Stop", "Task"],
             "engine.tree": ["TreeEngine"],
         },
     )

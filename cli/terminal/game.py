@@ -26,9 +26,8 @@ from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, search_lines, stat
 from ckai.cli.terminal.screen import FlagFallError, Screen
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import Outcome
-from ckai.rl.engine.base import Engine, ResignsError
+from ckai.rl.engine.base import Engine, ResignsError, Stop
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.engine.task import Stop
 
 EVENT = "ckai play"
 """The Event of games that this program writes."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
 
-from ckai.rl.engine.task import Stop
+from ckai.rl.engine.base import Stop
 
 
 class Priority(IntEnum):

@@ -7,10 +7,9 @@ from ckai.datasets.tables import Tables
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
-from ckai.rl.engine.base import Engine
+from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, Proof, SearchResult, StopReason, Value
-from ckai.rl.engine.task import Task
 from ckai.rl.engine.text import DEFAULT_SECONDS
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec

@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any
 
 from ckai.game import Move, Position
+from ckai.rl.engine.base import Task
 from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.engine.program import MAX_ERROR_TEXT, START_SECONDS, Fault, ProgramEngine, ProgramError
 from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
-from ckai.rl.engine.task import Task
 from ckai.rl.engine.text import DEFAULT_SECONDS
 from ckai.rl.games.clock import MAX_SECONDS
 from ckai.rl.search.move_time import OVERHEAD

@@ -7,7 +7,7 @@ from typing import Any
 
 from ckai.game import Game
 from ckai.models.inference.threads import JoinableThread
-from ckai.rl.engine.base import Engine
+from ckai.rl.engine.base import Engine, Stop
 from ckai.rl.engine.hub import (
     MAN,
     find_move,
@@ -21,7 +21,6 @@ from ckai.rl.engine.hub import (
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.serving import MAX_LINE, Session
-from ckai.rl.engine.task import Stop
 
 DURING_SEARCH = ("stop", "ponder-hit", "ping", "quit")
 """Commands that are allowed during a search."""

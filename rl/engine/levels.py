@@ -20,8 +20,7 @@ from ckai.game import Game, Move
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.engine.base import Engine
-from ckai.rl.engine.task import Task
+from ckai.rl.engine.base import Engine, Task
 from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.games.checkers import pack
 

@@ -14,9 +14,8 @@ from typing import IO, Any
 
 from ckai.game.text import printable
 from ckai.models.inference.threads import JoinableThread
-from ckai.rl.engine.base import Engine
+from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.task import Task
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 

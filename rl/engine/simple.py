@@ -6,9 +6,8 @@ import numpy as np
 
 from ckai.game import Move, Position
 from ckai.game.material import UNBOUNDED, alpha_beta
-from ckai.rl.engine.base import Engine
+from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.task import Task
 from ckai.rl.engine.text import DEFAULT_DEPTH
 from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.games.registry import DEFAULT_GAME

@@ -17,10 +17,9 @@ from ckai.game.jit import compile_for
 from ckai.game.warmup import compile_rules
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.engine.base import Engine
+from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value
-from ckai.rl.engine.task import Task
 from ckai.rl.engine.text import DEFAULT_VISITS
 from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.evaluators.rollout import RolloutEvaluator

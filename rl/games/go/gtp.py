@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from ckai.rl.engine.base import Engine, ResignsError
+from ckai.rl.engine.base import Engine, ResignsError, Task
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import MAX_LINES, START_SECONDS, Fault, ProgramEngine
 from ckai.rl.engine.serving import Session
-from ckai.rl.engine.task import Task
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
 from ckai.rl.games.go.spec import SPEC, GoSpec
