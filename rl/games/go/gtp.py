@@ -93,10 +93,10 @@ class GtpSession(Session):
     def __init__(self, load: Callable[[GoSpec], Engine], write: Callable[[str], None], version: str) -> None:
         super().__init__(load, write, version)
         self.spec: GoSpec = SPEC
-        self._main: tuple[float, int] | None = None
-        """Seconds, and the moves for which they are (0: all), at the start of a game; None: no limit."""
-        self._period: tuple[float, int] | None = None
-        """The same of the periods after the main time."""
+        self._main: Limit | None = None
+        """The time of a side at the start of a game; None: no limit."""
+        self._period: Limit | None = None
+        """The time of each period after it."""
         self._clear()
 
     def _clear(self) -> None:
@@ -106,7 +106,7 @@ class GtpSession(Session):
 
     def _set_clocks(self) -> None:
         self._left = {} if self._main is None else {True: self._main, False: self._main}
-        """Time and moves as in `_main` that each side has left, by whether it is Black."""
+        """What each side has left, by whether it is Black."""
 
     @property
     def position(self) -> GoPosition:
@@ -175,14 +175,13 @@ class GtpSession(Session):
                 return "\n".join(["", *numbered, "   " + " ".join(COLUMNS)])
             case "time_settings", main, period, moves, *_:
                 seconds, later, number = _integer(main), _integer(period), _integer(moves)
-                self._period = (float(later), number) if later and number else None
-                self._main = (float(seconds), 0) if seconds else self._period
-                if later and not number:  # no limit
-                    self._main = None
+                self._period = Limit(clock=later, remaining_moves=number) if later and number else None
+                unlimited = later and not number
+                self._main = None if unlimited else Limit(clock=seconds) if seconds else self._period
                 self._set_clocks()
             case "time_left", colour, left, moves, *_:
                 if (black := _is_black(colour)) in self._left:
-                    self._left[black] = float(_integer(left)), _integer(moves)
+                    self._left[black] = Limit(clock=_integer(left), remaining_moves=_integer(moves) or None)
             case _:
                 raise ValueError("syntax error" if command in COMMANDS else "unknown command")
         return None
@@ -216,10 +215,9 @@ class GtpSession(Session):
         game = self._game(black)
         if game.outcome() is not None:  # the longest game
             return "pass"
-        seconds, moves = self._left.get(black, (0.0, 0))
-        if seconds <= 0 and not moves and self._period is not None:  # the main time is over
-            seconds, moves = self._period
-        limit = Limit(clock=seconds, remaining_moves=moves or None) if black in self._left else None
+        limit = self._left.get(black)
+        if limit is not None and not limit.clock and limit.remaining_moves is None:  # the main time is over
+            limit = self._period or limit
         self._engine = self._engine or self._load(self.spec)  # may compile, which is no time of the move
         begun = time.perf_counter()
         try:
@@ -227,8 +225,10 @@ class GtpSession(Session):
         except ResignsError:
             return "resign"
         if limit is not None:
-            seconds -= time.perf_counter() - begun
-            self._left[black] = self._period if moves == 1 and self._period else (seconds, max(0, moves - 1))
+            left = max(0.0, (limit.clock or 0.0) - (time.perf_counter() - begun))
+            moves = (limit.remaining_moves or 1) - 1
+            again = self._period if limit.remaining_moves == 1 else None
+            self._left[black] = again or Limit(clock=left, remaining_moves=moves or None)
         self._push(game, move)
         return str(move)
 
