@@ -33,11 +33,9 @@ MIN_SECONDS = 0.001
 SHOWN = 60
 """Most characters of a text that an error quotes."""
 
-_LEVEL = {
-    **{"depth": "depth", "nodes": "nodes", "moves": "remaining_moves"},
-    **{"move-time": "seconds", "time": "clock", "inc": "increment"},
-}
-"""The words of a `level`, and the fields of a `Limit` that they mean; the first three are whole numbers."""
+_COUNTS = {"depth": "depth", "nodes": "nodes", "moves": "remaining_moves"}
+_LEVEL = _COUNTS | {"move-time": "seconds", "time": "clock", "inc": "increment"}
+"""The words of a `level`, and the fields of a `Limit` that they mean."""
 _WHOLE = "[0-9]{1,18}"
 _REAL = r"[-+]?(?:[0-9]{1,12}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?"
 _NAME = r'[^\s="\x00-\x1f\x7f]+'
@@ -151,13 +149,15 @@ def read_level(arguments: dict[str, str]) -> Limit:
     Limit(clock=60.0, increment=0.5)
     """
     limits: dict[str, Any] = {}
-    for number, (word, name) in enumerate(_LEVEL.items()):
-        if (text := arguments.get(word)) is None:
-            continue
-        least, most = (1, 10**18) if number < 3 else (-MAX_SECONDS if word == "time" else 0, MAX_SECONDS)
-        if not re.fullmatch(_WHOLE if number < 3 else _REAL, text) or not least <= float(text) <= most:
+    for word in (word for word in _LEVEL if word in arguments):
+        text, pattern, least, most = arguments[word], _REAL, 0, MAX_SECONDS
+        if word in _COUNTS:
+            pattern, least, most = _WHOLE, 1, 10**18
+        elif word == "time":
+            least = -MAX_SECONDS
+        if not re.fullmatch(pattern, text) or not least <= float(text) <= most:
             raise ValueError(f"expected {word} from {least:,} to {most:,}, found {quoted(text)}")
-        limits[name] = min(int(text), MAX_COUNT) if number < 3 else float(text)
+        limits[_LEVEL[word]] = min(int(text), MAX_COUNT) if word in _COUNTS else float(text)
     if not limits and "infinite" not in arguments and "ponder" not in arguments:
         raise ValueError("expected depth, nodes, move-time, time or infinite, found none")
     if (seconds := limits.get("seconds")) is not None:

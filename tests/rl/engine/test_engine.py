@@ -28,13 +28,6 @@ def engine():
     return Engine.load("uniform")
 
 
-def test_a_capture_of_several_hops_is_one_move(engine):
-    found = engine.search("B:W6,7,14,15:B2", sims=200)
-    assert str(found.move) in ("2x9x18", "2x11x18")
-    assert {str(move) for move in found.visits} == {"2x9x18", "2x11x18"}
-    assert sum(found.visits.values()) <= found.sims == 200
-
-
 def test_visits_and_priors_cover_every_legal_move(engine):
     found = engine.search(START, sims=400)
     assert set(found.visits) == set(START.legal_moves()) == set(found.priors)
@@ -84,15 +77,6 @@ def test_the_quiet_rule_is_seen_at_its_boundary():
     for quiet, drawn in ((79, True), (60, False)):
         found = Engine.load("uniform").search(Position.from_fen("B:WK32:BK1", halfmove_clock=quiet), sims=30)
         assert (found.proven == "draw") == drawn
-
-
-def test_the_tree_is_kept_when_moves_were_played(engine):
-    game = Game()
-    found = engine.search(game.position, sims=2000, history=game.history)
-    game.push(found.move)
-    game.push(found.pv[1])
-    again = engine.search(game.position, sims=1, history=game.history)
-    assert again.sims > 1
 
 
 def test_the_kept_tree_answers_like_a_new_one():

@@ -327,15 +327,6 @@ def test_stop_from_another_thread_returns_what_was_found():
         assert engine.search(START, sims=result.sims + 50).reason == StopReason.VISITS
 
 
-def test_a_result_is_shown_in_one_line():
-    with Engine.load("uniform", tables=3) as engine:
-        result = engine.search("B:W32:B19", sims=20)
-        assert repr(result).startswith(f"<SearchResult {result.value:+.3f} for black in {result.sims} visits")
-        assert repr(result).endswith(f": {' '.join(map(str, result.pv))}>")
-        won = engine.search("W:W14:B5", sims=20)
-    assert (won.proven is not None) == ("proven=" in repr(won))
-
-
 def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say():
     # After 11x18 the tables have the position, so the search ends there: 18x27 draws and 18x25 loses.
     fen = "B:W15,22,K23:BK11"
@@ -438,22 +429,6 @@ def test_an_analysis_raises_what_the_search_raised():
         with pytest.raises(OSError, match="the device is gone"):
             engine.analysis(START).wait()
         assert engine.search(START, sims=100).sims == 100
-
-
-@pytest.mark.parametrize(
-    ("logits", "values", "message"),
-    [((127,), (), r"logits \[1, 128\], found \[1, 127\]"), ((128,), (1,), r"values \[1\], found \[1, 1\]")],
-)
-def test_an_answer_of_the_wrong_shape_is_refused(logits, values, message):
-    def answer(n):
-        return np.zeros((n, *logits), np.float32), np.zeros((n, *values), np.float32)
-
-    with TreeEngine(Failing(2, answer)) as engine:
-        with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
-            engine.search(START, sims=100)
-        assert engine.search(START, sims=100).sims == 100
-    with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
-        TreeEngine(Failing(1, answer)).policy(START)
 
 
 def test_an_evaluator_may_answer_in_arrays_of_its_own():

@@ -23,7 +23,6 @@ from ckai.rl.engine.hub import (
     write_line,
 )
 from ckai.rl.engine.hub_server import (
-    COMMANDS,
     MAX_MEN,
     HubSession,
     score,
@@ -294,25 +293,6 @@ def test_a_search(talk):
     assert talk.engine.forgotten == 1
 
 
-def test_positions_that_go_on_from_the_last_one(talk):
-    talk.say("init")
-    for said, moves in (
-        (f"pos pos={START} moves=11-15", ["11-15"]),
-        (f'pos pos={START} moves="11-15 23-19 8-11"', ["11-15", "23-19", "8-11"]),
-        (f'pos pos={START} moves="11-15 22-18"', ["11-15", "22-18"]),
-        ("pos start moves=9-13", ["9-13"]),
-        ("pos start", []),
-        (f"pos pos={START}", []),
-    ):
-        talk.say(said, "level depth=1", "go think")
-        talk.until("done")
-        assert [str(move) for move in talk.engine.games[-1].moves] == moves
-    talk.say("pos start moves=9-13")
-    talk.error('pos start moves="9-13 9-13"')
-    talk.say('pos start moves="9-13 22-18"')
-    assert not talk.heard()
-
-
 def test_during_a_search(talk):
     talk.say("init", "go analyze", "ping")
     assert talk.until("pong")
@@ -398,24 +378,6 @@ def test_no_lines_end_it(lines):
     talk.session.close()
 
 
-@given(st.text().filter(lambda text: text.split("=")[0].strip() not in COMMANDS))
-def test_what_is_no_command_gets_one_error(line):
-    talk = Talk()
-    talk.say("init")
-    talk.heard()
-    command = read_line_or_none(line)
-    if command in COMMANDS:
-        return
-    assert talk.error(line)
-
-
-def read_line_or_none(line):
-    try:
-        return read_line(line)[0]
-    except ValueError:
-        return None
-
-
 # --- serving ----------------------------------------------------------------------------------------
 
 
@@ -491,14 +453,6 @@ def test_a_position_that_the_clock_has_drawn_is_searched_as_if_it_had_not(spec):
     for _ in range(5):
         assert str(engine.play(game, Limit(depth=6)).move) == "15-11"
     engine.close()
-
-
-def test_a_search_without_a_limit_ends():
-    with Engine.load("uniform") as engine:
-        assert engine.play(Game()).sims == 400
-    with Engine.load("alphabeta:ckai") as engine:
-        found = engine.play(Game())
-        assert (engine.limit, found.reason, found.nodes > 400) == (None, "seconds", True)
 
 
 def test_a_forced_move_by_a_clock_takes_no_time():

@@ -76,6 +76,26 @@ def test_every_kind_plays_every_game_that_it_knows(game, text):
 
 
 @pytest.mark.parametrize(
+    "game",
+    ["checkers", "tictactoe", *(pytest.param(name, marks=pytest.mark.slow) for name in ("connect4", "go"))],
+)
+def test_a_position_of_any_game_is_searched_judged_and_followed(game):
+    spec = get_game(game)
+    with Engine.load("uniform", game=spec) as engine:
+        first = spec.position()
+        found = engine.search(first, sims=200)
+        likely = engine.policy(first)
+        assert set(likely.priors) == set(first.legal_moves())
+        assert sum(likely.priors.values()) == pytest.approx(1)
+        after = first.push(found.move).push(found.pv[1])
+        assert engine.search(after, sims=1).sims > 1  # of the tree that is kept
+        assert engine.search(after, sims=1, history=[first, first.push(found.move)]).sims == 1
+    if game == "go":
+        with Engine.load("uniform@20", game=spec) as engine:
+            assert engine.search(spec.position_text(after)).sims == engine.policy(after).sims + 20
+
+
+@pytest.mark.parametrize(
     ("text", "limit", "takes"),
     [
         ("alphabeta@2", Limit(visits=9), "depth"),

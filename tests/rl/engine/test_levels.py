@@ -115,13 +115,6 @@ def test_an_unknown_level(text):
         Engine.load(text)
 
 
-def test_a_level_has_a_limit_of_its_own():
-    with pytest.raises(ValueError, match="no limit"):
-        Engine.load("level:2@400")
-    with pytest.raises(ValueError, match="no limit"):
-        Engine.load(f"level:{FULL_LEVEL - 1}@1s")
-
-
 def test_the_page_lists_the_levels():
     page = (Path(__file__).parents[3] / "docs" / "play.md").read_text()
     rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| \d", line)]
