@@ -128,21 +128,6 @@ def test_time_is_shared_out_over_the_moves_to_come():
     assert move_time(60, 2.0).optimum - move_time(60).optimum == pytest.approx(2)
 
 
-@pytest.mark.parametrize("control", [TimeControl(10), TimeControl(10, 0.5), TimeControl(10, 0, 5)])
-def test_a_player_who_always_thinks_longest_never_runs_out(control):
-    wall = Time()
-    mine = Clock(control, now=wall)
-    spent = []
-    for ply in range(0, 600, 2):
-        mine.start()
-        spent.append(move_time(mine.left, control.increment, mine.moves, ply, margin=0.001).maximum)
-        wall.now += spent[-1]
-        assert mine.left >= 0
-        mine.press()
-    if control.increment:  # it lives on the increment in the end
-        assert spent[-1] == pytest.approx(control.increment, rel=0.1)
-
-
 # --- when a search ends --------------------------------------------------------------------------------
 
 
@@ -162,16 +147,6 @@ def test_the_contest_of_the_moves():
     # A move that loses is no rival, however many visits it has.
     assert root_lead(edges((100, 0.1, 0, 0), (900, 0.3, 0, LOSS))) == (math.inf, True)
     assert root_lead(edges((100, 0.1, 0, LOSS))) == (math.inf, True)
-
-
-def test_a_search_ends_when_its_first_move_cannot_change():
-    thinking = MoveTimer(MoveTime(10, 20), 0.0, 0)
-    assert not thinking.ended(1.0, 100, lambda: RootLead(90, True))  # 900 visits are to come
-    assert not thinking.ended(5.0, 500, lambda: RootLead(499, True))
-    assert thinking.ended(5.5, 550, lambda: RootLead(451, True))
-    # Visits of earlier searches do not make this one faster.
-    assert MoveTimer(MoveTime(10, 20), 0.0, 5000).ended(1.0, 5100, lambda: RootLead(901, True))
-    assert not MoveTimer(MoveTime(10, 20), 0.0, 5000).ended(1.0, 5100, lambda: RootLead(899, True))
 
 
 def test_an_unsettled_search_goes_on():
@@ -338,13 +313,3 @@ def test_a_game_is_lost_on_time(late):
 def test_a_margin_forgives(late):
     result = play_match(late, RandomEngine(), draw_openings(1, 0), threads=1, time_margin=60.0)
     assert result.lost_by(ClockReason.TIME) == (0, 0)
-
-
-@pytest.mark.slow
-def test_clocks_in_the_match_command(ckai, tmp_path):
-    code, out, _ = ckai(
-        "match", "uniform@2s+50ms", "random", "--games", "2", "--tables", "none", "--json",
-        "-o", tmp_path / "games.pdn",
-    )  # fmt: skip
-    assert code == 0
-    assert '"time_losses": [0, 0]' in " ".join(out.split())

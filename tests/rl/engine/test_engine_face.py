@@ -16,7 +16,6 @@ import pytest
 
 import ckai.rl.engine
 from ckai.game import Game, Position
-from ckai.models.inference.evaluator import output_arrays
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import MoveMap, StopReason, Value
@@ -374,17 +373,6 @@ def test_closing_ends_a_search_and_its_threads():
     assert threading.active_count() == before
 
 
-def test_only_an_evaluator_that_was_loaded_is_closed(monkeypatch):
-    closed = []
-    monkeypatch.setattr(UniformEvaluator, "close", lambda self: closed.append(self))
-    mine = UniformEvaluator()
-    TreeEngine(mine).close()
-    assert not closed
-    with Engine.load("uniform") as engine:
-        loaded = engine.evaluator
-    assert closed == [loaded]
-
-
 # --- evaluators that fail ------------------------------------------------------------------------------
 
 
@@ -429,27 +417,6 @@ def test_an_analysis_raises_what_the_search_raised():
         with pytest.raises(OSError, match="the device is gone"):
             engine.analysis(START).wait()
         assert engine.search(START, sims=100).sims == 100
-
-
-def test_an_evaluator_may_answer_in_arrays_of_its_own():
-    class Own(UniformEvaluator):
-        def evaluate(self, boards, out_logits=None, out_values=None):
-            logits, values = output_arrays(len(boards), 128, None, None)
-            logits[:], values[:] = boards[:, :1], boards[:, :32].sum(1) / 12
-            return logits, values
-
-    class Given(Own):
-        def evaluate(self, boards, out_logits=None, out_values=None):
-            logits, values = super().evaluate(boards)
-            if out_logits is None:
-                return logits, values
-            out_logits[:], out_values[:] = logits, values
-            return out_logits, out_values
-
-    fen = "B:W21,22,32:B1,2,3,4"
-    own, given = TreeEngine(Own()).search(fen, sims=200), TreeEngine(Given()).search(fen, sims=200)
-    assert own.visits == given.visits
-    assert own.value == given.value > 0
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

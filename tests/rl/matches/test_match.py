@@ -18,7 +18,7 @@ from ckai.models.pretrained import PRETRAINED
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.hub import HubEngine, find_move, hub_move
+from ckai.rl.engine.hub import HubEngine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.loading import game_of
 from ckai.rl.engine.program import ProgramError
@@ -150,18 +150,6 @@ def test_a_search_by_time_plays_one_board_at_a_time_and_spends_none_on_forced_mo
 
 
 # --- Hub ----------------------------------------------------------------------------------------------
-
-
-def test_moves_of_the_protocol():
-    position = Position.from_fen("W:WK23:B18,10,9,19")
-    for move in position.legal_moves():
-        text = hub_move(move)
-        assert find_move(text, position) == move
-        ends, taken = text.split("x")[:2], text.split("x")[2:]
-        assert find_move("x".join([*ends, *reversed(taken)]), position) == move
-    assert find_move("1-5", position) is None
-    assert find_move("23x14", position) is None
-    assert find_move("axb", position) is None
 
 
 @pytest.mark.parametrize("how", ["good", "chatty"])
