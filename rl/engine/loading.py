@@ -104,32 +104,39 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
             does not play.
     """
     text, who, kind, rest = wanted.text, wanted.who, wanted.kind, wanted.rest
-    of, only = _KINDS[kind]
+    (of, only), is_file = _KINDS[kind], kind in ("", ALPHA_BETA) and who not in SEARCHES
     takes = of.takes
-    if only is not None and game.name != only:
-        raise ValueError(
-            f"{text}: expected an engine of {game.name}, found one of {only}; choose another engine or game"
-        )
+
+    def refusal(expected: str, found: str) -> ValueError:
+        return ValueError(f"{text}: expected {expected}, found {found}")
+
+    if only not in (None, game.name):
+        raise refusal(f"an engine of {game.name}", f"one of {only}; choose another engine or game")
     if kind == "perfect" and game.solver is None:
-        raise ValueError(f"perfect: expected a game that can be solved, found {game.name}")
+        raise refusal("a game that can be solved", game.name)
     if kind == LEVEL:
         if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= FULL_LEVEL:
-            raise ValueError(f"{text}: expected a level from 1 to {FULL_LEVEL}, found {rest}")
+            raise refusal(f"a level from 1 to {FULL_LEVEL}", rest)
         takes = ProgramEngine.takes if int(rest) == FULL_LEVEL else frozenset()
-    if kind in ("", ALPHA_BETA) and who not in SEARCHES and not os.path.isfile(_source(kind, rest)):
-        raise ValueError(f"{text}: expected {_missing(wanted)}")
-    if wanted.control is not None and not clock:
-        raise ValueError(
-            f"{text}: expected visits, seconds or a depth after {who}, found a clock for a whole game"
+    if is_file and os.path.isdir(network_path(rest)) and not os.path.isfile(_source(kind, rest)):
+        raise refusal("a run with a network", f"no best.ckpt in {network_path(rest)}")
+    if is_file and not os.path.isfile(_source(kind, rest)):
+        before, at, limit = text.rpartition("@")
+        limits = "a number, a depth such as d9, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
+        hint = f"; a limit is {limits}, not {limit!r}" if at and before and who == text else ""
+        raise refusal(
+            f"a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, alphabeta:NETWORK, rollout, "
+            "uniform, alphabeta, random, perfect, hub:COMMAND or gtp:COMMAND",
+            f"no file {rest}{hint}",
         )
+    if wanted.control is not None and not clock:
+        raise refusal(f"visits, seconds or a depth after {who}", "a clock for a whole game")
     given = set(wanted.limit.given if wanted.limit else ["clock"] if wanted.control else [])
     if given - takes:
         wants = " or ".join(name for name in ("visits", "depth", "seconds", "clock") if name in takes)
-        raise ValueError(
-            f"{text}: expected {wants or 'no limit'} after {who}, found {text.removeprefix(who)}"
-        )
+        raise refusal(f"{wants or 'no limit'} after {who}", text.removeprefix(who))
     if wanted.policy and (kind or who in SEARCHES):
-        raise ValueError(f"{text}: expected a network with @policy, found {who}")
+        raise refusal("a network with @policy", who)
     return frozenset() if wanted.policy else takes
 
 
@@ -140,20 +147,6 @@ def _source(kind: str, who: str) -> str | Path:
     # Unlike `Path.is_dir`, this never raises, such as for a name that is too long.
     path = network_path(who)
     return path / "best.ckpt" if os.path.isdir(path) else path
-
-
-def _missing(wanted: EngineText) -> str:
-    """Say what a text can be that names no file."""
-    who = wanted.rest
-    if os.path.isdir(network_path(who)):
-        return f"a run with a network, found no best.ckpt in {network_path(who)}"
-    before, at, limit = wanted.text.rpartition("@")
-    limits = "a number, a depth such as d9, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
-    hint = f"; a limit is {limits}, not {limit!r}" if at and before and wanted.who == wanted.text else ""
-    return (
-        f"a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, alphabeta:NETWORK, rollout, uniform, "
-        f"alphabeta, random, perfect, hub:COMMAND or gtp:COMMAND, found no file {who}{hint}"
-    )
 
 
 def networks_of(text: str) -> list[Path]:
