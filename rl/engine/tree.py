@@ -361,8 +361,9 @@ class TreeEngine(Engine):
 
     def _forget(self, game: Any = None) -> None:
         if game is None:
-            self._tree.searcher.discard()  # of leaves that were not evaluated, after an error
-            self._tree.game = None
+            if self._tree.game is not None:
+                self._tree.searcher.discard()  # leaves that were not evaluated, after an error
+                self._tree.game = None
             self._drop_many()
         elif (tree := self._tree_of.pop(id(game), None)) is not None:
             self._free.append(tree)
@@ -387,7 +388,8 @@ class TreeEngine(Engine):
         if visits is None or tasks[0].limit.given != {"visits"}:
             return super()._search_many(tasks)
         trees = self._trees_for(tasks, visits + 3)
-        searcher, targets = trees[0].searcher, np.zeros(len(self._free) + len(self._tree_of), np.int32)
+        searcher = trees[0].searcher
+        targets = np.zeros(len(searcher.tree_batch.nodes), np.int32)
         for tree, task in zip(trees, tasks, strict=True):
             tree.set_root(task.game)
             targets[tree.t] = 1 if len(task.game.position.legal_moves()) == 1 else visits
