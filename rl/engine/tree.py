@@ -181,20 +181,25 @@ class Tree:
             reason, figures: see `SearchResult`.
         """
         here: Any = self._line[-1]
-        at, found = self.searcher.root(self.t), self._moves(here, 0)
+        at, tables = self.searcher.root(self.t), self._tables
         root = Figures(int(at["visits"]), float(at["value_sum"]), 1.0, int(at["proof"]), int(at["plies"]))
-        best, value = next(iter(found)), Value.at(here, root.value or 0.0)
-        tables, (proven, plies) = self._tables, root.proven
+        value, (proven, plies) = Value.at(here, root.value or 0.0), root.proven
+        figures |= {"value": value, "sims": root.visits, "reason": reason, "proven": proven, "plies": plies}
+        known = tables is not None and tables.knows(here)
+        if lines == 0 and not known:
+            action = self.searcher.best(self.t)
+            likely = [move for move in here.legal_moves() if move.actions[0] == action]
+            if len(likely) == 1:
+                return SearchResult(lines=[Line(pv=likely, value=value)], **figures)
+        found = self._moves(here, 0)
+        best = next(iter(found))
         if root.proof != NONE:
             found[best] = found[best]._replace(proof=root.proof, end=root.end)
-        elif tables and tables.knows(here) and tables.probe(here).value == "win":
+        elif tables is not None and known and tables.probe(here).value == "win":
             # The halfmove clock might draw it: of the shortest wins one that resets the clock.
             best = max(
                 tables.best_moves(here), key=lambda m: (here.push(m).halfmove_clock == 0, found[m].visits)
             )
-        figures |= {"value": value, "sims": root.visits, "reason": reason, "proven": proven, "plies": plies}
-        if lines == 0:
-            return SearchResult(lines=[Line(pv=[best], value=value)], **figures)
 
         def line(move: Move) -> Line:
             of, (proven, plies) = found[move], found[move].proven
@@ -211,7 +216,7 @@ class Tree:
         ranked = [best, *(move for move in found if move != best)]
         moves = sorted(found, key=lambda m: (m != best, -found[m].visits, -found[m].prior, m))
         return SearchResult(
-            lines=[line(move) for move in ranked[:lines]],
+            lines=[line(move) for move in ranked[: max(lines, 1)]],
             visits=MoveMap({move: found[move].visits for move in moves}),
             priors=MoveMap({move: found[move].prior for move in moves}),
             proofs=MoveMap({m: (p, n) for m in moves for p, n in [found[m].proven] if p is not None}),
