@@ -10,11 +10,10 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ckai.cli.web.actions import Actions
-from ckai.cli.web.messages import Message, MessageError, read_message, refusal
+from ckai.cli.web.messages import Message, check_size, read_message, refusal
 from ckai.cli.web.server import Server
 from ckai.cli.web.state import CONTROLS, game_of
 from ckai.cli.web.tab_session import TabSession, session_of
-from ckai.cli.web.table import ActionError
 
 HELLO_SECONDS = 10.0
 """Time in which the first message must come."""
@@ -96,9 +95,9 @@ class Connection:
             async with asyncio.timeout(HELLO_SECONDS):
                 message = read_message(await self._text())
             if message.type != "hello":
-                raise MessageError(f"expected hello first, found {message.type[:60]}")
+                raise ValueError(f"expected hello first, found {message.type[:60]}")
             session, fresh = session_of(self._server, message.fields.get("table"))
-        except (MessageError, ActionError) as error:
+        except ValueError as error:
             self._code = REFUSED
             self._refuse(message, error)
             return None
@@ -132,11 +131,12 @@ class Connection:
         while session.link is self:
             message: Message | None = None
             try:
-                message = read_message(await self._text())
+                message = read_message(text := await self._text())
+                check_size(message, text)
                 if session.link is not self:
                     return
                 if message.type == "hello":
-                    raise MessageError("expected hello only once")
+                    raise ValueError("expected hello only once")
                 answer = actions.run(message.type, message.fields)
                 if asyncio.iscoroutine(answer):
                     self._answer_later(message, answer)
@@ -151,7 +151,7 @@ class Connection:
         """Return the text of the next frame.
 
         Raises:
-            MessageError: it is a binary one.
+            ValueError: it is a binary one.
             WebSocketDisconnect: the tab has gone.
         """
         frame = await self._socket.receive()
@@ -159,14 +159,14 @@ class Connection:
             raise WebSocketDisconnect(frame["code"])
         text: str | None = frame.get("text")
         if text is None:
-            raise MessageError("expected a text frame, found a binary one")
+            raise ValueError("expected a text frame, found a binary one")
         return text
 
     def _answer_later(self, message: Message, answer: Coroutine[Any, Any, dict[str, Any]]) -> None:
         """Answer when a coroutine has its result; other messages are answered meanwhile."""
         if len(self._questions) >= MAX_QUESTIONS:
             answer.close()
-            raise MessageError(f"expected at most {MAX_QUESTIONS} questions at once, found more")
+            raise ValueError(f"expected at most {MAX_QUESTIONS} questions at once, found more")
 
         async def work() -> None:
             try:
@@ -185,5 +185,5 @@ class Connection:
         """Answer with an error; one that nobody foresaw is logged, too."""
         if not isinstance(error, EXPECTED_ERRORS):
             _LOG.error("%s failed", message, exc_info=error)
-        number = getattr(error, "id", None) if message is None else message.id
+        number = None if message is None else message.id
         self.send({"type": "error", "id": number, "text": refusal(error)})

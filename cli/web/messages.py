@@ -13,18 +13,6 @@ MAX_ID = 2**53
 """Largest number of a message: what JavaScript can count."""
 
 
-class MessageError(ValueError):
-    """A text is no message; one line that says what was expected and found.
-
-    Attributes:
-        id: number of the message, None if it has none that can be read.
-    """
-
-    def __init__(self, text: str, number: int | None = None) -> None:
-        super().__init__(text)
-        self.id = number
-
-
 class Message(NamedTuple):
     """A message of the page."""
 
@@ -38,7 +26,7 @@ def read_message(text: str) -> Message:
     """Read a message; its fields are checked by its action.
 
     Raises:
-        MessageError: it is too large, or no JSON object with a type.
+        ValueError: it is no JSON object with a type.
     """
     try:
         data = json.loads(text)
@@ -46,14 +34,19 @@ def read_message(text: str) -> Message:
         data = None
     kind = data.pop("type", None) if isinstance(data, dict) else None
     if not isinstance(kind, str):
-        raise MessageError(f"expected a message as JSON, found {text[:60]!r}")
+        raise ValueError(f"expected a message as JSON, found {text[:60]!r}")
     number = data.pop("id", None)
     if not (type(number) is int and 0 <= number <= MAX_ID):
         number = None
-    if len(text) > MAX_CHARACTERS and kind != "load":
-        found = f"{kind[:60]}: expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}"
-        raise MessageError(found, number)
     return Message(kind, number, data)
+
+
+def check_size(message: Message, text: str) -> None:
+    """Raise a ValueError if the text of a message is too large."""
+    if len(text) > MAX_CHARACTERS and message.type != "load":
+        raise ValueError(
+            f"{message.type[:60]}: expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}"
+        )
 
 
 def refusal(error: Exception) -> str:

@@ -7,17 +7,8 @@ from typing import Any
 
 from ckai.game import Game
 from ckai.models.inference.threads import JoinableThread
+from ckai.rl.engine import hub
 from ckai.rl.engine.base import Engine, Stop
-from ckai.rl.engine.hub import (
-    MAN,
-    find_move,
-    hub_move,
-    quoted,
-    read_level,
-    read_line,
-    read_position,
-    write_line,
-)
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.serving import MAX_LINE, Session
@@ -66,10 +57,10 @@ class HubSession(Session):
         try:
             if len(line) > MAX_LINE:
                 raise ValueError(f"expected a line of at most {MAX_LINE:,} characters, found a longer one")
-            command, arguments = read_line(line)
+            command, arguments = hub.read_line(line)
             if command not in COMMANDS:
                 commands = ", ".join(COMMANDS)
-                raise ValueError(f"expected one of the commands {commands}, found {quoted(command)}")
+                raise ValueError(f"expected one of the commands {commands}, found {hub.quoted(command)}")
             if self._thread is not None and command not in DURING_SEARCH:
                 raise ValueError(f"expected {', '.join(DURING_SEARCH)} during a search, found {command}")
             self._answer(command, arguments)
@@ -108,7 +99,7 @@ class HubSession(Session):
                 read_game(arguments)
             case "level":
                 self._level = arguments
-                read_level(arguments)
+                hub.read_level(arguments)
             case "go":
                 self._go([mode for mode in MODES if mode in arguments])
             case "stop":
@@ -123,15 +114,15 @@ class HubSession(Session):
     def _set_parameter(self, name: str, value: str) -> None:
         if (declared := self.parameters.get(name)) is None:
             names = ", ".join(self.parameters)
-            raise ValueError(f"expected set-param name=... value=... of {names}, found {quoted(name)}")
+            raise ValueError(f"expected set-param name=... value=... of {names}, found {hub.quoted(name)}")
         if self._engine is not None and value != declared["value"]:
             raise ValueError(f"expected set-param before init, found it after; {name} is unchanged")
         fits = value in declared["values"].split() if "values" in declared else bool(value)
         if "max" in declared:
             fits = value in map(str, range(declared["min"], declared["max"] + 1))
         if not fits:
-            line = write_line("param", name=name, **declared)
-            raise ValueError(f"expected a value of {line}, found {quoted(value)}")
+            line = hub.write_line("param", name=name, **declared)
+            raise ValueError(f"expected a value of {line}, found {hub.quoted(value)}")
         declared["value"] = value
 
     # --- the search, and lines to the other side ----------------------------------------------------
@@ -146,7 +137,7 @@ class HubSession(Session):
         if not game.legal_moves():
             raise ValueError(f"expected a position with a legal move, found {game.position.fen}")
         limit: Limit | None = Limit() if modes == ["analyze"] else engine.limit or Limit()
-        if self._level is not None and not (limit := read_level(self._level)).given <= engine.takes:
+        if self._level is not None and not (limit := hub.read_level(self._level)).given <= engine.takes:
             limit = None  # a level of play has a limit of its own
         self._level = None  # it is for one search
         with self._lock:  # until the search is noted, it cannot end
@@ -174,10 +165,10 @@ class HubSession(Session):
         except Exception as error:  # whatever it is, the other program waits for a move
             self._error(f"the search failed: {type(error).__name__}: {error}")
             pv = game.legal_moves()[:1]
-        expected = {"ponder": hub_move(pv[1])} if len(pv) > 1 else {}
+        expected = {"ponder": hub.hub_move(pv[1])} if len(pv) > 1 else {}
         with self._lock:  # whoever reads the last line may begin another search
             self._thread = None
-            self._send(write_line("done", move=hub_move(pv[0]), **expected))
+            self._send(hub.write_line("done", move=hub.hub_move(pv[0]), **expected))
 
     def _info(self, found: SearchResult) -> None:
         if (men := score(found)) is not None:
@@ -188,7 +179,7 @@ class HubSession(Session):
                 nodes=found.nodes,
                 time=f"{found.seconds:.3f}",
                 nps=f"{found.nodes / max(found.seconds, 1e-6) / 1e6:.3f}",
-                pv=" ".join(map(hub_move, found.pv)),
+                pv=" ".join(map(hub.hub_move, found.pv)),
             )
 
     def _error(self, message: str) -> None:
@@ -196,14 +187,14 @@ class HubSession(Session):
 
     def _write(self, command: str, /, **arguments: object) -> None:
         with self._lock:
-            self._send(write_line(command, **arguments))
+            self._send(hub.write_line(command, **arguments))
 
 
 def score(found: SearchResult) -> float | None:
     """Return the score of a result in men, for the side to move; None if it has no value.
 
     A proven win in n plies has the score 100 - n / 100, a loss the negative. Otherwise the value v, the
-    expected result in [-1, 1], is as good as `atanh(v) / MAN` men: the odds of winning grow by the same
+    expected result in [-1, 1], is as good as `atanh(v) / hub.MAN` men: the odds of winning grow by the same
     factor with every man.
     """
     best = found.lines[0]
@@ -213,7 +204,7 @@ def score(found: SearchResult) -> float | None:
         return math.copysign(WON - best.plies / 100, best.value)
     if abs(best.value) >= 1:
         return math.copysign(MAX_MEN, best.value)
-    return max(-MAX_MEN, min(math.atanh(best.value) / MAN, MAX_MEN))
+    return max(-MAX_MEN, min(math.atanh(best.value) / hub.MAN, MAX_MEN))
 
 
 def read_game(arguments: dict[str, str]) -> Game:
@@ -224,10 +215,10 @@ def read_game(arguments: dict[str, str]) -> Game:
     """
     if "pos" not in arguments and "start" not in arguments:
         raise ValueError("expected pos pos=... or pos start, found neither")
-    game = Game(read_position(arguments["pos"]) if "pos" in arguments else None)
+    game = Game(hub.read_position(arguments["pos"]) if "pos" in arguments else None)
     for number, text in enumerate(arguments.get("moves", "").split(), 1):
-        if (move := find_move(text, game.position)) is None:
+        if (move := hub.find_move(text, game.position)) is None:
             fen = game.position.fen
-            raise ValueError(f"expected a legal move in {fen}, found {quoted(text)} as move {number}")
+            raise ValueError(f"expected a legal move in {fen}, found {hub.quoted(text)} as move {number}")
         game.push(move)
     return game
