@@ -67,11 +67,10 @@ class AlphaBetaEngine(Engine):
         def result(found: AlphaBetaResult, reason: StopReason | None = None) -> SearchResult:
             proven: Proof | None = None if found.plies is None else "win" if found.value > 0 else "loss"
             value, pv = Value.at(game.position, found.value), whole_moves(game.position, found.pv)
-            lines = [Line(pv=pv, value=value, proven=proven, plies=found.plies)]
             same = {name: getattr(found, name) for name in ("nodes", "evaluations", "depth", "plies")}
             seconds = time.perf_counter() - begun
             return SearchResult(
-                lines=lines, value=value, seconds=seconds, reason=reason, proven=proven, **same
+                lines=[Line(pv=pv)], value=value, seconds=seconds, reason=reason, proven=proven, **same
             )
 
         def on_depth(found: AlphaBetaResult) -> None:

@@ -212,9 +212,9 @@ class HubEngine(ProgramEngine):
             men = _number(told.get("score"))
             value = None if men is None else Value.at(here, math.tanh(MAN * men))
             nodes, depth = (int(_number(told.get(name)) or 0) for name in ("nodes", "depth"))
-            lines, seconds = [Line(pv=pv, value=value)], time.monotonic() - begun
+            seconds = time.monotonic() - begun
             return SearchResult(
-                lines=lines, value=value, seconds=seconds, nodes=nodes, depth=depth, reason=reason
+                lines=[Line(pv=pv)], value=value, seconds=seconds, nodes=nodes, depth=depth, reason=reason
             )
 
         told, command, pv = dict[str, str](), "", list[Move]()

@@ -1,7 +1,7 @@
 """Results of the engine: values, lines, policies, and why a search ended."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
@@ -153,6 +153,13 @@ class SearchResult:
     """Plies to the end of a proven win or loss, else None."""
     proofs: MoveMap[tuple[Proof, int | None]] = field(default_factory=MoveMap)
     """Result of every proven move, and the plies to the end of a win or a loss (None for a draw)."""
+
+    def __post_init__(self) -> None:
+        line = self.lines[0]
+        if self.proven:
+            self.lines[0] = replace(line, value=self.value, proven=self.proven, plies=self.plies)
+        elif line.value is None:
+            self.lines[0] = replace(line, value=self.value)
 
     @property
     def move(self) -> Move:

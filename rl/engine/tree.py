@@ -190,7 +190,7 @@ class Tree:
             action = self.searcher.best(self.t)
             likely = [move for move in here.legal_moves() if move.actions[0] == action]
             if len(likely) == 1:
-                return SearchResult(lines=[Line(pv=likely, value=value)], **figures)
+                return SearchResult(lines=[Line(pv=likely)], **figures)
         found = self._moves(here, 0)
         best = next(iter(found))
         if root.proof != NONE:
@@ -203,10 +203,9 @@ class Tree:
 
         def line(move: Move) -> Line:
             of, (proven, plies) = found[move], found[move].proven
-            mean = root.value if of.value is None and move == best else of.value
             return Line(
                 pv=self._pv(here, move, of.child, proven=proven is not None),
-                value=None if mean is None else Value.at(here, mean),
+                value=None if of.value is None else Value.at(here, of.value),
                 visits=of.visits,
                 prior=of.prior,
                 proven=proven,
