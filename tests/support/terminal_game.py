@@ -24,8 +24,8 @@ class FirstMove(Engine):
         self.asked = []
 
     def _search(self, task):
-        position = task.root.position
-        self.asked.append((position, task.limit, task.root.history))
+        position = task.game.position
+        self.asked.append((position, task.limit, task.game.history))
         moves = position.legal_moves()
         value = Value(self.value, "black" if position.black else "white")
         return SearchResult(
