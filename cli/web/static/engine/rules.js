@@ -14,12 +14,15 @@ const MAX_CLOCK = 32767;
 
 /** Longest path of positions in a search; what follows is room for the functions below. */
 export const MAX_PATH = 512;
-const HERE = MAX_PATH, ROOM = MAX_PATH + 16;
+export const HERE = MAX_PATH;
+const ROOM = MAX_PATH + 16;
 
-/** Positions by their number on a path. SIDE: 1 + the index of the piece that must jump on, or 0; bit 30: Black moves. */
+/** Positions by number. SIDE: 1 + the index of the piece that must jump on, or 0; its bit 30: Black is to move. */
 export const OWN = new Int32Array(ROOM), OPP = new Int32Array(ROOM), KINGS = new Int32Array(ROOM);
 export const SIDE = new Int32Array(ROOM), CLOCK = new Int32Array(ROOM);
 export const BLACK = 1 << 30, JUMPER = 63;
+/** The legal actions at each, `LEGAL` places apart. */
+export const LEGAL = 64, ACTIONS = new Uint8Array(ROOM * LEGAL);
 
 function neighbour(index, direction, distance) {
   const row = index >> 2, file = 2 * (index & 3) + (row % 2 ? 0 : 1);
@@ -43,34 +46,25 @@ function rotate(x) {
   return (x >>> 16) | (x << 16);
 }
 
-/** Write the legal actions at `at`, ascending, into `out` from `begin` on; return their number, negative if they jump. */
-export function legalHops(at, out, begin) {
+/** Write the legal actions at `at`, ascending, into `ACTIONS`; return their number, negative if they jump. */
+export function legalHops(at) {
   const own = OWN[at], opp = OPP[at], empty = ~(own | opp), jumper = SIDE[at] & JUMPER;
   const movers = jumper ? 1 << (jumper - 1) : own, crowned = movers & KINGS[at];
-  let a = 0, d = 0, b = movers & upLeft(opp & upLeft(empty)), c = movers & upRight(opp & upRight(empty));
-  if (crowned) {
-    a = crowned & downLeft(opp & downLeft(empty));
-    d = crowned & downRight(opp & downRight(empty));
-  }
-  let rest = a | b | c | d;
-  const jumps = rest !== 0;
+  let b = movers & upLeft(opp & upLeft(empty)), c = movers & upRight(opp & upRight(empty));
+  let a = crowned && crowned & downLeft(opp & downLeft(empty));
+  let d = crowned && crowned & downRight(opp & downRight(empty));
+  const begin = at * LEGAL, jumps = (a | b | c | d) !== 0;
   if (!jumps) {
-    b = movers & upLeft(empty);
-    c = movers & upRight(empty);
-    if (crowned) {
-      a = crowned & downLeft(empty);
-      d = crowned & downRight(empty);
-    }
-    rest = a | b | c | d;
+    b = movers & upLeft(empty), c = movers & upRight(empty);
+    a = crowned && crowned & downLeft(empty), d = crowned && crowned & downRight(empty);
   }
   let n = begin;
-  while (rest) {
+  for (let rest = a | b | c | d; rest; rest &= rest - 1) {
     const bit = rest & -rest, action = (31 - Math.clz32(bit)) << 2;
-    rest ^= bit;
-    if (a & bit) out[n++] = action;
-    if (b & bit) out[n++] = action + 1;
-    if (c & bit) out[n++] = action + 2;
-    if (d & bit) out[n++] = action + 3;
+    if (a & bit) ACTIONS[n++] = action;
+    if (b & bit) ACTIONS[n++] = action + 1;
+    if (c & bit) ACTIONS[n++] = action + 2;
+    if (d & bit) ACTIONS[n++] = action + 3;
   }
   return jumps ? begin - n : n - begin;
 }
@@ -86,43 +80,32 @@ export function playHop(at, action) {
   const start = 1 << (action >> 2), middle = 1 << STEP_TO[action], king = (kings & start) !== 0;
   if (opp & middle) {
     const landing = JUMP_TO[action], end = 1 << landing;
-    opp ^= middle;
-    kings &= ~middle;
-    own ^= start | end;
+    opp ^= middle, kings &= ~middle, own ^= start | end;
     if (king) kings ^= start | end;
     else if (end & LAST_ROW) kings |= end;
     if ((king || !(end & LAST_ROW)) && canJump(end, king, opp, ~(own | opp))) jumper = landing + 1;
   } else {
     own ^= start | middle;
-    if (king) {
-      kings ^= start | middle;
-      clock = CLOCK[at] + 1;
-    } else kings |= middle & LAST_ROW;
+    if (king) kings ^= start | middle, clock = CLOCK[at] + 1;
+    else kings |= middle & LAST_ROW;
   }
   const next = at + 1, passed = jumper === 0, side = SIDE[at] & BLACK;
-  OWN[next] = passed ? rotate(opp) : own;
-  OPP[next] = passed ? rotate(own) : opp;
+  OWN[next] = passed ? rotate(opp) : own, OPP[next] = passed ? rotate(own) : opp;
   KINGS[next] = !passed || kings === 0 ? kings : rotate(kings);
-  SIDE[next] = passed ? side ^ BLACK : side | jumper;
-  CLOCK[next] = clock;
+  SIDE[next] = passed ? side ^ BLACK : side | jumper, CLOCK[next] = clock;
   return passed;
 }
 
 /** Make a position number `at` of the path. */
 export function setPosition(at, position) {
-  OWN[at] = position.own;
-  OPP[at] = position.opp;
-  KINGS[at] = position.kings;
-  SIDE[at] = position.black ? BLACK : 0;
-  CLOCK[at] = position.clock;
+  OWN[at] = position.own, OPP[at] = position.opp, KINGS[at] = position.kings;
+  SIDE[at] = position.black ? BLACK : 0, CLOCK[at] = position.clock;
 }
 
 // --- positions ------------------------------------------------------------------------------------------------------
 
-function make(own, opp, kings, black, clock) {
-  const key = `${black ? "B" : "W"}${[own, opp, kings].map((bits) => (bits >>> 0).toString(36)).join(".")}`;
-  return Object.freeze({ own, opp, kings, black, clock, key });
-}
+const make = (own, opp, kings, black, clock) =>
+  Object.freeze({ own, opp, kings, black, clock, key: [black ? "B" : "W", own, opp, kings].join() });
 
 const squareOf = (index, black) => (black ? index + 1 : 32 - index);
 
@@ -172,8 +155,8 @@ export function parseFen(text) {
   const gap = /\d\s+\d/.exec(inner);
   if (gap) refuse(`expected a comma between squares, found '${gap[0]}'`);
   const compact = inner.trim().replace(/^["']+|["']+$/g, "").replace(/\s+/g, "").replace(/\.+$/, "");
-  const [turn, ...fields] = compact.split(":");
-  if (!/^[BW]$/i.test(turn)) refuse(`expected B or W (the side to move) before the first ':', found '${turn.slice(0, 20)}'`);
+  const [turn, ...fields] = compact.split(":"), found = `found '${turn.slice(0, 20)}'`;
+  if (!/^[BW]$/i.test(turn)) refuse(`expected B or W (the side to move) before the first ':', ${found}`);
   let clock = 0;
   while (fields.length && /^[HF]\d+$/i.test(fields[fields.length - 1])) {
     const field = fields.pop();
@@ -192,14 +175,14 @@ export function parseFen(text) {
   fields.forEach((field, n) => {
     for (const item of field.slice(1).split(",")) {
       if (!item) continue;
-      const found = /^(K?)(\d{1,2})(?:-(K?)(\d{1,2}))?$/i.exec(item);
-      if (!found) refuse(`expected a square such as 18, K18 or 1-12, found '${item.slice(0, 20)}'`);
-      const first = Number(found[2]), last = found[4] ? Number(found[4]) : first;
+      const parts = /^(K?)(\d{1,2})(?:-(K?)(\d{1,2}))?$/i.exec(item);
+      if (!parts) refuse(`expected a square such as 18, K18 or 1-12, found '${item.slice(0, 20)}'`);
+      const first = Number(parts[2]), last = parts[4] ? Number(parts[4]) : first;
       if (first > last) refuse(`expected a range such as ${last}-${first}, low square first, found '${item}'`);
       if (first < 1 || last > 32) refuse(`expected squares from 1 to 32, found '${item}'`);
       for (let square = first; square <= last; square++) {
         if (placed[square]) refuse(`two pieces on square ${square}`);
-        placed[square] = found[1] || found[3] ? colors[n] : colors[n].toLowerCase();
+        placed[square] = parts[1] || parts[3] ? colors[n] : colors[n].toLowerCase();
       }
     }
   });
@@ -228,8 +211,8 @@ export function fen(position) {
 export function legalMoves(position) {
   const moves = [], black = position.black;
   const walk = (at, path, captured, hops) => {
-    const actions = [], jumps = legalHops(at, actions, 0) < 0;
-    for (const action of actions) {
+    const count = legalHops(at), jumps = count < 0;
+    for (const action of ACTIONS.slice(at * LEGAL, at * LEGAL + Math.abs(count))) {
       const to = squareOf((jumps ? JUMP_TO : STEP_TO)[action], black);
       const way = path.length ? [...path, to] : [squareOf(action >> 2, black), to];
       const taken = jumps ? [...captured, squareOf(STEP_TO[action], black)] : captured;
@@ -279,7 +262,8 @@ export function result(history) {
   }
   const times = history.filter((position) => position.key === here.key).length;
   const drawn = (text) => ({ winner: null, result: "1/2-1/2", text: `drawn: ${text}` });
-  if (times >= REPETITION_LIMIT) return drawn(`the position stands for the ${["third", "fourth", "fifth"][times - 3] ?? `${times}th`} time`);
+  const ordinal = ["third", "fourth", "fifth"][times - REPETITION_LIMIT] ?? `${times}th`;
+  if (times >= REPETITION_LIMIT) return drawn(`the position stands for the ${ordinal} time`);
   if (here.clock >= HALFMOVE_LIMIT) return drawn(`${here.clock} plies without a capture or a man's move`);
   return null;
 }

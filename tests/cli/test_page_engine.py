@@ -1,0 +1,321 @@
+"""The engine in the page: rules, values and searches are those of Python; needs Node, the worker Chromium."""
+
+import json
+import random
+import shutil
+import subprocess
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+from board_browser import CHROMIUM
+
+from ckai.cli.web.engine_file import engine_file
+from ckai.game import Game, Position, PositionError, perft
+from ckai.models import load_network
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.pretrained import pretrained_file
+from ckai.rl import Limit
+from ckai.rl.alphabeta.search import AlphaBetaSearch
+from ckai.rl.engine.alphabeta import AlphaBetaEngine
+from ckai.rl.engine.levels import LEVELS, level_policy, move_values
+from ckai.rl.evaluators.move_priors import move_priors
+
+SOURCES = Path(__file__).parents[2] / "cli" / "web" / "static" / "engine"
+TRICKY = (
+    "B:W6,7,14,15:BK2",
+    "B:W6,7,14,15:B2",
+    "B:W6,7,8,14,15,16,22,23,24:BK2",
+    "W:W31,30,26,22:BK7,12,13,K18",
+    "B:W25,26,17,18,9,10:BK29,22",
+)
+FENS = """B:W18,24,K10:B1-12|W:WK18:BK1:H17|b:wk5:bk1:h7|[FEN "W:W18:B4"]|"W:W18:B4."| W : W18 , 20 : B4
+W:W1 8:B4|W:W18:B18|W:W3:B1|X:W1:B2|W:W18:B4:H32768|W:W18:B4:H999999|B:B1-12:W21-32:F3:H2|W:W:B18|W:W18
+B:W18:B4:Q|B:W18:W4|B:W40:B1|B:W5-3:B1|W:BK1-3:W20|B::B1|B:W20-32:B1|B:W1:B5|B:WK1,:B32|B:W:B||B|B:W18:B4:H"""
+CSP = "default-src 'none'; script-src 'self'; connect-src 'self'"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A static site of the engine alone."""
+    folder = tmp_path_factory.mktemp("engine")
+    shutil.copytree(SOURCES, folder, dirs_exist_ok=True)
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / "index.html").write_text("<!doctype html><title>Engine</title>")
+    for name in ("ckai", "human"):
+        (folder / f"{name}.bin").write_bytes(engine_file(name))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def node(folder):
+    if shutil.which("node") is None:
+        pytest.skip("there is no Node")
+
+    def run(script, given=None):
+        """What the script makes of `given`, by the modules of the engine."""
+        modules = "".join(
+            f'import * as {name} from "{(folder / name).as_uri()}.js";'
+            for name in ("rules", "network", "search", "levels")
+        )
+        begin = """
+            import { readFileSync } from "fs";
+            const load = (file) => network.loadNetwork(
+              `data:application/octet-stream;base64,${readFileSync(file).toString("base64")}`);
+            const last = (steps) => {
+              for (;;) { const step = steps.next(); if (step.done) return step.value; }
+            };
+            const given = JSON.parse(readFileSync(0));
+            const answer = await (async () => {"""
+        source = f"{modules}{begin}{script}\n}})(); console.log(JSON.stringify(answer));"
+        command = ["node", "--input-type=module", "-e", source]
+        done = subprocess.run(command, input=json.dumps(given), capture_output=True, text=True, cwd=folder)
+        assert not done.stderr, done.stderr
+        return json.loads(done.stdout)
+
+    return run
+
+
+def random_games(number, plies=300):
+    chance = random.Random(number)
+    for _ in range(number):
+        game = Game()
+        while not game.is_game_over() and len(game.moves) < plies:
+            game.push(chance.choice(game.legal_moves()))
+        yield game
+
+
+def test_perft(node):
+    places = [Position.start().fen, *TRICKY]
+    counts = node(
+        """const count = (position, depth) => rules.legalMoves(position).reduce(
+             (sum, move) => sum + (depth > 1 ? count(rules.play(position, move), depth - 1) : 1), 0);
+           return given.map((fen) => [1, 2, 3, 4, 5, 6].map((n) => count(rules.parseFen(fen), n)));""",
+        places,
+    )
+    assert counts == [[perft(Position.from_fen(fen), depth) for depth in range(1, 7)] for fen in places]
+
+
+def test_random_games_are_those_of_python(node):
+    games = list(random_games(12))
+    found = node(
+        """return given.map((moves) => {
+             let position = rules.startPosition();
+             const game = [position], seen = [];
+             for (const text of [...moves, null]) {
+               const legal = rules.legalMoves(position), ended = rules.result(game);
+               const again = rules.parseFen(rules.fen(position)).key === position.key;
+               const same = rules.fromPieces(rules.pieces(position), position.black).key === position.key;
+               seen.push([rules.fen(position), legal.map((move) => [move.text, move.captured]),
+                 again && same, ended && [ended.text, ended.result]]);
+               if (text) game.push(position = rules.play(position, rules.findMove(position, text)));
+             }
+             return seen;
+           });""",
+        [
+            [m.short if p.is_legal(m.short) else str(m) for p, m in zip(game.positions, game, strict=False)]
+            for game in games
+        ],
+    )
+    for game, seen in zip(games, found, strict=True):
+        wanted = [
+            [p.fen, [[str(move), list(move.captured)] for move in p.legal_moves()], True, None]
+            for p in game.positions
+        ]
+        wanted[-1][-1] = [str(game.outcome()), game.result()]
+        assert seen == wanted
+
+
+def test_fens_are_read_and_refused_as_by_python(node):
+    def read(text):
+        try:
+            return Position.from_fen(text).fen
+        except PositionError as error:
+            return str(error)
+
+    fens = FENS.replace("\n", "|").split("|")
+    found = node(
+        """return given.map((text) => {
+             try { return rules.fen(rules.parseFen(text)); } catch (error) { return error.message; }
+           });""",
+        fens,
+    )
+    assert found == [read(text) for text in fens]
+
+
+def test_a_move_is_named_by_its_squares(node):
+    cases = [
+        ["B:W15,22:B11", "11x25"],
+        ["B:W15,22:B11", "11-15"],
+        ["B:W6,7,14,15:BK2", "2x2"],
+        ["B:W18:B1", "1"],
+    ]
+    found = node(
+        "return given.map(([fen, text]) => rules.findMove(rules.parseFen(fen), text)?.text ?? null);", cases
+    )
+    assert found == ["11x18x25", None, None, None]
+
+
+@pytest.mark.parametrize("name", ["ckai", "human"])
+def test_values_and_logits_are_equal_to_the_bit(node, name):
+    evaluator = IntegerEvaluator(network := load_network(pretrained_file(name)))
+    boards = network.encode.sample(1500, np.random.default_rng(1))
+    legal = network.encode.legal_mask(boards)
+    logits, values = evaluator.evaluate(boards)
+
+    def squares(row, wanted):
+        return sum(1 << int(i) for i in np.flatnonzero(wanted(row[:32])))
+
+    given = [
+        [
+            squares(row, lambda r: r > 0),
+            squares(row, lambda r: r < 0),
+            squares(row, lambda r: abs(r) == 3),
+            int(row[32]) + 1,
+            np.flatnonzero(allowed).tolist(),
+        ]
+        for row, allowed in zip(boards, legal, strict=True)
+    ]
+    found = node(
+        f"""const net = await load("{name}.bin");
+            return given.map(([own, opp, kings, jumper, actions], n) => [
+              net.evaluate(own | 0, opp | 0, kings | 0, jumper, n % 3 === 0),
+              ...actions.map((action) => net.logit(action))]);""",
+        given,
+    )
+    wanted = [[float(v), *map(float, row[mask])] for v, row, mask in zip(values, logits, legal, strict=True)]
+    assert found == wanted
+
+
+def test_a_file_that_is_no_network_is_refused_in_a_line(node):
+    problem = node("return load('rules.js').catch((error) => error.message.slice(-70));")
+    assert problem.endswith("expected a network for the page, found something else or a part of one")
+
+
+@pytest.fixture(scope="module")
+def evaluator():
+    return IntegerEvaluator(load_network(pretrained_file("ckai")))
+
+
+@pytest.mark.slow
+def test_searches_are_those_of_alpha_beta(node, evaluator):
+    """From an empty table: moves, values, lines, and the numbers of positions searched and evaluated."""
+    engine, chance, given, wanted = AlphaBetaEngine(evaluator), random.Random(2), [], []
+    limits = [{"depth": depth} for depth in range(1, 8)] + [{"nodes": 1000}]
+    for game in random_games(30):
+        for _ in range(chance.randrange(1, len(game.moves))):
+            game.pop()
+        given.append([[position.fen for position in game.history], game.position.fen])
+        for limit in limits:
+            engine.new_game()
+            found = engine.play(game, Limit(**limit))
+            assert found.depth is not None
+            pv = [str(move) for move in found.pv]
+            wanted.append([found.depth, found.nodes, found.evaluations, float(found.value), found.plies, pv])
+    found = node(
+        """const net = await load("ckai.bin");
+           return given[0].flatMap(([history, fen]) => given[1].map((limit) => {
+             search.forget();
+             const { depth, nodes, evaluations, lines: [{ value, plies, pv }] } = last(
+               search.search(net, rules.parseFen(fen), history.map(rules.parseFen), limit, 5));
+             return [depth, nodes, evaluations, value, plies, pv];
+           }));""",
+        [given, limits],
+    )
+    assert found == wanted
+
+
+def test_several_lines_begin_with_different_moves(node):
+    found = node(
+        """const net = await load("ckai.bin");
+           return last(search.search(net, rules.startPosition(), [], { depth: 6, lines: 9 })).lines;"""
+    )
+    assert {line["move"] for line in found} == {str(move) for move in Position.start().legal_moves()}
+    assert all(line["pv"][0] == line["move"] for line in found)
+    values = [line["value"] for line in found]
+    assert values == sorted(values, reverse=True)
+
+
+@pytest.mark.slow
+def test_levels_play_as_in_python(node, evaluator):
+    people = IntegerEvaluator(load_network(pretrained_file("human")))
+    games = list(random_games(6, 21))
+    found = node(
+        """const net = await load("ckai.bin"), people = await load("human.bin");
+           return given.map((fens) => [2, 6].map((level) => {
+             search.forget();
+             return last(levels.levelWeights(people, net, fens.map(rules.parseFen), net.levels[level]));
+           }));""",
+        [[position.fen for position in game.positions] for game in games],
+    )
+    for game, both in zip(games, found, strict=True):
+        for number, weights in zip((2, 6), both, strict=True):
+            values = (
+                move_values(AlphaBetaSearch(evaluator), game, LEVELS[number].depth) if number > 3 else None
+            )
+            policy = level_policy(LEVELS[number], move_priors(people, game.position)[0], values)
+            total = sum(weight for _, weight in weights)
+            assert {text: weight / total for text, weight in weights} == pytest.approx(
+                {str(move): p for move, p in policy.items()}, abs=1e-4
+            )
+
+
+# --- the worker in a browser --------------------------------------------------------------------------------
+
+
+class Handler(SimpleHTTPRequestHandler):
+    def end_headers(self):
+        self.send_header("Content-Security-Policy", CSP)
+        super().end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+def test_the_worker_searches_and_stops(folder, record_property):
+    api = pytest.importorskip("playwright.sync_api")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_port}/")
+        found = page.evaluate(
+            """async (fen) => {
+              const worker = new Worker("worker.js", { type: "module" }), heard = [];
+              const ask = (message, type, meanwhile = () => {}) => new Promise((done) => {
+                worker.onmessage = ({ data }) => (heard.push(data), data.type === type && done(data));
+                worker.postMessage(message);
+                meanwhile();
+              });
+              await ask({ type: "load", url: "missing.bin" }, "error");
+              await ask({ type: "load", url: "ckai.bin" }, "loaded");
+              await ask({ type: "load", url: "human.bin" }, "loaded");
+              const timed = await ask({ type: "search", id: 1, fen, limit: { seconds: 1 } }, "done");
+              const quick = await ask({ type: "search", id: 2, fen, limit: { seconds: 0.05 } }, "done");
+              const begun = performance.now();
+              const stopped = await ask({ type: "search", id: 3, fen, limit: {} }, "done",
+                () => setTimeout(() => worker.postMessage({ type: "stop" }), 300));
+              const waited = performance.now() - begun;
+              const level = await ask({ type: "search", id: 4, fen, limit: { level: 6 } }, "done");
+              return { heard, timed, quick, stopped, waited, level };
+            }""",
+            Position.start().fen,
+        )
+        browser.close()
+    server.shutdown()
+    legal = [str(move) for move in Position.start().legal_moves()]
+    assert "404" in found["heard"][0]["message"]
+    assert [each["id"] for each in (found["timed"], found["quick"], found["stopped"])] == [1, 2, 3]
+    for each in ("timed", "quick", "stopped", "level"):
+        assert found[each]["lines"][0]["move"] in legal
+    assert any(each["type"] == "info" and each["id"] == 3 for each in found["heard"])
+    assert 300 <= found["waited"] < 3000
+    record_property("positions_per_second", round(found["timed"]["nodes"] / found["timed"]["seconds"]))
