@@ -3,8 +3,6 @@
 import { ACTIONS, HALFMOVE_LIMIT, HERE, LEGAL, legalHops, legalMoves, play, playHop, setPosition } from "./rules.js";
 import { evaluate, search } from "./search.js";
 
-const MIN_PRIOR = 1e-6;
-
 /** The probability of every legal move, in their order, by a network's policy. */
 export function policy(network, position) {
   return legalMoves(position).map(({ hops }) => {
@@ -24,7 +22,7 @@ export function policy(network, position) {
  * `people`: the network with the policy; `network`: that of the search; `game`: positions, the current one last. */
 export function* levelWeights(people, network, game, { temperature, depth, regret }) {
   const position = game[game.length - 1], moves = legalMoves(position);
-  const scores = policy(people, position).map((p) => Math.log(Math.max(p, MIN_PRIOR)) / temperature);
+  const scores = policy(people, position).map((p) => Math.log(Math.max(p, 1e-6)) / temperature);
   for (let n = 0; depth && n < moves.length; n++) {
     const after = play(position, moves[n]);
     if (!legalMoves(after).length) scores[n] += 1 / regret;

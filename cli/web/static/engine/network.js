@@ -5,8 +5,7 @@
 // either side to move; the rows of pieces that came or went since are added to them or taken off.
 
 const FORMAT = 1, SHIFT = 9, LIMIT = 1 << SHIFT, PRODUCT_SCALE = LIMIT * LIMIT, MAX_EXPONENT = 700;
-/** What the upper one of two sums is multiplied by; `engine_file` refuses weights that need more room. */
-const UPPER = 2 ** 27;
+const UPPER = 2 ** 27; // the upper of two sums is multiplied by it; `engine_file` refuses weights that need more room
 
 /** Read the file that `ckai.cli.web.engine_file` writes; rejects with one line where it cannot. */
 export async function loadNetwork(url) {
@@ -95,7 +94,7 @@ class Network {
     Object.assign(this, arrays, { name: header.network, levels: header.levels, half, bucketPieces: header.bucket_pieces });
     [this.buckets, this.outputs, this.narrowest] = shapes.value;
     this.actions = shapes.policy[0];
-    this.planeRows = header.planes.map((plane) => plane * squares + 31); // less the leading zeros of a square
+    this.planeRows = header.planes.map((plane) => plane * squares);
     const pair = (weights, i) => ((weights[i + half] << 16) + weights[i]) | 0; // units i and i + half
     this.rows = new Int32Array((planes * squares + 1) * half); // the one after the last is empty
     for (let i = 0, n = 0; i < this.rows.length - half; i++, n = Math.floor(i / half)) {
@@ -103,8 +102,7 @@ class Network {
     }
     this.sums = [0, 1].map(() => Int32Array.from({ length: half }, (_, i) => pair(arrays.first_bias, i)));
     this.seen = [0, 1].map(() => new Int32Array(planes)); // the squares of each plane that are in the sums
-    this.came = new Int32Array(planes * squares);
-    this.went = new Int32Array(planes * squares);
+    [this.came, this.went] = [0, 1].map(() => new Int32Array(planes * squares + 2));
     this.wide = room(hidden);
     this.second = new Layer(arrays.second, arrays.second_bias, shapes.second);
     this.third = new Layer(arrays.third, arrays.third_bias, shapes.third);
@@ -124,7 +122,7 @@ class Network {
   firstLayer(own, opp, kings, jumper, view) {
     const { half, rows, planeRows, came, went, wide } = this;
     const sums = this.sums[view], seen = this.seen[view], empty = rows.length - half;
-    const rowOf = (rest, plane) => (planeRows[plane] - Math.clz32(rest & -rest)) * half;
+    const rowOf = (rest, plane) => (planeRows[plane] + 31 - Math.clz32(rest & -rest)) * half;
     let comes = 0, goes = 0;
     for (let plane = 0; plane < seen.length; plane++) {
       let now = jumper ? 1 << (jumper - 1) : 0;
@@ -133,9 +131,11 @@ class Network {
       for (let rest = seen[plane] & ~now; rest; rest &= rest - 1) went[goes++] = rowOf(rest, plane);
       seen[plane] = now;
     }
-    for (let n = 0; n < comes || n < goes; n++) {
-      const more = n < comes ? came[n] : empty, less = n < goes ? went[n] : empty;
-      for (let i = 0; i < half; i++) sums[i] = (sums[i] + rows[more + i] - rows[less + i]) | 0;
+    while (comes < goes || comes & 1) came[comes++] = empty;
+    while (goes < comes) went[goes++] = empty;
+    for (let n = 0; n < comes; n += 2) {
+      const a = came[n], b = came[n + 1], c = went[n], d = went[n + 1];
+      for (let i = 0; i < half; i++) sums[i] = (sums[i] + rows[a + i] + rows[b + i] - rows[c + i] - rows[d + i]) | 0;
     }
     let active = 0;
     for (let i = 0; i < half; i++) {

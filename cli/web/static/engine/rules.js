@@ -7,15 +7,13 @@
 const EVEN = 0x0f0f0f0f, ODD = 0xf0f0f0f0 | 0, NOT_LEFT = 0xeeeeeeee | 0, NOT_RIGHT = 0x77777777;
 const EVEN_RIGHT = EVEN & NOT_RIGHT, ODD_LEFT = ODD & NOT_LEFT, LAST_ROW = 0xf0000000 | 0, FIRST_ROW = 0xf;
 
-export const HALFMOVE_LIMIT = 80, REPETITION_LIMIT = 3;
-const MAX_CLOCK = 32767;
+export const HALFMOVE_LIMIT = 80, REPETITION_LIMIT = 3, MAX_CLOCK = 32767;
 
 // --- hops: the kernels that a search uses as well -------------------------------------------------------------------
 
 /** Longest path of positions in a search; what follows is room for the functions below. */
 export const MAX_PATH = 512;
-export const HERE = MAX_PATH;
-const ROOM = MAX_PATH + 16;
+export const HERE = MAX_PATH, ROOM = MAX_PATH + 16;
 
 /** Positions by number. SIDE: 1 + the index of the piece that must jump on, or 0; its bit 30: Black is to move. */
 export const OWN = new Int32Array(ROOM), OPP = new Int32Array(ROOM), KINGS = new Int32Array(ROOM);

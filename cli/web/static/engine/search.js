@@ -79,10 +79,9 @@ const order = new Float32Array(MAX_PATH * LEGAL), history = new Int32Array(128),
 const frame = () => new Int32Array(MAX_PATH + 1);
 const depths = frame(), alphas = frame(), betas = frame(), plies = frame(); // the arguments of a position
 const keys = frame(), places = frame(), statics = frame(); // SIDE, maybe with the clock; its row; its network's score
-const flags = frame(), counts = frame(), QUIET = 1, UNRANKED = 2, BY_POLICY = 4;
-// The action that is searched: its number, window, reduction, whether the turn passes; and the best one so far.
+const counts = frame(), choices = frame(), flags = frame(), QUIET = 1, UNRANKED = 2, BY_POLICY = 4;
+// The action that is searched: its number, window, reduction, whether the turn passes; and the best score so far.
 const tried = frame(), lows = frame(), highs = frame(), cuts = frame(), passes = frame(), bests = frame();
-const choices = frame();
 let network, age = 0, nodes = 0, evaluations = 0, limit = Infinity, stopped = false, root = 0, here = 0;
 let rootAction = -1, rootScore = 0, excluded = [];
 
@@ -119,9 +118,7 @@ function swap(i, j) {
   ACTIONS[j] = action, order[j] = value;
 }
 
-function credit(action, bonus) {
-  history[action] += bonus - (Math.imul(history[action], Math.abs(bonus)) >> 14);
-}
+const credit = (action, bonus) => void (history[action] += bonus - ((history[action] * Math.abs(bonus)) >> 14));
 
 /** Reward the action that caused a cutoff, and penalize those tried before it. */
 function reward(at) {
@@ -291,7 +288,7 @@ function mainLine() {
       const state = [OWN[at], OPP[at], KINGS[at], side];
       return probe(placeOf(...state), ...state);
     });
-    const row = rows[0] >= 0 ? rows[0] : rows[1];
+    const row = rows.find((each) => each >= 0) ?? -1;
     if (row < 0 || boundAt(row) === STATIC_ONLY) break;
     action = actionAt(row);
     if (!ACTIONS.subarray(at * LEGAL, at * LEGAL + Math.abs(legalHops(at))).includes(action)) break;

@@ -17,8 +17,7 @@ let latest = 0, running = Promise.resolve();
 
 /** Let messages arrive; a timer would be late by milliseconds. */
 const pause = () => new Promise((go) => {
-  breaks.port1.onmessage = go;
-  breaks.port2.postMessage(null);
+  breaks.port1.onmessage = go, breaks.port2.postMessage(null);
 });
 
 function* playLevel(level, game) {
@@ -37,11 +36,11 @@ const answers = {
   },
   async search({ id, fen, history = [], limit = {} }, number) {
     const game = [...history, fen].map(parseFen), level = networks.ckai.levels[limit.level - 1] ?? {};
-    const searching = level.temperature ? playLevel(level, game)
-      : search(networks.ckai, game.pop(), game, { ...limit, ...level });
+    const limits = { ...limit, ...level }, here = level.temperature ? null : game.pop();
+    const searching = here ? search(networks.ckai, here, game, limits) : playLevel(level, game);
     let found = searching.next();
     for (let last = -Infinity; !found.done; found = searching.next()) {
-      if (found.value && !level.temperature && performance.now() - last >= INFO_EVERY) {
+      if (found.value && here && performance.now() - last >= INFO_EVERY) {
         postMessage({ type: "info", id, ...found.value });
         last = performance.now();
       }
