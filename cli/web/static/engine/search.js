@@ -344,7 +344,8 @@ export function* search(net, position, earlier = [], limits = {}, slice = 20) {
   let lines = [], done = 0, complete = [-1, 0];
   const result = () => ({ depth: done, nodes, evaluations, seconds: (performance.now() - begun) / 1000, lines });
   const merge = (found) => {
-    lines = [...found, ...lines.filter((old) => found.every((each) => each.move !== old.move))].slice(0, wanted);
+    const old = lines.filter((line) => found.every((each) => each.move !== line.move));
+    lines = [found[0], ...[...found.slice(1), ...old].sort((a, b) => b.value - a.value)].slice(0, wanted);
   };
   while (done < Math.min(MAX_PATH, most)) {
     const score = yield* iterate(done + 1, end, slice);

@@ -11,8 +11,7 @@ import { loadNetwork } from "./network.js";
 import { parseFen } from "./rules.js";
 import { forget, search, stop } from "./search.js";
 
-const INFO_EVERY = 100; // milliseconds between two messages of a search, but for the last
-const networks = {}, breaks = new MessageChannel();
+const INFO_EVERY = 100, networks = {}, breaks = new MessageChannel(); // milliseconds between two infos
 let latest = 0, running = Promise.resolve();
 
 /** Let messages arrive; a timer would be late by milliseconds. */
