@@ -7,7 +7,8 @@ import socket
 import sys
 import threading
 import webbrowser
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,9 +16,6 @@ from ckai.cli.playing.options import data_set, seed_option
 from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.rl.engine.text import forms_text
-
-if TYPE_CHECKING:
-    from ckai.cli.web.server import Server
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_BYTES = 9 * 1024 * 1024
@@ -36,6 +34,7 @@ Examples:
   ckai board --no-browser --port 8123
   ckai board --engine "hub:PROGRAM@1s"
   ckai board --host 0.0.0.0
+  ckai board --export site
 
 SPEC is a player as in `ckai match`, WHO or WHO@LIMIT; levels and the networks in this folder are offered in
 any case:
@@ -54,6 +53,13 @@ any case:
     help="Address to listen on; any but a loopback one requires the token in the printed URL.",
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.  [default: browser]")
+@click.option(
+    "--export",
+    "folder",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Write the page as a static site, which plays and analyses checkers without a server, and end.",
+)
 @click.option("--engine", "engines", multiple=True, metavar="SPEC", help="Offer this player; repeatable.")
 @seed_option
 @evaluator_option()
@@ -61,6 +67,7 @@ def command(
     port: int,
     host: str,
     browser: bool,
+    folder: Path | None,
     engines: tuple[str, ...],
     seed: int | None,
     evaluator: str,
@@ -74,27 +81,23 @@ def command(
         raise click.ClickException(
             f"the board needs the package {error.name}; install it with: pip install 'ckai[web]'"
         ) from error
+    if folder is not None:
+        _export(folder)
+        return
     from ckai.cli.web.app import make_app
-    from ckai.cli.web.players import PlayerCatalog
+    from ckai.cli.web.rules import drawn_games
     from ckai.cli.web.server import Server
-    from ckai.cli.web.state import drawn_games
     from ckai.rl.games.registry import DEFAULT_GAME
 
     report_compilation()
-    games = {spec.name: spec for spec in drawn_games()}
-    players = PlayerCatalog(
-        list(games.values()), evaluator=evaluator, tables="auto", seed=seed, given=engines
-    )
-    data = data_set(DEFAULT_GAME)
-
-    def make_server() -> "Server":
-        return Server(players, games, experts=data)
-
+    games = drawn_games()
+    experts = data_set(DEFAULT_GAME)
+    board = Server(games, evaluator=evaluator, tables="auto", seed=seed, given=engines, experts=experts)
     token = None if host in LOOPBACK else secrets.token_urlsafe(16)
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1], token)
     config = uvicorn.Config(
-        make_app(make_server, token),
+        make_app(board, token),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -112,6 +115,22 @@ def command(
     finally:
         listening.close()
     _say_stopped()
+
+
+def _export(folder: Path) -> None:
+    """Write the page as a static site.
+
+    Raises:
+        ClickException: there is something in the folder, or it cannot be written.
+    """
+    from ckai.cli.web.export import export_site
+
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise click.ClickException(f"{folder}: expected a new or an empty folder, found something in it")
+    size = export_site(folder)
+    click.echo(
+        f"{folder}: {size / 1e6:.1f} MB; any web server can serve it: python -m http.server -d {folder}"
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -17,7 +17,7 @@ from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.rl.engine.text import FULL_STRENGTH_SECONDS, forms_text
+from ckai.rl.engine.text import DEFAULT_LEVEL, forms_text
 
 if TYPE_CHECKING:
     from ckai.cli.playing.session import Session
@@ -56,7 +56,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     "source",
     metavar="SPEC",
     help="Opponent; a tree search without @LIMIT has 400 visits per move.  "
-    "[default: the newest of pretrained.ckpt and runs/*/best.ckpt, else the network installed with ckai]",
+    f"[default: the newest of pretrained.ckpt and runs/*/best.ckpt, else level {DEFAULT_LEVEL}]",
 )
 @click.option(
     "--level",
@@ -88,8 +88,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option(
     "--sims",
     type=click.IntRange(1),
-    help="Visits per move.  "
-    f"[default: 400, or {FULL_STRENGTH_SECONDS:g} s for ckai's own network if --engine is omitted]",
+    help="Visits per move.  [default: 400]",
 )
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per move.")
 @click.option(
@@ -160,6 +159,8 @@ def command(
         source, level, clock, limited=sims is not None or seconds is not None
     )
     spec = get_game(game_name or _game_of(player))
+    if player is None and sims is None and seconds is None and side not in ("both", "none") and not view:
+        player = _usual_opponent(spec)
     check_tables(tables, spec)
     humans = None if side is None else PEOPLE[side]
     if max_plies is not None and humans != PEOPLE["none"]:
@@ -236,6 +237,20 @@ def _opponent_and_clock(
     if player is not None and limited and (player.limit or player.policy):
         raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
     return player, control
+
+
+def _usual_opponent(spec: "GameSpec") -> "EngineText | None":
+    """Return the level that is played where nothing is chosen and there is no network of the user's."""
+    from ckai.cli.shared.networks import newest_network
+    from ckai.models.pretrained import CKAI
+    from ckai.rl.engine.levels import FULL_LEVEL, level_name
+    from ckai.rl.engine.text import DEFAULT_LEVEL, LEVEL, EngineText
+
+    if spec.name != DEFAULT_GAME_NAME or str(newest_network()[0]) != CKAI:
+        return None
+    name = level_name(DEFAULT_LEVEL)
+    click.echo(f"level {DEFAULT_LEVEL} ({name}); choose another with --level 1 to {FULL_LEVEL}", err=True)
+    return EngineText.read(f"{LEVEL}{DEFAULT_LEVEL}")
 
 
 def _game_of(player: "EngineText | None") -> str:

@@ -84,7 +84,9 @@ class Explainer:
             values = {
                 line.move: float(line.value)
                 for line in result.lines
-                if line.value is not None and (line.visits >= MIN_VISITS or line.proven)
+                if line.value is not None
+                # Without a tree there are no visits: each line has a search of its own.
+                and (line.visits >= MIN_VISITS or line.proven or not result.visits)
             }
             best = values.get(result.move, float(result.value))
         line = list(next(each.pv for each in result.lines if each.move == move))
@@ -95,17 +97,18 @@ class Explainer:
             values[move], rest = found
             line = [move, *rest]
         loss = max(0.0, best - values[move]) / 2
-        verdict = "the best move" if move == result.move or loss < 0.005 else f"costs {loss:.2f} points"
-        before, later = (round(value, 2) + 0.0 for value in (best, values[move]))
-        lines = [f"value for {name}: {before:+.2f} before, {later:+.2f} after; {verdict}"]
+        verdict = "the best move" if move == result.move or loss < 0.005 else f"it costs {name} {loss:.0%}"
+        first, black = self.spec.side_names[0], game.position.black
+        before, later = ((1 + (value if black else -value)) / 2 for value in (best, values[move]))
+        lines = [f"expected score of {first}: {before:.0%} before, {later:.0%} after; {verdict}"]
         lines.append(f"main line: {_moves(line)}")
         if loss >= 0.005 and result.move != move:
             lines.append(f"better: {_moves(result.pv)}")
         others = sorted((each for each in values if each != move), key=lambda each: -values[each])
         if others:
             lost = {each: max(0.0, best - values[each]) / 2 for each in others[:ALTERNATIVES]}
-            shown = ", ".join(f"{each} {points:.2f}" for each, points in lost.items())
-            lines.append(f"other moves, points lost: {shown}")
+            shown = ", ".join(f"{each} {points:.0%}" for each, points in lost.items())
+            lines.append(f"other moves and what they cost: {shown}")
         return lines, loss
 
     def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]] | None:

@@ -1,195 +1,175 @@
-"""The server of the board: what its tabs share, and what is loaded when it begins."""
+"""What the requests of all tabs share: the games, the engines, the one search, the data set of experts."""
 
-import asyncio
+import random
 import threading
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ckai.cli.playing.engines import EngineLoader, LazyEngine, player_name
 from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.web.players import PlayerCatalog
-from ckai.cli.web.searches import Job, Priority, SearchScheduler
+from ckai.cli.shared.networks import NO_NETWORK, networks_in
+from ckai.cli.shared.tables import open_tables
+from ckai.cli.web.searches import Searches
+from ckai.models.pretrained import CKAI, SMALL
+from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, LEVEL, EngineText
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
     from ckai.rl.engine.base import Engine
 
-LOAD_WITHOUT_TAB_SECONDS = 3.0
-"""Time after which the players are loaded, even if no tab has come."""
-SLOW_SECONDS = 0.25
-"""Time after which the page says what takes so long."""
+ANALYST = f"{ALPHA_BETA}{CKAI}"
+"""The engine that explains, judges and draws the curve in checkers."""
+MAX_LOADED = 10
+"""Most engines that stay loaded; the least recently used one goes first."""
+LOAD_AFTER_SECONDS = 0.5
+"""Time before the engines are loaded, in which the page is served: the server is slow meanwhile."""
 
 
 class Server:
-    """The loop and its threads, the one search, the players, the writing of files; made in its event loop.
+    """Holds no games: a page has its own, and says in every request which position it means.
 
-    Attributes:
-        players: who can play and analyse.
+    The page cannot name files and programs of its own as engines: only what is found here, what comes with
+    ckai and what was given when the server began.
+
+    Args:
         games: the games on the page, by name.
+        evaluator, tables, seed: as the options of `ckai play`.
+        vary: whether engines may play moves nearly as good as the best at the start of a game.
+        given: texts of engines given on the command line.
         experts: the data set in which moves are counted, if any.
         folder: where runs are looked for.
-        sessions: the `TabSession` of each table, by the table's key.
-        players_ready: set once the players are known.
-        status: what is going on, in words; empty if nothing is.
+
+    Attributes:
+        offered: players and analysts: game, spec, name, group, note; of a level its `level`.
         searches: the one search that runs, and those that wait.
+        ready: set once the players are known.
+        problem: why there are none; empty if nothing is wrong.
+        chance: of `choose_move`.
     """
 
     def __init__(
         self,
-        players: PlayerCatalog,
         games: dict[str, GameSpec],
         *,
+        evaluator: str,
+        tables: str,
+        seed: int | None,
+        vary: bool = True,
+        given: tuple[str, ...] = (),
         experts: ExpertMoves | None = None,
         folder: Path = Path(),
     ) -> None:
-        self.players, self.games, self.experts, self.folder = players, games, experts, folder
-        self.sessions: dict[str, Any] = {}
-        self.players_ready = asyncio.Event()
-        self.status = "looking for networks ..."
-        self.searches = SearchScheduler(lambda job: self.call_soon_threadsafe(job.on_end))
-        self._loading = False
-        self._loop = asyncio.get_running_loop()
-        self._writer = ThreadPoolExecutor(1, "ckai-board-files")
-        self._warm = {name: asyncio.Event() for name in games}
-        self._tasks: set[asyncio.Task[Any]] = set()
-
-    # --- beginning and ending -----------------------------------------------------------------------
+        self.games, self.experts, self.folder = games, experts, folder
+        self.chance = random.Random(seed) if vary else None
+        self.searches, self.ready, self.problem = Searches(), threading.Event(), ""
+        self.offered: list[dict[str, Any]] = []
+        self._options, self._given = (evaluator, tables, seed), [EngineText.read(text) for text in given]
+        self._engines: dict[tuple[str, str], LazyEngine] = {}
+        """By game and text, the least recently used one first."""
+        self._loader = threading.Timer(LOAD_AFTER_SECONDS, self._load)
 
     def open(self) -> None:
-        """Begin to compile the rules of the games; the page is served meanwhile."""
-        threading.Thread(target=self._warm_up, name="ckai-board-rules", daemon=True).start()
-        self.call_later(LOAD_WITHOUT_TAB_SECONDS, self.load)
-
-    def load(self) -> None:
-        """Begin to load the players, unless that was done before.
-
-        It waits for the first tab: while PyTorch is loaded, the server answers slowly.
-        """
-        if not self._loading:
-            self._loading = True
-            self.searches.submit(Job(Priority.MOVE, self._find))
-            self.searches.submit(Job(Priority.QUESTION, self._load_first))
-
-    def _find(self, job: Job) -> None:
-        try:
-            self.players.find()
-        except Exception as error:
-            self.call_soon_threadsafe(self.players_ready.set)  # people can play each other
-            self.call_soon_threadsafe(self.broadcast_status, f"no players can be loaded: {error}")
-            raise
-        self.call_soon_threadsafe(self._found_players)
-
-    def _found_players(self) -> None:
-        self.players_ready.set()
-        for session in self.sessions.values():
-            session.push(
-                {"type": "players", "players": self.players.offered, "networks": self.players.networks}
-            )
-            session.refresh()
-        self.broadcast_status("loading the network ...")
-
-    def _load_first(self, job: Job) -> None:
-        """Load what the first analysis needs, so that it begins at once."""
-        if not self.players.offered:
-            return  # nothing was found, and the tabs are told why
-        try:
-            name = self.players.network(None, DEFAULT_GAME)
-            self.players.engine(name, DEFAULT_GAME).get()
-        except Exception as error:
-            self.call_soon_threadsafe(self.broadcast_status, f"the network cannot be loaded: {error}")
-            raise
-        self.call_soon_threadsafe(self.broadcast_status, "")
-
-    def broadcast_status(self, text: str) -> None:
-        """Tell all tabs what is going on; empty: nothing is."""
-        self.status = text
-        for session in self.sessions.values():
-            session.push({"type": "status", "text": text, "ready": not text})
+        """Begin to load what the first game and the first analysis need."""
+        self._loader.daemon = True
+        self._loader.start()
 
     def close(self) -> None:
-        """Save all games, end all searches, wait until files are written, and release what is loaded."""
-        for task in list(self._tasks):
-            task.cancel()
-        for session in self.sessions.values():
-            session.replace()
+        """End all searches and release what is loaded."""
+        self._loader.cancel()
+        self.ready.set()  # what waits for the players ends
         self.searches.close()
-        self._writer.shutdown()
-        self.players.close()
+        while self._engines:
+            self._engines.popitem()[1].close()
 
-    # --- threads and time ---------------------------------------------------------------------------
+    def _load(self) -> None:
+        try:
+            self._find()
+        except Exception as error:  # people can play each other
+            self.problem = f"no players can be loaded: {error}"
+        finally:
+            self.ready.set()
+        try:
+            if not self.problem:
+                self.engine(ANALYST, DEFAULT_GAME)
+        except Exception as error:
+            self.problem = f"the network cannot be loaded: {error}"
 
-    def now(self) -> float:
-        """Return the time of the loop in seconds."""
-        return self._loop.time()
+    def _find(self) -> None:
+        """Look for the players; takes seconds, as it imports what they need."""
+        from ckai.rl.engine.loading import game_of
 
-    def call_later(self, seconds: float, work: Callable[[], None]) -> asyncio.TimerHandle:
-        """Call a function of the loop later."""
-        return self._loop.call_later(seconds, work)
+        open_tables(self._options[1])
+        main, limit = DEFAULT_GAME.name, f"@{FULL_STRENGTH_SECONDS:g}s"
+        offered = level_players()
 
-    def call_soon_threadsafe(self, work: Callable[..., Any], *arguments: Any) -> None:
-        """Call a function in the loop, from any thread."""
-        with suppress(RuntimeError):  # the server has ended
-            self._loop.call_soon_threadsafe(work, *arguments)
+        def offer(game: str, spec: str, name: str, group: str, note: str = "") -> None:
+            offered.append({"game": game, "spec": spec, "name": name, "group": group, "note": note})
 
-    def write(self, work: Callable[[], None]) -> None:
-        """Write a file in the thread for files, in order."""
-        self._writer.submit(work)
-
-    def create_task(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
-        """Run a coroutine beside the others."""
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    def submit(self, job: Job) -> None:
-        """Search once the players are loaded: before, a search would do without a network."""
-        self.load()
-        self.searches.submit(job)
-
-    # --- the rules of the games ---------------------------------------------------------------------
-
-    def _warm_up(self) -> None:
-        """Compile the rules of the games, those of the default game first; the end does not wait for it."""
-        for spec in sorted(self.games.values(), key=lambda spec: spec != DEFAULT_GAME):
+        offer(main, f"{ANALYST}@1s", "Alpha-beta, ckai", "engine", "the strongest; 1 s a move")
+        found = [(str(path), game) for path, game in networks_in() if game is not None]
+        for name, game in [*found, (CKAI, main), (SMALL, main)]:
+            offer(game, name + limit, name, "network", f"tree search, {FULL_STRENGTH_SECONDS:g} s a move")
+        for spec in self.games.values():
+            offer(spec.name, "rollout@1000", "Random playouts", "search", "1,000 a move")
+            offer(spec.name, "uniform@400", "Search without a network", "search", "400 visits a move")
+            if spec.solver is not None:
+                offer(spec.name, "perfect", "Perfect play", "other")
+            offer(spec.name, "random", "Random moves", "other")
+        offer(main, "alphabeta@6", "Alpha-beta, material only", "other", "6 plies deep")
+        for player in self._given:
             try:
-                for move in spec.position().legal_moves()[:1]:
-                    spec.game().push(move)
-                spec.game().outcome()
-            finally:
-                self.call_soon_threadsafe(self._warm[spec.name].set)
+                game, note = game_of([player.text]) or main, "given at the start"
+            except ValueError as error:  # the same error comes again when the player is to move
+                game, note = main, str(error)
+            offer(game, player.text, player_name(player.text), "other", note)
+        self.offered = offered
 
-    async def warm(self, spec: GameSpec) -> None:
-        """Wait until the rules of a game are compiled."""
-        await self._warm[spec.name].wait()
-
-    # --- what takes long ----------------------------------------------------------------------------
-
-    def load_network(self, name: str | None, spec: GameSpec) -> tuple[str, "Engine"]:
-        """In a thread: return the network of that name, see `PlayerCatalog.network`, and an engine with it.
+    def spec(self, name: str) -> GameSpec:
+        """Return a game.
 
         Raises:
-            ActionError: there is no such network.
-            ValueError, OSError: it cannot be loaded.
+            ValueError: there is no such game.
         """
-        source = self.players.network(name, spec)
-        with self.status_if_slow(f"loading {source} ..."):
-            return source, self.players.engine(source, spec).get()
+        if name not in self.games:
+            raise ValueError(f"expected one of the games {', '.join(self.games)}, found {name[:60]!r}")
+        return self.games[name]
 
-    @contextmanager
-    def status_if_slow(self, text: str) -> Iterator[None]:
-        """In a thread: tell people what takes so long, if it does."""
-        timer = threading.Timer(SLOW_SECONDS, lambda: self.call_soon_threadsafe(self.broadcast_status, text))
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            self.call_soon_threadsafe(self._end_status, text)
+    def engine(self, text: str, spec: GameSpec) -> "Engine":
+        """Return an engine, loaded; of an empty text the one that explains and judges a game.
 
-    def _end_status(self, text: str) -> None:
-        if self.status == text:
-            self.broadcast_status("")
+        Raises:
+            ValueError: the page may not choose it, or it cannot be loaded.
+            OSError, RuntimeError: it cannot be loaded.
+        """
+        mine = [each for each in self.offered if each["game"] == spec.name]
+        if not text:
+            networks = [each["spec"] for each in mine if each["group"] == "network"]
+            text = ANALYST if spec == DEFAULT_GAME else (networks or ["rollout@1000"])[0]
+        player, names = EngineText.read(text), {EngineText.read(each["spec"]).who for each in mine}
+        if player.who not in names and player.who not in NO_NETWORK:
+            raise ValueError(
+                f"expected one of {', '.join(sorted(names))}, found {player.who[:60]!r}; others are given "
+                "when the server begins: ckai board --engine SPEC"
+            )
+        if player.control is not None:
+            raise ValueError(f"{text[:60]}: expected one clock for both sides; give it as the game's")
+        lazy = self._engines.pop((spec.name, text), None)
+        if lazy is None:
+            lazy = LazyEngine(partial(EngineLoader(spec, *self._options).load, text), player_name(text))
+        self._engines[spec.name, text] = lazy
+        while len(self._engines) > MAX_LOADED:
+            self._engines.pop(next(iter(self._engines))).close()
+        return lazy.get()
+
+
+def level_players() -> list[dict[str, Any]]:
+    """Return the levels of play as players, see `Server.offered`."""
+    from ckai.rl.engine.levels import FULL_LEVEL, describe_level, level_name
+
+    return [
+        {"game": DEFAULT_GAME.name, "spec": f"{LEVEL}{n}", "group": "level", "level": n}
+        | {"name": f"Level {n}, {level_name(n)}", "note": describe_level(n)}
+        for n in range(1, FULL_LEVEL + 1)
+    ]

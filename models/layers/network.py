@@ -1,6 +1,5 @@
 """The base class of every network, and the registry of architectures."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
@@ -121,14 +120,6 @@ class Network(nn.Module):
         """
         logits, raw = self.forward_planes(self.encode(board, jumper, halfmove_clock, self.dtype, extra))
         return logits, value_of(raw)
-
-    def first_layer(self) -> nn.Module | None:
-        """The layer that reads the planes: a convolution, or a linear layer over all squares; else None."""
-        layer = next((m for m in self.modules() if isinstance(m, nn.Conv2d | nn.Linear)), None)
-        inputs = None if layer is None else layer.weight.shape[1]
-        planes = self.encode.PLANES
-        reads = planes if isinstance(layer, nn.Conv2d) else planes * math.prod(self.encode.SHAPE)
-        return layer if inputs == reads else None
 
     def clip_weights(self) -> None:
         """Clip the weights to the bounds of the architecture, if it has any; called after every step."""

@@ -63,6 +63,17 @@ FULL_LEVEL = len(LEVELS) + len(QUICK_NODES) + 1
 """Full strength: alpha-beta with the network `ckai`."""
 
 
+LEVEL_NAMES = {
+    2: "beginner", 4: "casual", 6: "improver", 8: "club", 10: "strong club", 13: "expert", 15: "master"
+}  # fmt: skip
+"""What players of a level are called, by the highest level of that name."""
+
+
+def level_name(number: int) -> str:
+    """Return what players of a level are called."""
+    return next((name for last, name in LEVEL_NAMES.items() if number <= last), "full strength")
+
+
 def describe_level(number: int) -> str:
     """Return in a few words how a level plays, 1 to `FULL_LEVEL`."""
     if number == FULL_LEVEL:

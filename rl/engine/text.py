@@ -12,6 +12,8 @@ TIME_MARGIN = 0.05
 """Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
 FULL_STRENGTH_SECONDS = 0.5
 """Time per move of the highest level."""
+DEFAULT_LEVEL = 7
+"""The opponent where none is chosen: a club player beats it sometimes."""
 MOST = 1_000_000_000
 """Largest number after the @."""
 HUB, GTP, LEVEL, ALPHA_BETA = "hub:", "gtp:", "level:", "alphabeta:"

@@ -30,7 +30,8 @@ def address_of(process):
 
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_a_signal_ends_the_server_and_the_game_is_saved(tmp_path, ending):
+def test_a_signal_ends_the_server_in_the_middle_of_a_search(tmp_path, ending):
+    from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
 
     with started(command("--evaluator", EVALUATORS[2]), cwd=tmp_path) as process:
@@ -38,46 +39,19 @@ def test_a_signal_ends_the_server_and_the_game_is_saved(tmp_path, ending):
         assert address.startswith("http://127.0.0.1:")
         assert b"<svg" in urllib.request.urlopen(address).read()
         host = address.removeprefix("http://").rstrip("/")
+        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page, suppress(ConnectionClosed):
+            page.send("x" * 10 * 2**20)  # ends its connection alone
+            page.recv(60)
         with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
-            for message in (
-                {"type": "hello"},
-                {"type": "play", "move": "11-15"},
-                {"type": "comment", "node": 1, "text": "kept"},
-                {"type": "analyse", "on": True, "player": "uniform"},
-            ):
-                page.send(json.dumps(message))
-            while json.loads(page.recv(60))["type"] != "search":
+            page.send(json.dumps({"id": 1, "kind": "analyse", "engine": "uniform"}))
+            while "lines" not in json.loads(page.recv(60)):
                 pass
             process.send_signal(ending)
             errors = process.communicate(timeout=60)[1].decode()
         assert "Traceback" not in errors
-        assert "11-15" in (tmp_path / "games" / "game-001.pdn").read_text()
         if ending == signal.SIGINT:
             assert process.returncode == 0
             assert errors.splitlines()[-1] == "stopped"
-
-
-@pytest.mark.slow
-def test_a_frame_that_is_too_large_ends_its_connection_alone(tmp_path):
-    from websockets.exceptions import ConnectionClosed
-    from websockets.sync.client import connect
-
-    with started(command(), cwd=tmp_path) as process:
-        host = address_of(process).removeprefix("http://").rstrip("/")
-        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
-            page.send(json.dumps({"type": "hello"}))
-            page.recv(60)
-            with suppress(ConnectionClosed):
-                page.send("x" * 10 * 2**20)
-            with suppress(ConnectionClosed):
-                while page.recv(60):
-                    pass
-            assert page.close_code == 1009
-        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
-            page.send(json.dumps({"type": "hello"}))
-            assert json.loads(page.recv(60))["type"] == "welcome"
-        process.send_signal(signal.SIGINT)
-        assert "Traceback" not in process.communicate(timeout=60)[1].decode()
 
 
 def test_the_browser_is_opened_unless_it_is_not_wanted(monkeypatch, capsys):

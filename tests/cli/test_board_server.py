@@ -1,317 +1,303 @@
-"""The server of the board: who may speak to it, and what it makes of messages that it cannot use."""
+"""The server of the board: who may speak to it, legal moves, searches, files; it keeps no game."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
-from board_tab import HOME, HOST, ORIGIN, Tab, serving, serving_in, tab
+from board_tab import HOME, HOST, refused, serving, tab
+from make_rows import random_games, write
 from starlette.websockets import WebSocketDisconnect
 
-from ckai.cli.web import tab_session
-from ckai.cli.web.messages import MAX_CHARACTERS, read_message
-from ckai.cli.web.players import PlayerCatalog
-from ckai.cli.web.searches import Job, Priority
+from ckai.cli.playing.experts import ExpertMoves
+from ckai.game import Game
 from ckai.rl.engine.levels import FULL_LEVEL
+
+SAMPLE = Path(__file__).parents[2] / "data" / "sample.pdn"
 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    with serving_in(tmp_path_factory.mktemp("board")) as client:
+    with serving(tmp_path_factory.mktemp("board")) as client:
         yield client
-
-
-# --- files ---------------------------------------------------------------------------------------------
-
-
-def test_the_page_comes_with_headers_that_let_nothing_else_run(client):
-    page = client.get("/")
-    assert page.status_code == 200
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
-    policy = dict(each.split(" ", 1) for each in page.headers["content-security-policy"].split("; "))
-    assert policy["default-src"] == "'none'"
-    assert policy["script-src"] == policy["style-src"] == "'self'"
-    assert policy["frame-ancestors"] == "'none'"
-    assert page.headers["x-content-type-options"] == "nosniff"
-    assert "piece-b" in page.text
-
-
-def test_files_of_the_page_are_served(client):
-    for name, kind in (
-        ("board.css", "text/css"),
-        ("board.js", "javascript"),
-        ("main.js", "javascript"),
-        ("icon.svg", "image/svg+xml"),
-    ):
-        answer = client.get(f"/static/{name}")
-        assert (answer.status_code, kind in answer.headers["content-type"]) == (200, True)
-        assert answer.headers["cache-control"] == "no-cache"
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "/static/app.py",
-        "/static/../app.py",
-        "/static/..%2fapp.py",
-        "/static/%2e%2e/%2e%2e/main.py",
-        "/static//etc/passwd",
-        "/static/",
-        "/games/game-001.pdn",
-        "/app.py",
-    ],
-)
-def test_no_other_file_is_served(client, path):
-    assert client.get(path).status_code == 404
-
-
-@pytest.mark.parametrize("method", ["post", "put", "delete"])
-def test_nothing_can_be_sent_to_the_page(client, method):
-    assert getattr(client, method)("/").status_code == 405
 
 
 # --- who may speak -------------------------------------------------------------------------------------
 
 
+def test_the_page_comes_with_headers_that_let_nothing_else_run(client):
+    page = client.get("/")
+    policy = dict(each.split(" ", 1) for each in page.headers["content-security-policy"].split("; "))
+    assert (page.status_code, policy["default-src"]) == (200, "'none'")
+    assert policy["script-src"] == policy["style-src"] == policy["worker-src"] == "'self'"
+    assert policy["frame-ancestors"] == "'none'"
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert "piece-b" in page.text
+    assert "javascript" in client.get("/static/main.js").headers["content-type"]
+
+
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "", "a b", "localhost@x"]
+    "path", ["/static/app.py", "/static/..%2fapp.py", "/static/%2e%2e/%2e%2e/main.py", "/static//etc/passwd"]
 )
+def test_no_other_file_is_served(client, path):
+    assert client.get(path).status_code == 404
+
+
+@pytest.mark.parametrize("host", ["evil.example:8000", "127.0.0.1.evil.example", "", "localhost@x"])
 def test_other_hosts_are_refused(client, host):
     answer = client.get("/", headers={"host": host})
     assert answer.status_code == 400
     assert "content-security-policy" in answer.headers
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1:1", "localhost", "LOCALHOST:99", "[::1]:8000"])
-def test_names_of_this_machine_are_let_in(client, host):
-    assert client.get("/", headers={"host": host}).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "origin",
-    [
-        "http://evil.example",
-        "http://127.0.0.1:8001",
-        "null",
-        "",
-        "file://",
-        f"{ORIGIN}.evil.example",
-        "http://[",
-    ],
-)
-def test_a_socket_from_another_origin_is_refused(client, origin):
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:8001", "null", "", "http://["])
+def test_another_origin_searches_nothing_and_writes_nothing(client, origin):
     headers = {"host": HOST, "origin": origin}
+    answer = client.post("/api/save", json={"game": "checkers", "text": "1. 11-15 *"}, headers=headers)
+    assert (answer.status_code, answer.text.count("\n")) == (403, 1)
     with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=headers):
         pass
 
 
-def test_a_socket_to_another_host_is_refused(client):
-    with (
-        pytest.raises(WebSocketDisconnect),
-        client.websocket_connect("/ws", headers={"host": "evil.example", "origin": "http://evil.example"}),
-    ):
-        pass
+def test_the_token_of_the_address_becomes_a_cookie_and_does_not_replace_the_origin(tmp_path):
+    with serving(tmp_path, token="secret") as client:
+        for path in ("/", "/static/main.js", "/api/games", "/?token=guess"):
+            assert client.get(path).status_code == 403
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=HOME):
+            pass
+        answer = client.get("/?token=secret")
+        assert "HttpOnly; SameSite=Strict" in answer.headers["set-cookie"]
+        assert client.get("/static/main.js", headers={"host": HOST}).status_code == 200
+        evil = {"host": HOST, "origin": "http://evil.example"}
+        with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=evil):
+            pass
 
 
-@pytest.fixture(scope="module")
-def guarded(tmp_path_factory):
-    with serving(tmp_path_factory.mktemp("guarded"), token="secret") as client:
-        yield client
-
-
-def test_without_the_token_nothing_is_served(guarded):
-    for address in ("/", "/?token=", "/?token=secre", "/?token=secret2", "/static/board.js?token=x"):
-        guarded.cookies.clear()
-        assert guarded.get(address).status_code == 403
-    guarded.cookies.clear()
-    with pytest.raises(WebSocketDisconnect), guarded.websocket_connect("/ws", headers=HOME):
-        pass
-    wrong = {**HOME, "cookie": "ckai-board-8000=wrong"}
-    with pytest.raises(WebSocketDisconnect), guarded.websocket_connect("/ws", headers=wrong):
-        pass
-
-
-def test_the_token_of_the_address_becomes_a_cookie(guarded):
-    guarded.cookies.clear()
-    answer = guarded.get("/?token=secret", headers={"host": "box.example:8000"})
-    assert answer.status_code == 200
-    cookie = answer.headers["set-cookie"]
-    assert cookie == "ckai-board-8000=secret; Path=/; HttpOnly; SameSite=Strict"
-    guarded.cookies.clear()
-    headers = {**HOME, "cookie": "other=1; ckai-board-8000=secret"}
-    with guarded.websocket_connect("/ws", headers=headers) as socket:
-        assert Tab(socket).key
-
-
-def test_the_token_does_not_replace_the_origin(guarded):
-    headers = {"host": HOST, "origin": "http://evil.example", "cookie": "ckai-board-8000=secret"}
-    with pytest.raises(WebSocketDisconnect), guarded.websocket_connect("/ws", headers=headers):
-        pass
-
-
-def test_a_cookie_that_cannot_be_read_is_none(guarded):
-    guarded.cookies.clear()
-    headers = {"host": HOST, "cookie": ';;=";ckai-board-8000'}
-    assert guarded.get("/", headers=headers).status_code == 403
-
-
-# --- messages ------------------------------------------------------------------------------------------
-
-
-def test_the_first_message_must_be_hello(client):
-    with client.websocket_connect("/ws", headers=HOME) as socket:
-        socket.send_json({"type": "ping", "id": 3})
-        answer = socket.receive_json()
-        assert (answer["type"], answer["id"]) == ("error", 3)
-        with pytest.raises(WebSocketDisconnect) as closed:
-            socket.receive_json()
-        assert closed.value.code == 4001
-
-
-def test_what_is_no_message_is_answered_and_changes_nothing(client):
-    with tab(client) as here:
-        before = here.state
-        for text in ("", "[]", "5", "{", "null", "[" * 100_000, '{"type":5}', '{"type":"nope"}', "\x00"):
-            here.socket.send_text(text)
-            assert here.until("error")["id"] is None
-        here.socket.send_bytes(b"{}")
-        assert here.until("error")["id"] is None
-        assert here.do("ping")
-        here.do("go", node=0)
-        assert here.state | {"nodes": None} == before | {"nodes": None}
+# --- hostile messages ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("message", "text"),
+    ("text", "line"),
     [
-        ({"type": "go"}, "node: missing required"),
-        ({"type": "go", "node": "0"}, "node: input should be a valid integer, found '0'"),
-        ({"type": "go", "node": True}, "node: input should be a valid integer"),
-        ({"type": "go", "node": -1}, "node: input should be greater than or equal to 0"),
-        ({"type": "go", "node": 1e400}, "node: input should be a valid integer"),
-        ({"type": "go", "node": 0, "x": 1}, "x: unexpected keyword argument"),
-        ({"type": "ping", "x": 1}, "x: unexpected"),
-        ({"type": "analyse", "on": 1}, "on: input should be a valid boolean"),
+        ("", "expected a JSON object, found ''"),
+        ("[" * 10_000, "expected a JSON object, found"),
+        ('{"kind": "analyse"}', "id: field required"),
+        ('{"id": 1, "kind": "rm"}', "kind: input should be 'play'"),
         (
-            {"type": "analyse", "on": True, "lines": 11},
-            "lines: input should be less than or equal to 10",
+            '{"id": 1, "kind": "ask", "lines": 0}',
+            "lines: input should be greater than or equal to 1, found '0'",
         ),
-        ({"type": "setup", "pieces": {"a": "b"}}, "pieces.a"),
-        ({"type": "setup", "pieces": {"1": "x"}}, "pieces.1"),
-        ({"type": "setup", "pieces": ["b"]}, "pieces"),
-        ({"type": "setup", "turn": "red"}, "turn: input should be 'black' or 'white'"),
-        ({"type": "play", "move": "1" * 300}, "move: string should have at most 200 characters"),
-        ({"type": "comment", "node": 0, "text": "\ud800"}, "text"),
-        ({"type": "comment", "node": 0, "text": "x" * MAX_CHARACTERS}, "expected at most 65,536 characters"),
-        ({"type": "nope"}, "expected one of the messages new, rematch"),
-        ({"type": "run"}, "expected one of the messages new, rematch"),
+        ('{"id": 1, "kind": "ask", "lines": "3"}', "lines: input should be a valid integer, found '3'"),
+        ('{"id": 1, "kind": "ask", "more": 1}', "more: extra inputs are not permitted"),
+        ('{"id": 1, "kind": "ask", "game": "chess"}', "expected one of the games"),
+        ('{"id": 1, "kind": "ask", "moves": ["11-16", "x"]}', "x"),
+        ('{"id": 1, "kind": "ask", "start": "W:W1:B1"}', "1"),
+        ('{"id": 1, "kind": "play", "engine": "/etc/passwd"}', "expected one of"),
+        ('{"id": 1, "kind": "play", "engine": "hub:sh -c true"}', "expected one of"),
+        ('{"id": 1, "kind": "ask", "start": "W:W13:B6,9"}', "the game is over"),
+        ("x" * 300_000, "expected at most 262,144 characters, found 300,000"),
     ],
 )
-def test_a_wrong_field_is_named(client, message, text):
+def test_a_message_that_cannot_be_used_is_answered_in_one_line(client, text, line):
     with tab(client) as here:
-        assert text in here.refused(message["type"], **{k: v for k, v in message.items() if k != "type"})
+        here.socket.send_text(text)
+        answer = here.socket.receive_json()
+        while not answer.get("final"):
+            answer = here.socket.receive_json()
+        assert line in answer["error"]
+        assert "\n" not in answer["error"]
+        here.socket.send_bytes(b"\0")
+        assert "expected a text frame" in here.socket.receive_json()["error"]
+        assert here.find("ask", engine="uniform", visits=5)["visits"] >= 5
 
 
-@pytest.mark.parametrize("number", ["x", -1, 1.5, True, None, [], 2**60])
-def test_a_number_that_is_none_is_left_out(number):
-    assert read_message(json.dumps({"type": "ping", "id": number})).id is None
+@pytest.mark.parametrize(
+    ("path", "body", "line"),
+    [
+        ("legal", b"\xff", "expected a JSON object"),
+        ("legal", b"{}", "game: missing required keyword only argument"),
+        ("legal", b'{"game": "chess"}', "expected one of the games"),
+        ("legal", b'{"game": "checkers", "moves": ["1-2"]}', "1-2"),
+        ("legal", b'{"game": "checkers", "start": {"pieces": {"-1": "b"}, "turn": "black"}}', "pattern"),
+        ("legal", b'{"game": "checkers", "start": {"pieces": {"99": "b"}, "turn": "black"}}', "99"),
+        ("save", b'{"game": "checkers", "text": "1. 1-2 *"}', "1-2"),
+        ("save", b'{"game": "checkers", "text": "*"}', "expected game 1, found no such game"),
+        ("pdn", b"nothing", "expected games in PDN, found none"),
+        ("pdn", b"x" * (8 * 2**20 + 1), "expected at most 8,388,608 bytes"),
+        ("read", b"", "expected game 1, found no such game"),
+    ],
+)
+def test_a_request_that_cannot_be_used_is_answered_in_one_line(client, path, body, line):
+    assert line in refused(client.post(f"/api/{path}", content=body))
 
 
-# --- tables --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "name", ["..%2fsecret.pdn", "%2e%2e/secret.pdn", "nope.pdn", "game-001.txt", "%00.pdn"]
+)
+def test_only_saved_games_are_opened(client, name):
+    Path("secret.pdn").write_text("1. 11-15 *")
+    assert "expected a file of games/" in refused(client.get(f"/api/game?name={name}"))
 
 
-def test_two_tabs_have_two_tables(client):
-    with tab(client) as one, tab(client) as other:
-        assert one.key != other.key
-        one.do("play", move="11-15")
-        other.do("play", move="9-14")
-        assert (one.moves(), other.moves()) == (["11-15"], ["9-14"])
-        other.do("go", node=0)
-        assert one.state["node"] == 1
+# --- the rules -----------------------------------------------------------------------------------------
 
 
-def test_a_table_is_found_again(client):
+def test_legal_moves_come_with_what_they_change(client):
+    found = client.post("/api/legal", json={"game": "checkers", "start": "B:W6,14,15:B2,9"}).json()
+    assert found["turn"] == "black"
+    (move,) = [each for each in found["legal"] if each["path"][:2] == [9, 18]]
+    assert (move["captures"][0], move["changes"]["9"], move["changes"]["14"]) == (14, "", "")
+    pieces = {"game": "checkers", "start": {"pieces": {"25": "b", "5": "w"}, "turn": "black"}}
+    assert {
+        each["move"]: each["crowned"] for each in client.post("/api/legal", json=pieces).json()["legal"]
+    } == {
+        "25-29": True,
+        "25-30": True,
+    }
+    over = client.post("/api/legal", json={"game": "go", "moves": ["E5", "pass", "pass"]}).json()
+    assert (over["legal"], over["outcome"]["result"]) == ([], "1-0")
+
+
+# --- searches ------------------------------------------------------------------------------------------
+
+
+def test_players_are_offered_with_levels_by_name(client):
+    offered = client.get("/api/players").json()
+    assert offered["problem"] == ""
+    levels = [each for each in offered["players"] if each["group"] == "level"]
+    assert [each["level"] for each in levels] == list(range(1, FULL_LEVEL + 1))
+    assert (levels[0]["name"], levels[-1]["name"]) == ("Level 1, beginner", "Level 16, full strength")
+    games = {each["game"] for each in offered["players"]}
+    assert games == {each["name"] for each in client.get("/site.json").json()["games"]}
+
+
+def test_an_analysis_grows_until_it_is_stopped_and_gives_way_to_a_move(client):
+    with tab(client) as here, tab(client) as other:
+        number = here.send("analyse", engine="uniform", lines=3, moves=["11-15"])
+        first = here.until(number, lambda message: message.get("visits"))
+        assert here.until(number, lambda message: message["visits"] > first["visits"])
+        assert len(first["lines"]) == 3
+        assert other.find("play", engine="random")["move"]
+        assert here.until(number, lambda message: message["visits"] > first["visits"])
+        assert other.find("ask", engine="rollout", visits=5)["visits"] >= 5
+        newer = here.send("analyse", engine="uniform", moves=["11-15", "23-19"])
+        assert here.until(newer, lambda message: message.get("lines"))["lines"][0]["pv"][0]["path"]
+        here.send("stop")  # no such search: nothing happens
+        here.socket.send_json({"kind": "now", "id": newer})
+        assert here.until(newer)["visits"] > 0
+
+
+def test_the_search_of_a_tab_that_goes_ends(client):
     with tab(client) as here:
-        here.do("play", move="11-15")
-        here.do("comment", node=1, text="Old Faithful")
-        key = here.key
-    with tab(client, key) as again:
-        assert again.hello["fresh"] is False
-        assert again.key == key
-        assert again.moves() == ["11-15"]
-        assert again.nodes[1]["comment"] == "Old Faithful"
+        here.until(here.send("analyse", engine="uniform"), lambda message: message.get("lines"))
+    with tab(client) as other:
+        begun = time.monotonic()
+        assert other.find("ask", engine="uniform", visits=10)
+        assert time.monotonic() - begun < 20
 
 
-def test_an_unknown_key_leads_to_a_new_table(client):
-    with tab(client, "guess") as here:
-        assert here.hello["fresh"] is True
-        assert here.key != "guess"
-
-
-def test_a_table_opened_elsewhere_is_closed_here(client):
-    with client.websocket_connect("/ws", headers=HOME) as first:
-        one = Tab(first)
-        with tab(client, one.key) as other:
-            assert one.until("closed")["text"] == "this game was opened in another tab"
-            with pytest.raises(WebSocketDisconnect) as closed:
-                first.receive_json()
-            assert closed.value.code == 4000
-            other.do("play", move="11-15")
-
-
-def test_the_welcome_says_what_there_is(client):
+def test_every_value_is_the_expected_score_of_black(client):
     with tab(client) as here:
-        welcome = here.news[0]
-        assert welcome["type"] == "welcome"
-        games = {game["name"]: game for game in welcome["games"]}
-        assert set(games) >= {"checkers", "connect4", "tictactoe"}
-        board = games["checkers"]
-        assert board["start"]["pieces"]["1"] == "b"
-        assert board["layout"]["cells"]["1"] == [0, 1]
-        assert len(board["layout"]["squares"]) == 32
-        assert board["abilities"]["annotations"]
-        assert not games["connect4"]["abilities"]["annotations"]
-        assert games["connect4"]["columnMoves"]
-        assert not board["columnMoves"]
-        players = welcome["players"] or here.until("players")["players"]
-        assert {"random", "ckai@0.5s"} <= {player["spec"] for player in players}
-        levels = [player["spec"] for player in players if player["group"] == "levels"]
-        assert levels == [f"level:{number}" for number in range(1, FULL_LEVEL + 1)]
+        for start, move in (("B:W18,19:B11,10,9,8,7,6,5,3,2,1", 1), ("W:W32,31,30,29,28,27,26:B11,10", 0)):
+            found = here.find("ask", start=start, seconds=0.5, lines=3)
+            assert abs(found["value"] - move) < 0.25
+            assert found["value"] == pytest.approx(found["lines"][0]["value"])
+            better = [line["value"] for line in found["lines"]]
+            assert better == sorted(better, reverse=move == 1)
+        won = here.find("ask", start="W:WK18,K15:BK1", seconds=1, lines=2)["lines"][0]
+        assert (won["proven"], won["value"]) == ("win", 0.0)
 
 
-def test_a_tab_is_told_after_its_answer_that_no_players_were_found(tmp_path, monkeypatch):
-    def fails(players):
-        raise ValueError("damaged")
-
-    monkeypatch.setattr(PlayerCatalog, "find", fails)
-    with serving(tmp_path) as client:
-        client.portal.call(client.server.load)
-        client.server.searches.submit(last := Job(Priority.QUESTION, lambda job: None))
-        assert last.ended.wait(60)
-        with tab(client) as here:
-            kinds = [message["type"] for message in here.news]
-            assert kinds[:4] == ["welcome", "done", "status", "state"]
-            assert here.news[2]["text"] == "no players can be loaded: damaged"
-            assert here.news[2]["ready"] is False
+def test_a_player_moves_within_its_clock_and_resigns_or_fails_in_a_line(client):
+    with tab(client) as here:
+        moved = here.find("play", engine="level:7", moves=["11-15"], clock=5.0)
+        assert moved["move"] in {str(move) for move in Game.from_pdn("1. 11-15 *").position.legal_moves()}
+        assert "expected one clock" in here.refused("play", engine="level:7@5m")
 
 
-def test_the_table_without_a_tab_for_longest_makes_room_and_its_game_stays(client, monkeypatch):
-    with tab(client) as first:
-        first.do("play", move="12-16")
-        first.do("comment", node=1, text="not lost")
-    with tab(client) as second:
-        second.do("ping")
-    monkeypatch.setattr(tab_session, "MAX_TABLES", len(client.server.sessions))
-    oldest = min(client.server.sessions.values(), key=lambda session: session.left_at)
-    with tab(client) as third:
-        assert third.key in client.server.sessions
-        assert oldest.table.key not in client.server.sessions
-        with monkeypatch.context() as patch:
-            patch.setattr(tab_session, "MAX_TABLES", 0)
-            for session in list(client.server.sessions.values()):
-                if session.link is None:
-                    del client.server.sessions[session.table.key]
-            with client.websocket_connect("/ws", headers=HOME) as socket:
-                socket.send_json({"type": "hello"})
-                assert "close one" in socket.receive_json()["text"]
-    texts = [path.read_text() for path in Path("games").iterdir()]
-    assert any("not lost" in text for text in texts)
+def test_a_move_is_explained_and_the_network_looked_into(client):
+    with tab(client) as here:
+        text = here.find("explain", moves=["11-15", "23-19", "8-11"])["text"]
+        assert "8-11" in text[0]
+        assert "first position" in here.refused("explain")
+        seen = here.find("inside", engine="ckai", visits=32)
+        assert len(seen["planes"][0]["values"]) == 32
+        assert 0 < seen["before"] < 1
+        assert sum(move["before"] for move in seen["moves"]) == pytest.approx(1, abs=0.01)
+        assert [point["visits"] for point in seen["growth"]] == sorted(
+            point["visits"] for point in seen["growth"]
+        )
+        assert here.find("inside", engine="rollout", game="tictactoe", visits=20)["planes"] == []
+
+
+def test_what_experts_played(client, tmp_path):
+    assert client.post("/api/experts", json={"game": "checkers"}).json() == {"source": None, "rows": []}
+    data = ExpertMoves(write(tmp_path / "rows.parquet", random_games(8)), "checkers")
+    with serving(tmp_path, experts=data) as other:
+        found = other.post("/api/experts", json={"game": "checkers"}).json()
+        assert (found["source"], sum(row["times"] for row in found["rows"])) == ("rows.parquet", 8)
+
+
+# --- files ---------------------------------------------------------------------------------------------
+
+
+def save(client, text, **fields):
+    return client.post("/api/save", json={"game": "checkers", "text": text, **fields}).json()["name"]
+
+
+def test_a_game_is_saved_listed_and_opened_again(client):
+    tags = '[Event "E"]\n[Black "human"]\n[White "level 7"]\n[Result "1-0"]\n\n'
+    text = tags + "1. 11-15 {why} (1. 9-13 22-18) 23-19 1-0\n\n"
+    name = save(client, text)
+    longer = text.replace("23-19 1-0", "23-19 2. 8-11 1-0")
+    assert save(client, longer, before=text, name=name) == name
+    other = save(client, text, before="another text", name=name)  # what it holds is not what is replaced
+    assert (Path("games", name).read_text(), Path("games", other).read_text()) == (longer, text)
+    assert save(client, text, before="1", name="../secret.pdn") not in (name, other)
+    rows = {row["file"]: row for row in client.get("/api/games").json()["rows"]}
+    row = rows[name]
+    assert (row["white"], row["result"], row["plies"], row["opening"]) == (
+        "level 7",
+        "1-0",
+        3,
+        "Old Faithful",
+    )
+    game = client.get(f"/api/game?name={name}&number=1").json()
+    assert [move["move"] for move in game["line"]] == ["11-15", "23-19", "8-11"]
+    assert game["line"][0]["comment"] == "why"
+    assert [move["move"] for move in game["line"][0]["variations"][0]["line"]] == ["9-13", "22-18"]
+    assert game["text"] == longer
+
+
+def test_games_of_another_kind_are_saved_and_opened(client):
+    text = '[Black "X"]\n[White "O"]\n[Result "*"]\n[Game "tictactoe"]\n\n1. 5 1 2. 2 *\n\n'
+    name = save(client, text, game="tictactoe")
+    row = next(row for row in client.get("/api/games").json()["rows"] if row["file"] == name)
+    assert (row["game"], row["black"], row["plies"]) == ("tictactoe", "X", 3)
+    assert client.get(f"/api/game?name={name}").json()["line"][0]["path"]
+
+
+def test_a_file_that_cannot_be_written_is_told(client, tmp_path):
+    with serving(tmp_path) as other:
+        Path("games").write_text("in the way")
+        assert "games" in refused(other.post("/api/save", json={"game": "checkers", "text": "1. 11-15 *"}))
+
+
+def test_a_thousand_games_are_listed_and_read_one_by_one(client):
+    broken = b'[Event "<script>"]\n[Black "A"]\n\n1. 11-15 {<b>bold</b>} 1-2 *\n'
+    body = SAMPLE.read_bytes() + broken
+    rows = client.post("/api/pdn", content=body).json()["rows"]
+    assert len(rows) > 20
+    assert (rows[-1]["event"], rows[-1]["plies"]) == ("<script>", 1)
+    assert "1-2" in rows[-1]["problem"]
+    for n in (0, 7, len(rows) - 2):
+        found = client.post("/api/read", content=body[rows[n]["start"] : rows[n + 1]["start"]]).json()
+        assert (len(found["line"]), found["result"]) == (rows[n]["plies"], rows[n]["result"])
+    last = client.post("/api/read", content=body[rows[-1]["start"] :]).json()
+    assert (last["line"][0]["comment"], "1-2" in last["problem"]) == ("<b>bold</b>", True)
+    json.dumps(last)
+
+
+def test_ballots_are_the_balanced_three_move_openings(client):
+    lines = client.get("/api/ballots?game=checkers").json()["lines"]
+    assert (len(lines), {len(line) for line in lines}) == (174, {3})

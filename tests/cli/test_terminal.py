@@ -512,9 +512,9 @@ def explained(lines, path, **settings):
 def test_explain_says_value_line_alternatives_and_opening(here):
     text = explained("11-15\n22-18\nexplain\n", here, side="both")
     assert "22-18 by White, ply 2 opening: Single Corner" in text
-    assert "value for White: +0.00 before, +0.00 after; the best move" in text
+    assert "expected score of Black: 50% before, 50% after; the best move" in text
     assert "main line: 22-18" in text
-    assert "other moves, points lost: 21-17 0.00, 22-17 0.00" in text
+    assert "other moves and what they cost: 21-17 0%, 22-17 0%" in text
     assert "there is no last move" in explained("explain\n", here)
     assert "9-13 by Black, ply 1 opening: Edinburgh" in explained("explain 913\n", here)
 
@@ -535,9 +535,9 @@ class Weighted(FirstMove):
 
 def test_explain_says_what_a_move_costs(here):
     text = explained("10-14\nexplain\n", here, side="both", engine=Weighted())
-    assert "value for Black: +0.50 before, +0.10 after; costs 0.20 points" in text
+    assert "expected score of Black: 75% before, 55% after; it costs Black 20%" in text
     assert "better: 9-13" in text
-    assert "other moves, points lost: 9-13 0.00, 9-14 0.10, 10-15 0.30" in text
+    assert "other moves and what they cost: 9-13 0%, 9-14 10%, 10-15 30%" in text
 
 
 def test_explain_says_that_a_move_was_forced(here):
@@ -609,7 +609,7 @@ def test_a_hardly_searched_move_is_searched_by_itself(here):
 
     engine = Few()
     text = explained("10-14\nexplain\n", here, side="both", engine=engine)
-    assert "value for Black: +0.50 before, -0.50 after; costs 0.50 points" in text
+    assert "expected score of Black: 75% before, 25% after; it costs Black 50%" in text
     assert engine.asked[-1][0] == Position.start().push("10-14")
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 
-from ckai.cli.web.inside import filters_of
 from ckai.datasets import choices
 from ckai.game import Position
 from ckai.models import networks, registry
@@ -16,7 +15,6 @@ from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
 from ckai.models.layers.heads import StepPolicy
 from ckai.models.layers.network import _NETWORKS, Network, NetworkSettings, register
 from ckai.models.registry import build, names, network_type, parse_settings
-from ckai.rl.games.registry import DEFAULT_GAME
 
 TINY = {
     "cnn2x2": {"channels": 4, "hidden": 16},
@@ -140,30 +138,6 @@ def test_a_program_can_bring_its_own_network():
         from ckai.models.layers import network as registry
 
         del registry._NETWORKS["flat"]
-
-
-def test_a_network_whose_first_layer_reads_no_board_has_no_filters():
-    @dataclass(frozen=True, kw_only=True)
-    class Settings(NetworkSettings):
-        encoding: str = "grid"
-
-    class Squares(Network):
-        """Embeds each square, as transformers do."""
-
-        def __init__(self, settings):
-            super().__init__(settings)
-            self.embed = torch.nn.Linear(1, 16)
-
-    class Table(Network):
-        def __init__(self, settings):
-            super().__init__(settings)
-            self.weights = torch.nn.Parameter(torch.zeros(128))
-
-    for kind in (Squares, Table):
-        kind.architecture, kind.settings_type = "squares", Settings
-        network = kind(Settings())
-        assert network.first_layer() is None
-        assert filters_of(network, DEFAULT_GAME) is None
 
 
 @pytest.mark.parametrize("name", names())

@@ -53,6 +53,8 @@ class Board:
         self.view("play")
         self.button("New game").click()
         for choice in choices:
+            if not self.button(choice).is_visible():
+                self.page.click(".new-game summary")
             self.button(choice).click()
         self.button("Start").click()
         self.page.wait_for_selector("dialog", state="detached")
@@ -60,6 +62,11 @@ class Board:
     def cell(self, name):
         """A square by the beginning of its name, such as `square 11`."""
         return self.page.locator(f'.cell[aria-label^="{name},"]')
+
+    def press(self, name):
+        """Click on a square once the server has said what is legal."""
+        self.page.wait_for_selector(".cell.ready")
+        self.cell(name).click(force=True)
 
     def square(self, number):
         return self.cell(f"square {number}")

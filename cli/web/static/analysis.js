@@ -1,184 +1,251 @@
-// The view of an analysis: the engine, the curve, the moves with variations, what is known of the position.
-import { Annotations } from "./annotations.js";
-import { Curve } from "./curve.js";
-import { el, field, iconButton, refill, select, tabs, toggle } from "./dom.js";
-import { t } from "./labels.js";
-import { arrowsOf, Lines } from "./lines.js";
-import { MoveList } from "./movelist.js";
+// The view of an analysis: the engine with its lines, the curve, the moves with variations, what is known of them.
+import { svgElement } from "./board.js";
+import { bar, confirmed, el, iconButton, refill, select, table as tableOf, tabs, toggle } from "./dom.js";
+import { after } from "./look.js";
+import { MoveList, SIGNS } from "./movelist.js";
+import { post, store, stored } from "./net.js";
+import { askNewGame } from "./newgame.js";
+import { count, percent, scoreHelp, scoreText, sideName } from "./words.js";
+
+const SETTINGS = "ckai-analysis", SHOWN = 10, CURVE_SECONDS = 0.25; // moves of a line that are shown; time for a point of the curve
+const NAGS = { 1: "good move", 2: "mistake", 3: "very good move", 4: "blunder", 5: "interesting move", 6: "doubtful move" };
+const WIDTH = 600, HEIGHT = 120, CURVE = "Curve";
 
 export class AnalysisView {
   constructor(app) {
-    this.app = app;
-    this.table = app.table;
-    this.lines = new Lines(app, (steps) => this.add(steps));
-    this.curve = new Curve(this.table, (node) => app.do("go", { node }));
+    Object.assign(this, { app, table: app.table, on: true, lines: 3, engine: "", ...stored(SETTINGS) });
+    for (const name of ["tools", "scroll", "explained", "signs"]) this[name] = el(`div.${name}`);
+    Object.assign(this, { head: el("div.engine-head"), note: el("p.engine-note"), details: el("p.details"), files: el("div.tools"),
+      buttons: el("div.tools"), experts: el("div.scroll") });
+    this.list = el("ol.lines", { pointerleave: () => this.leaveLine() });
+    this.curve = svgElement("svg", { class: "curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
+    this.curve.addEventListener("click", ({ clientX }) => {
+      const { left, width } = this.curve.getBoundingClientRect(), { line } = this.table;
+      this.table.go(line[Math.round(((clientX - left) / width) * (line.length - 1))]);
+    });
+    this.curveButton = el("button.quiet.small", { "aria-label": "Value of every move", title: "Value of every move",
+      click: () => this.drawWholeCurve() }, CURVE);
     this.moves = new MoveList(app);
-    this.head = el("div.engine-head");
-    this.note = el("p.engine-note");
-    this.verdict = el("p.details");
-    this.priors = el("div.scroll");
-    this.experts = el("div.scroll");
-    this.explained = el("div.explained");
-    this.valueButton = el("button.quiet.small", { click: () => this.values() });
-    this.annotations = new Annotations(app);
-    this.pass = iconButton("next", t("pass"), () => this.add([this.table.pass]), { bare: false, hidden: true });
+    this.comment = el("textarea.comment-field", { rows: "2", maxlength: "10000", placeholder: "Comment",
+      input: () => this.table.annotate({ comment: this.comment.value.trim() }) });
+    this.pass = iconButton("next", "Pass", () => this.table.move(this.table.legal.find(({ path }) => !path.length)), { bare: false });
     this.tabs = tabs("about", [
-      ["moves", t("moves"), el("div", {}, this.moves.root, this.pass, this.annotations.root)],
-      ["priors", t("priors"), this.priors], ["experts", t("experts"), this.experts],
-      ["explain", t("explain"), this.explained],
-    ], (key) => this.opened(key));
-    this.root = el("section.card.analysis-view", { "aria-label": t("analysis") },
-      this.head, this.note, this.lines.root, el("div.about-game", {}, this.verdict, this.annotations.files),
-      el("div.curve-box", {}, this.curve.svg, this.valueButton), this.tabs);
-    this.table.on("state", () => this.update());
-    this.table.on("players", () => this.drawHead());
-    this.table.on("search", (search) => this.searched(search));
-    this.table.on("values", ({ left }) => this.counting(left));
-    this.table.on("online", () => this.counting(0)); // a search ends with its connection
-    this.counting(0);
-    this.update();
+      ["moves", "Moves", el("div", {}, this.moves.root, this.pass, el("div.annotations", {}, this.signs, this.tools, this.comment))],
+      ...(app.site.server ? [["priors", "Network", this.scroll], ["experts", "Experts", this.experts], ["explain", "Explain", this.explained]] : []),
+    ], () => this.drawTab());
+    this.root = el("section.card.analysis-view", { "aria-label": "Analysis" }, this.head, el("div.note-row", {}, this.note, this.buttons), this.list,
+      el("div.about-game", {}, this.details, this.curveButton, this.files), el("div.curve-box", {}, this.curve), this.tabs);
+    for (const type of ["state", "saved"]) this.table.on(type, () => this.update());
+    this.table.on("values", () => this.drawCurve());
+    app.engines.addEventListener("players", () => this.update());
   }
-
   enter() {
     this.active = true;
+    this.table.interrupt();
     this.update();
-    if (this.table.search) this.searched(this.table.search);
   }
-
   leave() {
-    this.active = false;
-    this.lines.leave();
+    this.search?.stop();
+    Object.assign(this, { active: false, curveLeft: 0, searched: null, search: null, found: null });
+    this.leaveLine();
     this.app.stage.point([]);
-    if (this.table.state.analyse.on) this.app.do("analyse", { on: false });
   }
-
+  set(fields) {
+    Object.assign(this, fields);
+    store(SETTINGS, { on: this.on, lines: this.lines, engine: this.engine });
+    this.update();
+  }
   update() {
-    const { state } = this.table;
-    const key = JSON.stringify([state.analyse, state.game]);
-    if (key !== this.headKey) {
-      this.headKey = key;
-      this.drawHead();
-    }
-    if (!this.table.search) {
-      this.lines.draw(null);
-      if (this.active) this.app.stage.point([]);
-      this.note.textContent = state.outcome ? "" : t(state.analyse.on ? "searching" : "idle");
-      this.drawPriors();
-    }
-    this.verdict.replaceChildren(...[state.opening, state.verdict?.text, state.outcome?.text, ...state.notices,
-      state.problem, state.file && t("file game", { ...state.file, index: state.file.index + 1 })]
-      .filter(Boolean).map((text) => el("span", {}, text)));
-    this.pass.hidden = !this.table.pass;
-    if (this.active && this.shownPlace !== this.table.place) {
-      this.shownPlace = this.table.place;
-      this.opened(this.tabs.shown);
-    }
-  }
-
-  drawHead() {
-    const { state, welcome } = this.table;
-    const { on, lines, player } = state.analyse;
-    const networks = welcome.networks.filter((each) => each.game === state.game);
-    const set = (fields) => this.app.do("analyse", { on, lines, ...(player && { player }), ...fields });
-    const numbers = Array.from({ length: 10 }, (_, i) => [String(i + 1), String(i + 1)]);
-    refill(this.head,
-      toggle(t("engine"), on, (now) => set({ on: now })),
-      networks.length ? select(networks.map(({ name }) => [name, name]), player ?? networks[0].name,
-        (name) => set({ player: name }), { "aria-label": t("network") }) : "",
-      field(t("lines"), select(numbers, String(lines ?? 3), (n) => set({ lines: Number(n) }))));
-  }
-
-  searched(search) {
     if (!this.active) return;
-    this.lines.draw(search);
-    this.app.stage.point(arrowsOf(search.lines ?? []));
-    const { visits, seconds, depth, waiting, text } = search;
-    this.note.textContent = text ?? (waiting ? t("waiting")
-      : [t("visits", { n: visits.toLocaleString("en") }), t("depth", { n: depth }), `${seconds.toFixed(1)} s`].join(" · "));
-    if (this.tabs.shown === "priors") this.drawPriors();
+    const { table } = this, { node } = table, analysts = this.app.engines.of(table.game, true), outcome = table.outcome();
+    this.analyst = (analysts.find(({ spec }) => spec === this.engine) ?? analysts[0])?.spec;
+    this.drawHead(analysts);
+    this.follow();
+    this.drawCurve();
+    this.details.replaceChildren(...[table.opening(), outcome?.text ?? (table.result !== "*" && !node.children.length ? table.result : ""),
+      ...(table.look()?.notices ?? []), table.problem, table.from, table.file && `Saved as games/${table.file.name}`]
+      .filter(Boolean).map((text) => el("span", {}, text)));
+    this.pass.hidden = !table.legal.some(({ path }) => !path.length);
+    this.drawAnnotations();
+    if (this.shown !== node) this.drawTab(this.shown = node);
   }
 
-  // Moves become a variation; a game that is being played waits meanwhile.
-  async add(steps) {
-    let { node } = this.table.state;
-    if (this.table.state.mode === "play" && !await this.app.do("analysis")) return;
-    for (const { move } of steps) {
-      const done = await this.app.do("play", { move, node });
-      if (!done) return;
-      node = done.node;
+  // --- the engine ---------------------------------------------------------------------------------------
+  drawHead(analysts) {
+    const { table } = this, key = JSON.stringify([this.on, this.lines, this.analyst, analysts, table.interrupted]);
+    if (key === this.headKey) return;
+    this.headKey = key;
+    refill(this.head, toggle("Engine", this.on, (on) => this.set({ on })),
+      analysts.length ? select(analysts.map(({ spec, name }) => [spec, name]), this.analyst, (engine) => this.set({ engine }),
+        { "aria-label": "Engine that analyses" }) : null,
+      select(Array.from({ length: 10 }, (_, i) => [String(i + 1), count(i + 1, "line")]), String(this.lines),
+        (n) => this.set({ lines: Number(n) }), { "aria-label": "Lines" }));
+    refill(this.buttons,
+      iconButton("help", "What the numbers mean", () => this.app.toast(scoreHelp(table.game), 12000)),
+      table.interrupted && iconButton("back", "Back to the game", () => this.app.show("play"), { class: "primary" }));
+  }
+
+  // Search what is shown, if that is switched on.
+  follow() {
+    const { table } = this, { node } = table, legal = table.look()?.legal;
+    const wanted = this.on && this.analyst && legal?.length ? [table.key, node.id, this.lines, this.analyst].join() : "";
+    if (wanted === this.searched) return;
+    this.search?.stop();
+    Object.assign(this, { search: null, found: null, searched: wanted });
+    this.drawLines();
+    this.note.textContent = wanted ? "Searching …" : legal?.length === 0 ? "" : "Switch the engine on to see what it thinks.";
+    if (!wanted) return;
+    this.search = this.app.engines.search("analyse", { table, node, engine: this.analyst, lines: this.lines }, (found) => {
+      if (found.lines) this.show(node, found);
+      if (found.error || found.waiting) this.note.textContent = found.error ?? found.waiting;
+    });
+  }
+  show(node, found) {
+    this.found = found;
+    this.table.judge(node, found.value);
+    if (!this.hovering) this.drawLines();
+    const { visits, nodes, depth, seconds } = found;
+    this.note.textContent = [visits ? count(visits, "visit") : count(nodes, "position"), `depth ${depth}`, `${seconds.toFixed(1)} s`].join(" · ");
+    if (this.tabs.shown === "priors") this.drawTab();
+  }
+  drawLines() {
+    const { game } = this.table, turn = this.table.turn(), lines = this.found?.lines ?? [];
+    this.leaveLine();
+    this.app.stage.point(lines.filter(({ pv }) => pv.length).map(({ pv: [{ path }] }, i) => ( // the better, the thicker
+      { path, kind: i ? "last" : "best", width: Math.max(3, 8 - 2 * i), opacity: Math.max(0.45, 0.85 - 0.15 * i) })).reverse());
+    this.list.replaceChildren(...lines.map((line) => el("li", {}, chip(game, line, turn),
+      el("span.pv", {}, ...line.pv.slice(0, SHOWN).map((step, i) => {
+        const button = el("button.pv-move", {
+          pointerenter: (event) => event.pointerType === "mouse" && this.showLine(line.pv, i),
+          focus: () => button.matches(":focus-visible") && this.showLine(line.pv, i),
+          blur: () => this.leaveLine(),
+          click: () => { this.leaveLine(); for (const each of line.pv.slice(0, i + 1)) this.table.move(each); },
+        }, step.move);
+        return button;
+      })))));
+  }
+  showLine(pv, n) {
+    this.hovering = true;
+    this.app.stage.preview(pv.slice(0, n + 1).reduce((now, { changes }) => after(now, changes), this.table.pieces()), pv[n].path);
+  }
+  leaveLine() {
+    if (this.hovering) this.app.stage.preview(null);
+    this.hovering = false;
+  }
+
+  // --- the curve ----------------------------------------------------------------------------------------
+  drawCurve() {
+    if (!this.active) return;
+    const { line, node, game } = this.table, last = Math.max(1, line.length - 1), x = (line.indexOf(node) / last) * WIDTH;
+    const dots = line.map(({ value }, i) => [i, value]).filter(([, value]) => value !== null)
+      .map(([i, value]) => [((i / last) * WIDTH).toFixed(1), ((1 - value) * HEIGHT).toFixed(1)].join());
+    const [first] = dots, end = dots.at(-1), points = dots.join(" "), foot = (dot) => `${dot.split(",")[0]},${HEIGHT}`;
+    this.curve.setAttribute("aria-label", `${node.value === null ? "No value yet" : scoreText(game, node.value)}; move by move: click to go there`);
+    this.curve.replaceChildren(svgElement("rect", { class: first ? "white" : "unknown", width: WIDTH, height: HEIGHT }),
+      ...(first ? [svgElement("polygon", { class: "black", points: `${foot(first)} ${points} ${foot(end)}` })] : []),
+      svgElement("line", { class: "even", x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2 }),
+      svgElement("polyline", { class: "value", points: dots.length === 1 ? `${points} ${points}` : points }),
+      svgElement("line", { class: "cursor", x1: x, x2: x, y1: 0, y2: HEIGHT }));
+  }
+
+  // Value every position of the line, one after the other; pressed again, stop.
+  async drawWholeCurve() {
+    const { table } = this, nodes = this.curveLeft ? [] : table.line, { key } = table;
+    this.curveLeft = nodes.length;
+    try {
+      for (const node of nodes) {
+        if (!this.curveLeft || table.key !== key) break;
+        this.curveButton.textContent = `${this.curveLeft--} left · Stop`;
+        const outcome = table.look(node)?.outcome;
+        if (outcome) table.judge(node, { black: 1, white: 0 }[outcome.winner] ?? 0.5);
+        else if (node !== table.node || !this.found) {
+          table.judge(node, (await this.app.engines.ask("ask", { table, node, engine: this.analyst, seconds: CURVE_SECONDS })).value);
+        }
+      }
+    } catch (error) {
+      this.app.fail(error);
     }
+    this.curveLeft = 0;
+    this.curveButton.textContent = CURVE;
   }
 
-  values() {
-    if (this.left) this.app.do("endcurve").then(() => this.counting(0));
-    else this.app.do("curve").then((done) => done && this.counting(done.nodes));
+  // --- signs, comments, files ---------------------------------------------------------------------------
+  drawAnnotations() {
+    const { table, app } = this, { node, game } = table, able = game.rules, { drawing } = app.stage.input;
+    this.signs.hidden = !able || !node.parent;
+    refill(this.signs, ...Object.entries(SIGNS).map(([text, sign]) => {
+      const nag = Number(text), has = node.nags.includes(nag);
+      return el("button.sign", { "aria-label": NAGS[nag], title: NAGS[nag], "aria-pressed": String(has),
+        click: () => table.annotate({ nags: has ? node.nags.filter((n) => n !== nag) : [...node.nags, nag] }) }, sign);
+    }));
+    this.comment.hidden = !able;
+    this.comment.setAttribute("aria-label", `Comment on ${node.move || "the first position"}`);
+    if (document.activeElement !== this.comment || this.of !== node) this.comment.value = node.comment;
+    this.of = node;
+    refill(this.tools,
+      iconButton("arrow", "Draw arrows", () => { app.stage.input.drawing = !drawing; this.update(); }, { "aria-pressed": String(drawing) }),
+      iconButton("up", "Make this the main line", () => table.promote(),
+        { disabled: table.path().every(({ parent }, i, path) => !parent || parent.children[0] === path[i]) }),
+      iconButton("trash", "Delete from here", () => this.remove(), { disabled: !node.parent }));
+    refill(this.files,
+      iconButton("copy", "Copy the position (FEN)", () => app.copy(table.look()?.fen ?? "")),
+      iconButton("download", "Download as PDN", () => app.download(table.pdn(), `game.${able ? "pdn" : `${game.name}.txt`}`)),
+      app.site.server && iconButton("save", "Save", () => app.referee.save().then((name) => app.toast(`Saved as games/${name}`),
+        (error) => app.fail(error))),
+      iconButton("go", "Play on from here", () => askNewGame(app, true)));
   }
-
-  counting(left) {
-    this.left = left;
-    this.valueButton.textContent = left ? `${t("curve left", { n: left })} · ${t("stop curve")}` : t("draw curve");
+  async remove() {
+    const { table, app } = this;
+    if (!await confirmed("Delete from here", `Delete ${table.number(table.node)} ${table.node.move} and all moves after it?`, "Delete")) return;
+    if (!table.remove()) app.toast("Moves of the game in progress are not deleted; take them back in the game.");
   }
 
   // --- tabs ---------------------------------------------------------------------------------------------
-
-  opened(key) {
-    if (key === "priors") this.drawPriors();
-    else if (key === "experts") this.drawExperts();
-    else if (key === "explain") this.drawExplain();
+  drawTab() {
+    ({ priors: () => this.drawPriors(), experts: () => this.drawExperts(), explain: () => this.drawExplain() })[this.tabs?.shown]?.();
   }
-
   drawPriors() {
-    const { search } = this.table;
-    if (!search?.priors?.length) {
-      this.priors.replaceChildren(el("p.soft", {}, t("priors idle")));
-      return;
-    }
-    const total = search.priors.reduce((sum, each) => sum + each.visits, 0) || 1;
-    refill(this.priors, table([t("move"), t("prior"), t("share")], search.priors.map(({ move, prior, visits }) =>
-      [this.moveButton(move), bar(prior, "prior"), bar(visits / total, "visits", visits.toLocaleString("en"))])));
+    const priors = this.found?.priors ?? [], total = priors.reduce((sum, { visits }) => sum + visits, 0) || 1;
+    refill(this.scroll, priors.length ? tableOf(["Move", "Prior", "Visits"], priors.map(({ move, prior, visits }) =>
+      [this.moveButton(move), bar(prior, "prior"), bar(visits / total, "visits", visits.toLocaleString("en"))]))
+      : el("p.soft", {}, "Choose a network as the engine, such as ckai: its first guess (prior) and its visits appear here, side by side."));
   }
-
   async drawExperts() {
-    const { place } = this.table;
-    const found = await this.app.do("experts", { node: this.table.state.node });
-    if (!found || place !== this.table.place) return;
-    const { source, total, rows } = found;
-    const text = !source ? t("no experts") : t(total ? "expert source" : "expert none", { source, total });
-    this.experts.replaceChildren(el("p.soft", {}, text), rows.length
-      ? table([t("move"), t("times"), t("score")], rows.map(({ move, moves, times, score }) => [
-        el("span", {}, ...(moves?.length ? moves : [move]).map((each) => this.moveButton(each))),
-        bar(times / total, "visits", times), score === null ? "–" : bar(score, "prior")])) : "");
+    const { table } = this, { node, game, start } = table;
+    try {
+      const { source, rows } = await post("api/experts", { game: game.name, start, moves: table.moves() });
+      if (node !== table.node) return;
+      const total = rows.reduce((sum, { times }) => sum + times, 0);
+      refill(this.experts, el("p.soft", {}, !source ? "No data set is at hand here. `ckai parse` makes one from games of experts."
+        : total ? `${count(total, "game")} in ${source} reached this position.` : `No game in ${source} reached this position.`),
+      rows.length ? tableOf(["Move", "Times", "Score"], rows.map(({ moves, times, score }) => [
+        el("span", {}, ...moves.map((each) => this.moveButton(each))), bar(times / total, "visits", times),
+        score === null ? "–" : bar(score, "prior")])) : null);
+    } catch (error) {
+      this.experts.replaceChildren(el("p.soft", {}, error.message));
+    }
   }
-
   drawExplain() {
     const { node } = this.table;
-    this.explained.replaceChildren(node.parent === null ? el("p.soft", {}, t("explain none"))
-      : el("button.quiet.small", { click: () => this.explain() }, t("explain move", { move: `${node.number} ${node.move}` })));
+    this.explained.replaceChildren(!node.parent ? el("p.soft", {}, "There is no move to explain at the first position.")
+      : el("button.quiet.small", { click: () => this.explain() }, `Explain ${this.table.number(node)} ${node.move}`));
   }
-
   async explain() {
-    const { place } = this.table;
-    this.explained.replaceChildren(el("p.soft", {}, t("searching")));
-    const answer = await this.app.do("explain", { node: this.table.state.node });
-    if (place !== this.table.place) return;
-    if (!answer) this.drawExplain();
-    else this.explained.replaceChildren(...answer.lines.map((line) => el("p", {}, line)));
+    const { table } = this, { node } = table;
+    this.explained.replaceChildren(el("p.soft", {}, "Searching …"));
+    const lines = await this.app.engines.ask("explain", { table, node }).then(({ text }) => text, ({ message }) => [message]);
+    if (node === table.node) this.explained.replaceChildren(...lines.map((line) => el("p", {}, line)));
   }
-
   moveButton(move) {
-    return el("button.pv-move", { click: () => this.add([{ move }]) }, move);
+    return el("button.pv-move", { click: () => this.table.move(this.table.legal.find((each) => each.move === move)) }, move);
   }
 }
 
-/** A table of cells, which are texts or elements. */
-export function table(heads, rows, options = {}) {
-  return el("table", options, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))),
-    el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells.map((cell) => el("td", {}, cell))))));
-}
-
-/** A share from 0 to 1 as a bar with its number. */
-export function bar(share, name, text = `${(100 * share).toFixed(share < 0.1 ? 1 : 0)}%`) {
-  const fill = el("span.share-fill", { class: name });
-  fill.style.width = `${(100 * Math.min(1, share)).toFixed(1)}%`;
-  return el("span.share", {}, el("span.share-bar", {}, fill), el("span.share-text", {}, String(text)));
+// A value as a chip: the expected score of the first player, in the colour of the side that is better.
+function chip(game, { value, proven, plies }, turn) {
+  const won = ["win", "loss"].includes(proven), winner = (proven === "win") === (turn === "black") ? "black" : "white";
+  const side = won ? winner : value === null || Math.round(100 * value) === 50 ? "even" : value > 0.5 ? "black" : "white";
+  const title = won ? `${sideName(game, winner)} wins${plies ? ` in ${count(plies, "ply", "plies")}` : ""}`
+    : proven ? "Draw, proven" : value === null ? "No value" : scoreText(game, value);
+  return el("span.chip-of-value", { class: side, title }, value === null ? "–" : percent(value) + (won && plies ? ` #${plies}` : ""));
 }

@@ -1,58 +1,33 @@
-// Charts as SVG: lines with axes, ticks and a legend; a series may have intervals.
+// Charts as SVG: lines with axes, ticks and a legend.
 import { svgElement } from "./board.js";
 import { el } from "./dom.js";
 
-const WIDTH = 460, HEIGHT = 230, LEFT = 52, RIGHT = 12, TOP = 12, BOTTOM = 36;
+const WIDTH = 460, HEIGHT = 230, LEFT = 52, RIGHT = 12, TOP = 12, BOTTOM = 36, BOTH = LEFT + WIDTH - RIGHT;
+const color = (n) => `series-${(n % 4) + 1}${n >= 4 ? " dashed" : ""}`;
 
-/**
- * Draw a chart.
- * @param x whole numbers, one per point.
- * @param series {name, y, low, high}: per point, `y` has a number or null; `low` and `high`, optional, the ends
- *   of an interval or null.
- * @returns a <figure>.
- */
-export function chart({ title, xlabel, ylabel, x, series }) {
-  const numbers = series.flatMap((each) => [...each.y, ...(each.low ?? []), ...(each.high ?? [])])
-    .filter((each) => each !== null && Number.isFinite(each));
-  const ys = ticks(Math.min(...(numbers.length ? numbers : [0])), Math.max(...(numbers.length ? numbers : [1])), 5);
-  const xs = ticks(x.length ? Math.min(...x) : 0, x.length ? Math.max(...x) : 1, 6, 1)
-    .filter((each) => x.length < 2 || (each >= Math.min(...x) && each <= Math.max(...x)));
-  const [xLow, xHigh] = x.length > 1 ? [Math.min(...x), Math.max(...x)] : [(x[0] ?? 0) - 1, (x[0] ?? 0) + 1];
+/** Draw a chart: `x` has whole numbers, a series its `name` and, for each of them, a number or null in `y`. Returns a <figure>. */
+export function chart({ title, xlabel, x, series }) {
+  const numbers = series.flatMap(({ y }) => y).filter(Number.isFinite), at = x[0] ?? 0;
+  const [xLow, xHigh] = x.length > 1 ? [Math.min(...x), Math.max(...x)] : [at - 1, at + 1];
+  const ys = ticks(numbers.length ? Math.min(...numbers) : 0, numbers.length ? Math.max(...numbers) : 1, 5);
+  const xs = ticks(xLow, xHigh, 6, 1).filter((each) => each >= xLow && each <= xHigh);
   const px = (value) => LEFT + ((value - xLow) / (xHigh - xLow)) * (WIDTH - LEFT - RIGHT);
   const py = (value) => TOP + ((ys.at(-1) - value) / (ys.at(-1) - ys[0])) * (HEIGHT - TOP - BOTTOM);
-  const text = (words, attributes) => {
-    const made = svgElement("text", attributes);
-    made.textContent = words;
-    return made;
-  };
-  const parts = [];
-  for (const value of ys) {
-    parts.push(svgElement("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: py(value), y2: py(value) }),
-      text(short(value), { class: "tick", x: LEFT - 6, y: py(value) + 4, "text-anchor": "end" }));
-  }
-  for (const value of xs) {
-    parts.push(text(short(value), { class: "tick", x: px(value), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }));
-  }
-  parts.push(text(xlabel, { class: "axis", x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 4, "text-anchor": "middle" }),
-    text(ylabel, { class: "axis", transform: `translate(11,${(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" }));
-  series.forEach((each, n) => {
-    const color = `series-${(n % 4) + 1}${n >= 4 ? " dashed" : ""}`;
-    const known = x.map((value, i) => [value, each.y[i], i]).filter(([, y]) => y !== null && Number.isFinite(y));
-    for (const [value, , i] of each.low ? known.filter(([, , i]) => each.low[i] !== null) : []) {
-      parts.push(svgElement("line", { class: `interval ${color}`, x1: px(value), x2: px(value),
-        y1: py(each.low[i]), y2: py(each.high[i]) }));
-    }
-    const points = known.map(([value, y]) => `${px(value).toFixed(1)},${py(y).toFixed(1)}`).join(" ");
-    parts.push(svgElement("polyline", { class: `series ${color}`, points }));
-    if (known.length < 40) {
-      for (const [value, y] of known) parts.push(svgElement("circle", { class: `dot-of ${color}`, cx: px(value), cy: py(y), r: 2.6 }));
-    }
+  const text = (words, name, at, anchor = "middle") => svgElement("text", { class: name, ...at, "text-anchor": anchor }, words);
+  const lines = series.flatMap(({ y }, n) => {
+    const known = x.map((value, i) => [value, y[i]]).filter(([, each]) => Number.isFinite(each))
+      .map(([value, each]) => [px(value).toFixed(1), py(each).toFixed(1)]);
+    return [svgElement("polyline", { class: `series ${color(n)}`, points: known.join(" ") }),
+      ...(known.length < 40 ? known.map(([cx, cy]) => svgElement("circle", { class: `dot-of ${color(n)}`, cx, cy, r: 2.6 })) : [])];
   });
-  const last = series.map((each) => `${each.name}: ${short(each.y.findLast((y) => y !== null) ?? NaN)}`);
+  const last = series.map(({ name, y }) => `${name}: ${short(y.findLast((each) => each !== null) ?? NaN)}`);
   return el("figure.chart", {}, el("figcaption", {}, title),
-    svgElement("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}. ${last.join(", ")}` }, ...parts),
-    series.length > 1 ? el("ul.legend", {}, ...series.map((each, n) =>
-      el("li", { class: `series-${(n % 4) + 1}${n >= 4 ? " dashed" : ""}` }, each.name))) : null);
+    svgElement("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `${title}. ${last.join(", ")}` },
+      ...ys.flatMap((value) => [svgElement("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: py(value), y2: py(value) }),
+        text(short(value), "tick", { x: LEFT - 6, y: py(value) + 4 }, "end")]),
+      ...xs.map((value) => text(short(value), "tick", { x: px(value), y: HEIGHT - BOTTOM + 16 })),
+      text(xlabel, "axis", { x: BOTH / 2, y: HEIGHT - 4 }), ...lines),
+    series.length > 1 ? el("ul.legend", {}, ...series.map(({ name }, n) => el("li", { class: color(n) }, name))) : null);
 }
 
 // Round numbers that enclose a range, at least `least` apart.
@@ -65,10 +40,8 @@ function ticks(low, high, count, least = 0) {
 }
 
 function short(value) {
+  const size = Math.abs(value), digits = (each) => Number(each.toPrecision(3));
   if (!Number.isFinite(value)) return "–";
-  const size = Math.abs(value);
-  if (size >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`;
-  if (size >= 1e4) return `${Number((value / 1e3).toPrecision(3))}k`;
-  if (size && size < 1e-3) return value.toExponential(0);
-  return String(Number(value.toPrecision(3)));
+  if (size >= 1e4) return size >= 1e6 ? `${digits(value / 1e6)}M` : `${digits(value / 1e3)}k`;
+  return size && size < 1e-3 ? value.toExponential(0) : String(digits(value));
 }

@@ -1,184 +1,156 @@
-// Games of a PDN file as a list that is fetched page by page while it scrolls; opening one leads to its analysis.
-import { openDialog } from "./dialog.js";
-import { el, icon, refill, select } from "./dom.js";
-import { t } from "./labels.js";
+// Your games, and those of a PDN file, as a list with search; opening one leads to its analysis.
+import { el, icon, openDialog, refill, segments, select } from "./dom.js";
+import { get, post } from "./net.js";
+import { storedGames } from "./table.js";
+import { count } from "./words.js";
 
-const ROW = 44, PAGE = 100; // pixels of a row, rows of a request
-const PAUSE = 200; // milliseconds without a key before a search
-const MOST = 8e6; // bytes that the server reads
-const COLUMNS = ["index", "black", "white", "result", "event", "date", "plies"];
-const HEADS = { index: "#", result: "result", event: "event", date: "date", plies: "plies" };
-const RESULTS = [["", "any result"], ["1-0", "black wins"], ["0-1", "white wins"], ["1/2-1/2", "drawn"], ["*", "unfinished"]];
-
-// Text in UTF-8, or else in the code page of Windows, as older programs write it.
-function decoded(bytes) {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder("windows-1252").decode(bytes);
-  }
-}
+const PAGE = 100, PAUSE = 200, MOST = 8e6; // rows that are added at once, milliseconds before a search, bytes that the server reads
+const COLUMNS = { number: "#", black: "", white: "", result: "Result", opening: "Opening", event: "Event", date: "Date", plies: "Plies" };
+const RESULTS = [["", "Any result"], ["1-0", "First side won"], ["0-1", "Second side won"], ["1/2-1/2", "Drawn"], ["*", "Unfinished"]];
 
 export class GamesView {
   constructor(app) {
-    this.app = app;
-    this.table = app.table;
-    this.wanted = { query: "", result: "", sort: "index" };
-    this.rows = new Map();
-    this.total = 0;
-    this.file = el("input", { type: "file", accept: ".pdn,.txt,.pgn", hidden: true, "aria-label": t("open file"),
-      change: () => this.read(this.file.files[0]) });
-    this.find = el("input", { type: "search", placeholder: t("find"), "aria-label": t("find"), input: () => {
+    Object.assign(this, { app, table: app.table, source: "mine", rows: [], file: null, query: "", result: "", sort: "" });
+    this.input = el("input", { type: "file", accept: ".pdn,.txt,.pgn", hidden: true, "aria-label": "Open a PDN file",
+      change: () => this.read(this.input.files[0]) });
+    this.find = el("input", { type: "search", placeholder: "Find", "aria-label": "Find a name, an event or an opening", input: () => {
       clearTimeout(this.timer);
-      this.timer = setTimeout(() => this.filter({ query: this.find.value }), PAUSE);
+      this.timer = setTimeout(() => { this.query = this.find.value; this.filter(); }, PAUSE);
     } });
     this.count = el("p.soft.count", { role: "status" });
     this.heads = el("div.game-row.heads", { role: "row" });
-    this.space = el("div.game-space");
-    this.list = el("div.game-scroll", { tabindex: "0", role: "rowgroup", scroll: () => this.draw(),
-      keydown: (event) => event.stopPropagation() }, this.space);
-    this.empty = el("div.drop-here", {}, icon("open"), el("p", {}, t("drop file")));
-    this.grid = el("div.game-table", { role: "table", "aria-label": t("games") },
-      el("div", { role: "rowgroup" }, this.heads), this.list);
-    this.filters = el("div.filters", {}, this.find,
-      select(RESULTS.map(([value, key]) => [value, t(key)]), "", (result) => this.filter({ result }), { "aria-label": t("result") }));
-    this.root = el("section.card.games-view", { "aria-label": t("games") },
-      el("div.games-head", {}, el("h2", {}, t("games")),
-        el("button.primary.labelled", { click: () => this.file.click() }, icon("open"), t("open file")),
-        el("button.quiet", { click: () => this.paste() }, t("paste")), this.file, this.filters, this.count),
-      this.empty, this.grid);
+    this.body = el("div", { role: "rowgroup" });
+    this.list = el("div.game-scroll", { tabindex: "0", keydown: (event) => event.stopPropagation(), scroll: () => {
+      if (this.list.scrollTop + this.list.clientHeight > this.list.scrollHeight - 600) this.more();
+    } }, el("div", { role: "table", "aria-label": "Games" }, el("div.sticky", { role: "rowgroup" }, this.heads), this.body));
+    this.sources = segments("Games", [["mine", "Your games"], ["file", "A PDN file"]], "mine", (source) => {
+      Object.assign(this, { source, query: this.find.value = "" });
+      if (source === "file" && !this.file) this.input.click();
+      this.load();
+    });
+    this.root = el("section.card.games-view", { "aria-label": "Games" },
+      el("div.games-head", {}, app.site.server ? this.sources : el("h2", {}, "Your games"),
+        ...(app.site.server ? [el("button.labelled", { click: () => this.input.click() }, icon("open"), "Open a PDN file"),
+          el("button.quiet", { click: () => this.paste() }, "Paste"), this.input] : []),
+        el("div.filters", {}, this.find, select(RESULTS, "", (result) => { this.result = result; this.filter(); }, { "aria-label": "Result" })),
+        this.count), this.list);
     addEventListener("dragover", (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault());
     addEventListener("drop", (event) => {
-      const file = event.dataTransfer?.files[0];
-      if (!file) return;
+      if (!event.dataTransfer?.files[0]) return;
       event.preventDefault();
       app.show("games");
-      this.read(file);
+      this.read(event.dataTransfer.files[0]);
     });
-    new ResizeObserver(() => this.draw()).observe(this.list);
-    this.table.on("online", ({ yes }) => yes && this.draw()); // rows that were asked for without a connection
-    this.drawHeads();
     this.show();
   }
+  enter() { this.load(); }
 
-  enter() {
-    this.filter({});
+  // --- what is listed -----------------------------------------------------------------------------------
+  async load() {
+    const { source } = this;
+    this.sources.pick(source);
+    let rows = source === "file" ? this.file?.rows ?? [] : this.stored();
+    if (source === "mine" && this.app.site.server) {
+      try {
+        ({ rows } = await get("api/games"));
+      } catch (error) {
+        this.app.fail(error);
+      }
+    }
+    if (source !== this.source) return;
+    this.rows = rows.map((row, i) => ({ ...row, i }));
+    this.filter();
   }
 
-  // --- files --------------------------------------------------------------------------------------------
-
+  // The games in this browser, for a page without a server.
+  stored() {
+    return storedGames().filter(({ nodes }) => nodes.length > 1).map((data, i) => ({
+      ...Object.fromEntries(["black", "white", "event", "date", "opening"].map((name) =>
+        [name, data.headers.find(([each]) => each.toLowerCase() === name)?.[1] ?? ""])),
+      number: i + 1, result: data.ended?.result ?? data.result, plies: data.nodes.length - 1, data }));
+  }
   async read(file) {
-    if (file) await this.load(decoded(await file.arrayBuffer()), file.name);
-    this.file.value = "";
+    this.input.value = "";
+    if (file) await this.take(new Uint8Array(await file.arrayBuffer()), file.name);
   }
-
-  async load(text, name) {
-    const size = new TextEncoder().encode(text).length;
-    if (size > MOST) {
-      this.app.toast(t("too large", { name, most: MOST / 1e6, found: (size / 1e6).toFixed(1) }));
+  async take(bytes, name) {
+    if (bytes.length > MOST) {
+      this.app.toast(`${name}: expected at most ${MOST / 1e6} MB, found ${(bytes.length / 1e6).toFixed(1)} MB; split the file`);
       return false;
     }
-    this.count.textContent = t("reading", { name });
-    const done = await this.app.do("load", { text, name });
-    if (!done) this.show();
-    this.problems = done?.problems ?? this.problems;
-    this.find.value = "";
-    await this.filter({ query: "" });
-    return Boolean(done);
+    this.count.textContent = `Reading ${name} …`;
+    try {
+      const { rows } = await post("api/pdn", bytes);
+      Object.assign(this, { file: { name, bytes, rows }, source: "file", query: "" });
+      this.find.value = "";
+      await this.load();
+      return true;
+    } catch (error) {
+      this.app.fail(error);
+      this.show();
+      return false;
+    }
   }
-
   paste() {
-    const text = el("textarea", { rows: "12", "aria-label": t("paste here"), spellcheck: "false" });
-    const dialog = openDialog(t("paste here"), text, el("div.actions", {},
-      el("button.quiet", { click: () => dialog.close() }, t("cancel")),
-      el("button.primary", { click: async () => {
-        if (await this.load(text.value, "pasted.pdn")) dialog.close();
-      } }, t("load"))));
+    const text = el("textarea", { rows: "12", "aria-label": "Paste games in PDN", spellcheck: "false" });
+    const dialog = openDialog("Paste games in PDN", text, [["Cancel", null, "quiet"], ["Load", async () => {
+      if (await this.take(new TextEncoder().encode(text.value), "pasted.pdn")) dialog.close();
+    }, "primary"]]);
   }
 
   // --- the list -----------------------------------------------------------------------------------------
-
-  async filter(fields) {
-    Object.assign(this.wanted, fields);
-    this.asking = new Set();
-    this.rows = new Map();
-    this.list.scrollTop = 0;
-    this.drawHeads();
-    await this.fetch(0);
-  }
-
-  async fetch(offset) {
-    const { asking } = this;
-    if (asking.has(offset)) return;
-    asking.add(offset);
-    let page;
-    try {
-      page = await this.table.ask("list", { ...this.wanted, offset, limit: PAGE });
-    } catch (error) {
-      asking.delete(offset);
-      if (this.all) this.app.fail(error); // before a file is loaded there is no list to ask for
-      return;
-    }
-    if (asking !== this.asking) return;
-    page.rows.forEach((row, i) => this.rows.set(offset + i, row));
-    this.total = page.total;
-    this.all = page.count;
+  filter() {
+    const words = this.query.toLowerCase().split(/\s+/).filter(Boolean), key = this.sort.replace("-", "");
+    const text = (row) => [row.black, row.white, row.event, row.date, row.opening].join("\n").toLowerCase();
+    this.found = this.rows.filter((row) => (!this.result || row.result === this.result)
+      && (!words.length || words.every((word) => text(row).includes(word))));
+    if (key) this.found.sort((a, b) => (typeof a[key] === "number" ? a[key] - b[key] : a[key].localeCompare(b[key])));
+    if (this.sort.startsWith("-")) this.found.reverse();
     this.show();
   }
-
   show() {
-    const some = Boolean(this.all);
-    this.empty.hidden = some;
-    this.grid.hidden = this.filters.hidden = !some;
-    const texts = some ? [t("count games", { total: this.total, count: this.all })] : [];
-    if (some && this.problems) texts.push(t("problems", { n: this.problems }));
-    if (some && !this.total) texts.push(t("nothing found"));
-    this.count.textContent = texts.join(" · ");
-    this.space.style.height = `${ROW * this.total}px`;
-    this.grid.setAttribute("aria-rowcount", this.total + 1);
-    this.draw();
+    const { found = [], rows } = this, names = this.table.game.sideNames, broken = rows.filter(({ problem }) => problem).length;
+    this.count.textContent = [!rows.length ? this.source === "mine" ? "No games yet: those that you play are listed here."
+      : "Open a PDN file, or drop one anywhere on this page." : found.length === rows.length ? count(rows.length, "game")
+      : `${found.length} of ${count(rows.length, "game")}`, broken && `${broken} cannot be read to the end`].filter(Boolean).join(" · ");
+    refill(this.heads, ...Object.entries(COLUMNS).map(([name, title]) => {
+      const order = this.sort === name ? "ascending" : this.sort === `-${name}` ? "descending" : "none";
+      return el("span", { role: "columnheader", class: `of-${name}`, "aria-sort": order }, el("button.sort", { "data-key": name, click: () => {
+        this.sort = this.sort === name ? `-${name}` : name;
+        this.filter();
+      } }, name === "black" ? names[0] : name === "white" ? names[1] : title, { none: "", ascending: " ↑", descending: " ↓" }[order]));
+    }));
+    this.body.replaceChildren();
+    this.list.scrollTop = 0;
+    this.more();
   }
-
-  // Only the rows on the screen are in the page.
-  draw() {
-    const first = Math.max(0, Math.floor(this.list.scrollTop / ROW) - 4);
-    const last = Math.min(this.total, first + Math.ceil(this.list.clientHeight / ROW) + 8);
-    const rows = [];
-    for (let n = first; n < last; n++) {
-      const row = this.rows.get(n);
-      if (row) rows.push(this.row(row, n));
-      else this.fetch(Math.floor(n / PAGE) * PAGE);
-    }
-    refill(this.space, ...rows);
+  more() {
+    const at = this.body.children.length;
+    this.body.append(...(this.found ?? []).slice(at, at + PAGE).map((row) => this.row(row)));
   }
-
-  row(row, n) {
-    const cells = COLUMNS.map((name) => {
-      const text = name === "index" ? row.index + 1 : row[name];
-      return el("span", { role: "cell", class: name }, name === "black"
-        ? el("button.open-game", { "data-key": n, click: () => this.open(row.index) }, String(text || "?")) : String(text || ""));
-    });
-    const made = el("div.game-row", { role: "row", "aria-rowindex": n + 2, title: row.problem ? t("unreadable", row) : null,
-      click: (event) => !event.target.closest("button") && this.open(row.index) }, ...cells);
-    if (row.problem) cells[4].prepend(icon("warning"));
-    made.style.transform = `translateY(${ROW * n}px)`;
+  row(row) {
+    const open = () => this.open(row);
+    const made = el("div.game-row", { role: "row", title: row.problem ? `cannot be read to its end: ${row.problem}` : null,
+      click: (event) => !event.target.closest("button") && open() },
+    ...Object.keys(COLUMNS).map((name) => el("span", { role: "cell", class: `of-${name}` }, name === "black"
+      ? el("button.open-game", { click: open }, String(row.black || "?")) : String(row[name] || ""))));
+    if (row.problem) made.querySelector(".of-event").prepend(icon("warning"));
     return made;
   }
-
-  drawHeads() {
-    const { sort } = this.wanted;
-    const name = sort.replace("-", "");
-    const names = this.table.game.sideNames;
-    refill(this.heads, ...COLUMNS.map((each) => {
-      const text = each === "black" ? names[0] : each === "white" ? names[1] : HEADS[each] === "#" ? "#" : t(HEADS[each]);
-      const order = each !== name ? "none" : sort.startsWith("-") ? "descending" : "ascending";
-      return el("span", { role: "columnheader", class: each, "aria-sort": order },
-        el("button.sort", { "data-key": each, click: () => this.filter({ sort: sort === each ? `-${each}` : each }) },
-          text, order === "none" ? "" : order === "ascending" ? " ↑" : " ↓"));
-    }));
-  }
-
-  async open(index) {
-    if (await this.app.do("open", { index })) this.app.show("analysis");
+  async open(row) {
+    const { table, app, file } = this;
+    try {
+      if (row.data) table.restore(row.data);
+      else if (row.file) {
+        const read = await get(`api/game?name=${encodeURIComponent(row.file)}&number=${row.number}`);
+        table.open(read, read.text ? { file: { name: row.file, text: read.text } } : { from: row.file });
+      } else {
+        const end = file.rows[row.i + 1]?.start ?? file.bytes.length;
+        table.open(await post("api/read", file.bytes.slice(row.start, end)), { from: `${file.name}, game ${row.number} of ${file.rows.length}` });
+      }
+      app.show("analysis");
+    } catch (error) {
+      app.fail(error);
+    }
   }
 }

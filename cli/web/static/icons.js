@@ -30,5 +30,9 @@ export const ICONS = {
   close: "M6 6l12 12M18 6L6 18",
   download: "M12 4v11M7 10l5 5 5-5M5 20h14",
   warning: "M12 4l9 16H3zM12 10v5M12 17.500v.5",
+  arrow: "M5 19L19 5M10 5h9v9",
+  help: "M9 9a3 3 0 1 1 4.500 2.600c-1 .6-1.500 1.200-1.500 2.400M12 17.500v.5",
+  sound: "M4 9v6h4l5 4V5L8 9zM16 9a4 4 0 0 1 0 6M18.500 6.500a8 8 0 0 1 0 11",
+  mute: "M4 9v6h4l5 4V5L8 9zM16 9.500l5 5M21 9.500l-5 5",
   crown: "M4 18L3 7l5 4 4-7 4 7 5-4-1 11z",
 };

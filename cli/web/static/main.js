@@ -1,157 +1,148 @@
 // The page: its views, its messages, its address. Starts when the module is loaded.
 import { AnalysisView } from "./analysis.js";
-import { el, icon } from "./dom.js";
+import { el, icon, iconButton } from "./dom.js";
+import { Engines } from "./engines.js";
 import { GamesView } from "./games.js";
 import { InsideView } from "./inside.js";
-import { t } from "./labels.js";
+import { look } from "./look.js";
+import { get, store, stored } from "./net.js";
 import { PlayView } from "./play.js";
+import { Referee } from "./referee.js";
 import { RunsView } from "./runs.js";
 import { SetupView } from "./setup.js";
 import { Stage } from "./stage.js";
-import { Table } from "./table.js";
-import { themeButton } from "./theme.js";
+import { storedGames, Table } from "./table.js";
 
-const VIEWS = {
-  play: PlayView, analysis: AnalysisView, setup: SetupView, games: GamesView, inside: InsideView, runs: RunsView,
-};
-const WIDE = new Set(["games", "runs"]); // views without the board beside them
-const TOAST = 4500; // milliseconds
+const VIEWS = { play: ["Play", PlayView], analysis: ["Analysis", AnalysisView], setup: ["Set up", SetupView], games: ["Games", GamesView],
+  inside: ["Inside", InsideView], runs: ["Runs", RunsView] };
+const WIDE = ["games", "runs"], ONLINE = ["inside", "runs"]; // views without the board beside them, views that need the server
+const THEME = "ckai-theme", SOUND = "ckai-sound", dark = matchMedia("(prefers-color-scheme: dark)");
 
 class Page {
-  constructor() {
-    this.find = (id) => document.getElementById(id);
-    this.table = new Table();
+  constructor(site) {
+    Object.assign(this, { site, views: {}, find: (id) => document.getElementById(id) });
+    this.engines = new Engines(site);
+    this.table = new Table(site.games);
+    const games = storedGames(), [, key] = location.hash.split("/"), kept = games.find((each) => each.key === key) ?? games[0];
+    if (kept) this.table.restore(kept);
     this.stage = new Stage(this, this.find("stage"));
-    this.views = {};
-    this.banner = this.find("banner");
-    this.links = Object.keys(VIEWS).map((name) => el("a", { href: `#${name}`, click: (event) => {
+    this.referee = new Referee(this);
+    this.names = Object.keys(VIEWS).filter((name) => site.server || !ONLINE.includes(name));
+    this.links = this.names.map((name) => el("a", { href: `#${name}`, click: (event) => {
       if (event.ctrlKey || event.shiftKey || event.metaKey) return; // another tab or window
       event.preventDefault();
       this.show(name);
-    } }, icon(name), el("span", {}, t(name))));
-    this.find("top").append(el("h1.brand", {}, "ckai"), el("nav", { "aria-label": t("views") }, ...this.links),
-      themeButton());
-    this.table.on("key", (key) => this.address(key));
-    this.table.on("online", (online) => this.connected(online));
-    this.table.on("status", (status) => this.progress(status));
-    this.table.on("closed", (message) => this.toast(message.text));
-    this.table.on("error", (message) => this.fail(new Error(message.text)));
-    this.table.on("state", () => this.began());
+    } }, icon(name), el("span", {}, VIEWS[name][0])));
+    this.buttons = el("div.theme");
+    this.find("top").append(el("h1.brand", {}, "ckai"), el("nav", { "aria-label": "Views" }, ...this.links), this.buttons);
+    this.drawButtons();
+    dark.addEventListener("change", () => this.drawButtons());
+    this.table.on("state", () => this.address());
+    this.table.on("error", (error) => this.fail(error));
+    this.engines.addEventListener("online", ({ detail }) => this.connected(detail));
+    this.engines.addEventListener("problem", ({ detail }) => this.toast(detail));
     addEventListener("hashchange", () => this.show(this.named()));
-    addEventListener("keydown", (event) => this.key(event));
-    this.view = this.named();
-    this.mark();
-    this.table.connection.open();
+    addEventListener("keydown", (event) => { // left and right step through the game wherever nothing else takes them
+      if (event.defaultPrevented || event.target.closest("input, textarea, select, dialog, [role=tablist]")) return;
+      this.views[this.view]?.moves?.key(event);
+    });
+    if (!site.server) navigator.serviceWorker?.register("worker.js"); // the page opens without a network from now on
+    this.show(this.named());
   }
 
   // The view that the address names.
   named() {
-    const name = location.hash.slice(1).split("/")[0];
-    return name in VIEWS ? name : "play";
+    const [name] = location.hash.slice(1).split("/");
+    return this.names.includes(name) ? name : this.table.mode === "analysis" && this.table.nodes.size > 1 ? "analysis" : "play";
   }
-
-  address(key = this.table.key) {
-    history.replaceState(null, "", `#${this.view}/${key}`);
-  }
-
-  began() {
-    if (!this.views[this.view]) this.show(this.view);
-  }
+  address() { history.replaceState(null, "", `#${this.view}/${this.table.key}`); }
 
   /** Show a view by its name. */
   show(name) {
-    const old = this.views[this.view];
-    if (this.view !== name) old?.leave?.();
+    const old = this.views[this.view], view = this.views[name] ??= new VIEWS[name][1](this), wide = WIDE.includes(name);
+    if (old === view) return;
+    old?.leave?.();
     this.view = name;
-    this.mark();
-    if (!this.table.state) return;
-    this.address();
-    const view = this.views[name] ??= new VIEWS[name](this);
+    for (const link of this.links) link.removeAttribute("aria-current");
+    this.links[this.names.indexOf(name)].setAttribute("aria-current", "page");
+    document.title = `${VIEWS[name][0]} · ckai`;
     document.body.dataset.view = name;
-    this.find("stage").hidden = WIDE.has(name);
-    this.find("panel").classList.toggle("wide", WIDE.has(name));
+    this.address();
+    this.find("stage").hidden = wide;
+    this.find("panel").classList.toggle("wide", wide);
     this.find("panel").replaceChildren(view.root);
-    if (old !== view) scrollTo(0, 0);
+    scrollTo(0, 0);
     view.enter?.();
   }
 
-  mark() {
-    Object.keys(VIEWS).forEach((name, i) => {
-      if (name === this.view) this.links[i].setAttribute("aria-current", "page");
-      else this.links[i].removeAttribute("aria-current");
-    });
-    document.title = `${t(this.view)} · ckai`;
+  // --- light and dark, sound ----------------------------------------------------------------------------
+  drawButtons() {
+    const { dataset } = document.documentElement, kept = stored(THEME), on = stored(SOUND) === true;
+    if (kept === "light" || kept === "dark") dataset.theme = kept;
+    const other = (dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark" ? "light" : "dark";
+    const button = (key, value, drawing, label) => iconButton(drawing, label, () => {
+      store(key, value);
+      this.drawButtons();
+      this.buttons.querySelector(`[data-key=${key}]`).focus();
+    }, { "data-key": key });
+    this.buttons.replaceChildren(button(SOUND, !on, on ? "sound" : "mute", `Switch sounds ${on ? "off" : "on"}`),
+      button(THEME, other, other === "light" ? "sun" : "moon", other === "light" ? "Light colours" : "Dark colours"));
+  }
+
+  /** The click of a man on the board, if sounds are switched on. */
+  sound() {
+    if (stored(SOUND) !== true) return;
+    this.audio ??= new AudioContext();
+    const tone = this.audio.createOscillator(), gain = this.audio.createGain(), now = this.audio.currentTime;
+    for (const [what, from, to] of [[tone.frequency, 420, 120], [gain.gain, 0.25, 0.001]]) {
+      what.setValueAtTime(from, now);
+      what.exponentialRampToValueAtTime(to, now + 0.09);
+    }
+    tone.connect(gain).connect(this.audio.destination);
+    tone.start(now);
+    tone.stop(now + 0.1);
   }
 
   // --- messages -----------------------------------------------------------------------------------------
-
-  /** Ask the server; a problem becomes a message and the answer null. */
-  async do(type, fields = {}) {
-    try {
-      return await this.table.ask(type, fields);
-    } catch (error) {
-      this.fail(error);
-      return null;
-    }
-  }
-
   /** Tell screen readers. */
-  say(text) {
-    this.find("live").textContent = text;
-  }
+  say(text) { this.find("live").textContent = text; }
 
   /** Show a message for a while. */
-  toast(text) {
+  toast(text, milliseconds = 4500) {
     const box = this.find("toast");
     clearTimeout(this.hiding);
     box.textContent = text;
     box.classList.add("shown");
-    this.hiding = setTimeout(() => box.classList.remove("shown"), TOAST);
+    this.hiding = setTimeout(() => box.classList.remove("shown"), milliseconds);
   }
 
   /** Show what went wrong. */
-  fail(error) {
-    this.toast(error.message);
+  fail(error) { this.toast(error.message); }
+  copy(text) {
+    navigator.clipboard.writeText(text).then(() => this.toast("Copied."),
+      () => this.toast("The browser did not allow copying: select the text and copy it."));
   }
-
-  /** Copy a text. */
-  async copy(text) {
-    try {
-      await navigator.clipboard.writeText(text);
-      this.toast(t("copied"));
-    } catch {
-      this.toast(t("copy failed"));
-    }
+  download(text, name) {
+    const link = el("a", { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
-
-  connected({ yes, reason }) {
+  connected(yes) {
+    const banner = this.find("banner");
     clearTimeout(this.alarm);
-    if (yes) this.warn(null);
-    else if (reason === "elsewhere") {
-      this.warn(t("elsewhere"), el("button.quiet", { click: () => this.table.connection.open() }, t("back here")));
-    } else this.alarm = setTimeout(() => this.warn(t("reconnecting")), 400);
+    banner.hidden = true;
+    banner.textContent = "The connection to the engines is lost. Your game is safe in this browser; connecting again …";
+    if (!yes) this.alarm = setTimeout(() => { banner.hidden = false; }, 600);
   }
 
-  progress({ text, ready }) {
-    if (ready && text) {
-      this.toast(text);
-      return;
+  /** The steps of moves given as text, from the first position of a game. */
+  async steps(game, moves) {
+    const steps = [];
+    for (const move of moves) {
+      steps.push(game.rules ? move : (await look(game, "", steps.map((each) => each.move))).legal.find((each) => each.move === move));
     }
-    if (!this.table.connection.ready && !ready) return;
-    this.warn(text || null);
-  }
-
-  warn(text, ...more) {
-    this.banner.hidden = text === null;
-    this.banner.replaceChildren(...(text === null ? [] : [el("span", {}, text), ...more]));
-  }
-
-  // Left and right step through the game wherever nothing else takes them.
-  key(event) {
-    if (event.defaultPrevented || event.target.closest("input, textarea, select, dialog, [role=tablist]")) return;
-    const view = this.views[this.view];
-    view?.moves?.key(event);
+    return steps;
   }
 }
 
-new Page();
+get("site.json").then((site) => new Page(site));

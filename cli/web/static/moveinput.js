@@ -1,149 +1,140 @@
-// What a person does on the board: clicks, drags, keys; and the names of the squares for screen readers.
+// What a person does on the board: clicks, drags, keys, arrows; and the names of the squares for screen readers.
 import { svgElement } from "./board.js";
-import { pieceName, t } from "./labels.js";
-import { MoveSelection } from "./moveselection.js";
+import { pieceName } from "./words.js";
 
 const DRAG = 5; // pixels that make a press a drag
+const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 export class MoveInput {
   /**
-   * @param board a Board.
-   * @param game what the server says of the game.
-   * @param moved called with a legal move when it is complete.
-   * @param edited called in place of moves while `editing`: with a square, and where a man was dragged from.
+   * @param hands {moved, edited, pointed}: called with a legal move when it is complete, how it was made and how many of its
+   *   hops were dragged; in place of moves while `editing`, with a square and where a man was dragged from; and with two
+   *   squares when an arrow is drawn, with the right button or while `drawing`.
    */
-  constructor(board, game, moved, edited) {
-    this.board = board;
-    this.game = game;
-    this.moved = moved;
-    this.edited = edited;
-    this.editing = false;
-    this.pieces = {};
-    this.focus = board.squares[0];
-    const columns = game.columnMoves ? game.layout.cells : null;
-    this.columns = columns && Object.fromEntries(board.squares.map((square) => [square, columns[square][1]]));
-    this.selection = new MoveSelection([], this.columns);
+  constructor(board, game, hands) {
+    Object.assign(this, { board, game, hands, editing: false, drawing: false, legal: [], prefix: [], pieces: {}, held: null });
+    [this.focus] = board.squares;
+    const { cells } = game.layout; // where any square of a column means a move there, the column of each square
+    this.columns = game.columnMoves ? Object.fromEntries(board.squares.map((square) => [square, cells[square][1]])) : null;
     this.cells = svgElement("g", { class: "cells", role: "rowgroup" });
-    board.svg.append(this.cells);
     const { svg } = board;
+    svg.append(this.cells);
     svg.onpointerdown = (event) => this.press(event);
     svg.onpointermove = (event) => this.drag(event);
     svg.onpointerup = (event) => this.release(event);
     svg.onpointercancel = () => this.drop();
     svg.onkeydown = (event) => this.key(event);
+    svg.oncontextmenu = (event) => event.preventDefault();
     this.placeCells();
   }
 
   /** Take the legal moves of a new position; the man in hand is put down. */
   setPosition(legal, pieces) {
     this.drop();
-    this.selection = new MoveSelection(legal, this.columns);
-    this.pieces = pieces;
+    Object.assign(this, { legal, pieces, prefix: [] });
     this.highlight();
     this.name();
   }
 
-  /** Put back what was picked. */
-  cancel() {
-    const hopped = this.selection.prefix.length > 1;
-    this.drop();
-    this.selection.clear();
-    if (hopped) this.board.show(this.pieces);
-    this.highlight();
+  // --- which move is meant, square by square: `prefix` has those chosen so far --------------------------
+  get at() { return this.prefix.at(-1) ?? null; }
+  get fitting() { return this.legal.filter(({ path }) => this.prefix.every((square, i) => path[i] === square)); }
+  get targets() { return new Set(this.prefix.length ? this.fitting.map(({ path }) => path[this.prefix.length]) : []); }
+
+  // The moves that lead the picked man over a square: several only if their ways there are the same.
+  reaching(square) {
+    const from = this.prefix.length, moves = this.fitting.filter(({ path }) => path.indexOf(square, from) >= from);
+    const next = moves.filter(({ path }) => path[from] === square);
+    const ways = new Set(moves.map(({ path }) => path.slice(0, path.indexOf(square, from)).join()));
+    return next.length ? next : ways.size === 1 ? moves : [];
   }
 
-  // --- selecting ----------------------------------------------------------------------------------------
-
+  /** Choose a square: pick a man, hop, or complete a move. Returns whether a man was picked. */
   choose(square, dragged = false) {
-    const { kind, move, from, to } = this.selection.choose(square);
-    if (kind === "move") this.finish(move, from, dragged);
-    else if (kind === "hop") {
-      const path = move.path.slice(from - 1, to + 1);
-      const captures = move.captures.slice(from - 1, to);
-      this.board.show(this.midway(move, to), { path, captures }, dragged ? path.length - 1 : 0);
-    } else if (kind === "cleared" || kind === "picked") this.board.show(this.pieces);
+    if (this.columns) square = this.legal.find(({ path }) => this.columns[path[0]] === this.columns[square])?.path[0] ?? square;
+    const from = this.prefix.length, [move] = from ? this.reaching(square) : [];
+    const single = !move && this.legal.find(({ path }) => path.length === 1 && path[0] === square);
+    if (move || single) this.advance(move || single, move ? move.path.indexOf(square, from) : 0, from, dragged);
+    else {
+      const again = square === this.prefix[0] || square === this.at;
+      this.prefix = !again && this.legal.some(({ path }) => path[0] === square) ? [square] : [];
+      if (from || this.prefix.length) this.board.show(this.pieces);
+    }
     this.highlight();
-    return kind;
+    return this.prefix.length === 1;
   }
 
-  finish(move, from, dragged) {
-    const path = move.path.slice(Math.max(0, from - 1));
-    const captures = path.length > 1 ? move.captures.slice(from - 1) : [];
-    this.selection = new MoveSelection([], this.columns);
-    this.moved(move, { path, captures }, dragged ? path.length - 1 : 0);
+  // The picked man goes on to a square of a move; a man that must jump on waits there.
+  advance(move, to, from, dragged) {
+    const path = move.path.slice(Math.max(0, from - 1), to + 1), captures = from ? move.captures.slice(from - 1, to) : [];
+    const motion = { path, captures }, fast = dragged ? path.length - 1 : 0;
+    this.prefix = move.path.slice(0, to + 1);
+    if (to === move.path.length - 1) {
+      Object.assign(this, { legal: [], prefix: [] });
+      this.hands.moved(move, motion, fast);
+      return;
+    }
+    const pieces = { ...this.pieces, [move.path[to]]: this.pieces[move.path[0]] };
+    for (const gone of [move.path[0], ...move.captures.slice(0, to)]) if (gone !== move.path[to]) delete pieces[gone];
+    this.board.show(pieces, motion, fast);
   }
-
-  // The pieces while a capture is under way: the men taken so far are off the board.
-  midway(move, to) {
-    const pieces = { ...this.pieces };
-    const letter = pieces[move.path[0]];
-    delete pieces[move.path[0]];
-    for (const taken of move.captures.slice(0, to)) delete pieces[taken];
-    pieces[move.path[to]] = letter;
-    return pieces;
+  cancel() {
+    this.drop();
+    if (this.prefix.length > 1) this.board.show(this.pieces);
+    this.prefix = [];
+    this.highlight();
   }
-
   highlight() {
-    const { at, targets } = this.selection;
+    const { at, targets, editing } = this, starts = new Set(this.legal.map(({ path }) => path[0]));
     this.board.mark("chosen", at === null ? [] : [at]);
     this.board.mark("target", [...targets]);
     for (const [square, cell] of this.byName) {
-      const ready = this.editing || this.selection.starts.has(square) || targets.has(square) || this.columns;
-      cell.classList.toggle("ready", Boolean(ready && (this.editing || this.selection.legal.length)));
+      const ready = starts.has(square) || targets.has(square) || (this.columns && this.legal.length);
+      cell.classList.toggle("ready", Boolean(editing || ready));
       cell.setAttribute("aria-selected", String(square === at));
     }
   }
 
   // --- pointer ------------------------------------------------------------------------------------------
-
-  point(event) {
+  point({ clientX, clientY }) {
     const { a, d, e, f } = this.board.svg.getScreenCTM();
-    return [(event.clientX - e) / a, (event.clientY - f) / d];
+    return [(clientX - e) / a, (clientY - f) / d];
   }
-
   press(event) {
-    if (event.button !== 0) return;
-    const square = this.board.squareAt(...this.point(event));
-    if (square === null) {
-      this.cancel();
-      return;
+    const square = this.board.squareAt(...this.point(event)), { button, pointerId, clientX, clientY } = event;
+    if (!this.editing && square !== null && (button === 2 || (this.drawing && button === 0))) this.held = { arrow: square };
+    else if (button !== 0) return;
+    else if (square === null) return void this.cancel();
+    else {
+      const again = this.at === square;
+      this.focusOn(square);
+      if (!this.editing && !again && !this.choose(square)) return void event.preventDefault();
+      this.held = { square, start: [clientX, clientY], man: this.board.men.get(square), again };
     }
     event.preventDefault();
-    this.move(square);
-    const picked = this.selection.at;
-    if (!this.editing && this.selection.at !== square && this.choose(square) !== "picked") return;
-    this.held = {
-      square, start: [event.clientX, event.clientY], man: this.board.men.get(square), again: picked === square,
-    };
-    this.board.svg.setPointerCapture(event.pointerId);
+    this.board.svg.setPointerCapture(pointerId);
   }
-
   drag(event) {
     const { held } = this;
     if (!held?.man) return;
-    const [x, y] = held.start;
+    const [x, y] = held.start, place = this.point(event), over = this.board.squareAt(...place);
     if (!held.dragged && Math.hypot(event.clientX - x, event.clientY - y) < DRAG) return;
-    if (!held.dragged) {
-      held.dragged = true;
-      held.man.classList.add("held");
-      held.man.parentNode.append(held.man);
-    }
-    held.man.setAttribute("transform", `translate(${this.point(event).join()})`);
-    const over = this.board.squareAt(...this.point(event));
-    this.board.mark("over", over !== null && this.selection.targets.has(over) ? [over] : []);
+    if (!held.dragged) held.man.parentNode.append(held.man);
+    held.dragged = true;
+    held.man.classList.add("held");
+    held.man.setAttribute("transform", `translate(${place.join()})`);
+    this.board.mark("over", over !== null && this.targets.has(over) ? [over] : []);
   }
-
   release(event) {
-    const { held } = this;
+    const { held } = this, square = this.board.squareAt(...this.point(event));
     if (!held) return;
-    const square = this.board.squareAt(...this.point(event));
     this.drop();
-    if (this.editing) {
-      this.edited(square, held.dragged ? held.square : null);
-    } else if (held.dragged) {
-      if (square !== null && square !== held.square && this.selection.reaching(square).length) {
-        this.choose(square, true);
-      } else if (this.selection.prefix.length === 1) this.cancel();
+    if (held.arrow !== undefined) {
+      if (square !== null) this.hands.pointed(held.arrow, square);
+    } else if (this.editing) this.hands.edited(square, held.dragged ? held.square : null);
+    else if (held.dragged) {
+      if (square !== null && square !== held.square && this.reaching(square).length) this.choose(square, true);
+      else if (this.prefix.length === 1) this.cancel();
     } else if (held.again) this.cancel();
   }
 
@@ -158,27 +149,22 @@ export class MoveInput {
   }
 
   // --- keys and names -----------------------------------------------------------------------------------
-
   key(event) {
-    const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (steps[event.key]) this.move(this.neighbour(...steps[event.key]), true);
-    else if (event.key === "Enter" || event.key === " ") {
-      if (this.editing) this.edited(this.focus, null);
-      else this.choose(this.focus);
-    } else if (event.key === "Escape") this.cancel();
-    else return;
+    if (STEPS[event.key]) this.focusOn(this.neighbour(...STEPS[event.key]), true);
+    else if (event.key === "Escape") this.cancel();
+    else if (event.key !== "Enter" && event.key !== " ") return;
+    else if (this.editing) this.hands.edited(this.focus, null);
+    else this.choose(this.focus);
     event.preventDefault();
     event.stopPropagation();
   }
 
   // Where a square is seen: its row and column on the screen.
   seen(square) {
-    const [row, column] = this.game.layout.cells[square];
-    const { rows, columns } = this.game.layout;
+    const { rows, columns, cells } = this.game.layout, [row, column] = cells[square];
     return this.board.flipped ? [rows - 1 - row, columns - 1 - column] : [row, column];
   }
-
   neighbour(down, right) {
     const [row, column] = this.seen(this.focus);
     const near = this.board.squares.filter((square) => {
@@ -191,13 +177,11 @@ export class MoveInput {
     };
     return near.length ? near.reduce((best, each) => (far(each) < far(best) ? each : best)) : this.focus;
   }
-
-  move(square, focus = false) {
+  focusOn(square, now = false) {
     this.byName.get(this.focus)?.setAttribute("tabindex", "-1");
     this.focus = square;
-    const cell = this.byName.get(square);
-    cell.setAttribute("tabindex", "0");
-    if (focus) cell.focus();
+    this.byName.get(square).setAttribute("tabindex", "0");
+    if (now) this.byName.get(square).focus();
   }
 
   /** Lay the cells again, as after a turn of the board. */
@@ -205,17 +189,15 @@ export class MoveInput {
     this.byName = new Map();
     const rows = Array.from({ length: this.game.layout.rows }, () => []);
     for (const square of this.board.squares) rows[this.seen(square)[0]].push(square);
-    this.cells.replaceChildren(...rows.map((squares) => {
-      squares.sort((a, b) => this.seen(a)[1] - this.seen(b)[1]);
-      return svgElement("g", { role: "row" }, ...squares.map((square) => {
+    this.cells.replaceChildren(...rows.map((squares) => svgElement("g", { role: "row" },
+      ...squares.sort((a, b) => this.seen(a)[1] - this.seen(b)[1]).map((square) => {
         const cell = this.board.rect(square, "cell");
         cell.setAttribute("role", "gridcell");
         cell.setAttribute("tabindex", square === this.focus ? "0" : "-1");
         cell.addEventListener("focus", () => { this.focus = square; });
         this.byName.set(square, cell);
         return cell;
-      }));
-    }));
+      }))));
     this.name();
     this.highlight();
   }
@@ -224,11 +206,9 @@ export class MoveInput {
   name(pieces = this.pieces) {
     this.pieces = pieces;
     for (const [square, cell] of this.byName) {
-      const what = pieceName(this.game, pieces[square]);
       const [row, column] = this.game.layout.cells[square];
-      const place = this.game.layout.numbers
-        ? t("square", { square }) : t("cell", { row: row + 1, column: column + 1 });
-      cell.setAttribute("aria-label", `${place}, ${what}`);
+      const place = this.game.layout.numbers ? `square ${square}` : `column ${column + 1}, row ${row + 1}`;
+      cell.setAttribute("aria-label", `${place}, ${pieceName(this.game, pieces[square])}`);
     }
   }
 }

@@ -1,115 +1,98 @@
-// The dialog of a new game: which game, which side, against whom, with which clock, from where.
-import { el, field, refill, select } from "./dom.js";
-import { openDialog } from "./dialog.js";
-import { sideName, t } from "./labels.js";
+// The dialog of a new game: strength, side, clock; which game, which engine and from where under "More".
+import { el, field, openDialog, refill, segments, select } from "./dom.js";
+import { get, store, stored } from "./net.js";
+import { sideName } from "./words.js";
 
-const HUMAN = "human";
+const SETTINGS = "ckai-new-game", HUMAN = { spec: "human", name: "human" }, SIDES = ["black", "white"], MOST = 600;
+const CLOCKS = [["", "No clock"], ["60+1", "1 + 1"], ["180+2", "3 + 2"], ["300+3", "5 + 3"], ["600+5", "10 + 5"], ["own", "Other"]];
+const NAMED = [1, 3, 7, 11, 16]; // levels whose names are shown below the slider
 
-/** Ask for a new game and begin it; `start` is "node" to go on from the position on the board. */
-export function askNewGame(app, start = "") {
-  const { table } = app;
-  const { welcome, state } = table;
-  const chosen = { game: state.game, side: table.mySide ?? "black", clock: state.clocks?.control ?? "", start };
-  const body = el("div.new-game");
-  const error = el("p.error", { role: "alert" });
-
-  const players = () => welcome.players.filter((each) => each.game === chosen.game);
-  const startingSpec = () => {
-    const before = Object.values(state.players).find((each) => !each.human)?.spec;
-    const list = players();
-    return (list.find((each) => each.spec === before) ?? list.find((each) => each.group === "networks")
-      ?? list[0])?.spec ?? "";
-  };
+/** Ask for a new game and begin it; `here`: from the position on the board. */
+export function askNewGame(app, here = false) {
+  const { table, engines } = app, body = el("div.new-game"), error = el("p.error", { role: "alert" });
+  const chosen = { game: table.game.name, side: "black", level: app.site.level, clock: "", minutes: 5, increment: 3, black: "", white: "",
+    ...stored(SETTINGS), custom: "", start: here ? "here" : "" };
+  if (here || table.nodes.size > 1) chosen.game = table.game.name;
+  let open = false;
 
   function draw() {
-    const game = table.gameNamed(chosen.game);
-    chosen.black ??= startingSpec();
-    chosen.white ??= startingSpec();
-    const sides = [["black", sideName(game, "black")], ["white", sideName(game, "white")], ["either", t("either")],
-      ["both", t("both")], ["none", t("none")]];
-    refill(body,
-      group(t("game"), welcome.games.map((each) => [each.name, each.title]), chosen.game, (name) => {
-        Object.assign(chosen, { game: name, black: null, white: null, start: "" });
-        draw();
-      }),
-      group(t("your side"), sides, chosen.side, (side) => { chosen.side = side; draw(); }),
-      ...(chosen.side === "none" ? ["black", "white"] : chosen.side === "both" ? [] : ["black"])
-        .map((slot) => opponent(game, slot)),
-      el("div.columns-of-fields", {},
-        field(t("clock"), select([...new Set([...welcome.controls, chosen.clock])].map((each) => [each, each || t("no clock")]),
-          chosen.clock, (clock) => { chosen.clock = clock; })),
-        field(t("start from"), select(starts(game), chosen.start, (start) => { chosen.start = start; }))),
-      error);
+    const game = table.gameNamed(chosen.game), offered = engines.of(game), levels = offered.filter(({ level }) => level), { side } = chosen;
+    for (const each of SIDES) if (!offered.some(({ spec }) => spec === chosen[each])) chosen[each] = levels.length ? "" : offered[0]?.spec ?? "";
+    const set = (name) => (value) => { chosen[name] = value; draw(); };
+    const position = game === table.game && (table.nodes.size > 1 || table.start) ? [["here", "The position on the board"]] : [];
+    const openings = Object.keys(game.openings).map((name) => [name, name]);
+    const starts = [["", "First position"], ...position, ["ballot", "A random three-move opening"], ...openings];
+    const more = el("details", { open, toggle: () => { ({ open } = more); } }, el("summary", {}, "More: another game, other engines, openings"),
+      app.site.games.length > 1 ? segments("Game", app.site.games.map(({ name, title }) => [name, title]), chosen.game, (name) => {
+        chosen.start = "";
+        set("game")(name);
+      }) : null,
+      ...(side === "both" ? [] : side === "none" ? SIDES : ["black"]).map((each) => field(
+        side === "none" ? `Engine of ${sideName(game, each)}` : "Engine",
+        select([...(levels.length ? [["", "The level chosen above"]] : []), ...offered.map(({ spec, name, note, level }) =>
+          [spec, level || !note ? name : `${name}: ${note}`])], chosen[each], set(each)))),
+      ["both", "none"].includes(side) ? null : field("Engine with another limit, such as ckai@2s", el("input", { type: "text",
+        value: chosen.custom, spellcheck: "false", autocomplete: "off", input: ({ target }) => { chosen.custom = target.value.trim(); } })),
+      field("Start from", select(starts, chosen.start, (start) => { chosen.start = start; })));
+    refill(body, side === "both" || !levels.length ? null : strength(levels, offered),
+      segments("You play",
+        [...SIDES.map((each) => [each, sideName(game, each)]), ["either", "Random"], ["both", "Two people"], ["none", "Two engines"]],
+        side, set("side")),
+      segments("Clock: minutes for the game + seconds for each move", CLOCKS, chosen.clock, set("clock")),
+      chosen.clock === "own" ? el("div.columns-of-fields", {}, number("Minutes", "minutes"), number("Seconds a move", "increment")) : null,
+      more, error);
   }
 
-  // With one engine, `black` is the engine's place whichever side it takes.
-  function opponent(game, slot) {
-    const title = chosen.side === "none" ? t("first engine", { side: sideName(game, slot) }) : t("opponent");
-    const note = el("p.note");
-    const specs = el("input", { type: "text", value: chosen[slot], spellcheck: "false", autocomplete: "off",
-      input: () => pick(specs.value) });
-    const buttons = [];
-    const pick = (spec) => {
-      chosen[slot] = spec;
-      specs.value = spec;
-      const known = players().find((each) => each.spec === spec);
-      note.textContent = known ? `${known.name}. ${known.note}` : "";
-      for (const [each, button] of buttons) button.setAttribute("aria-pressed", String(each === spec));
+  function strength(levels, offered) {
+    const note = el("p.note"), engine = offered.find(({ spec }) => spec === chosen.black);
+    const say = () => {
+      const { name, note: about } = levels[chosen.level - 1];
+      input.setAttribute("aria-valuetext", name);
+      note.textContent = chosen.black && engine ? `Not a level: ${engine.name}` : `${name}: ${about}`;
     };
-    const groups = [...new Set(players().map((each) => each.group))].map((name) => el("div.chips", { class: name },
-      el("span.chips-title", {}, t(name)),
-      el("div", {}, ...players().filter((each) => each.group === name).map((each) => {
-        const text = name === "levels" ? each.name.replace(/^\D+/, "") || each.name : each.name;
-        const button = el("button.chip", { "aria-label": each.name, click: () => pick(each.spec) }, text);
-        buttons.push([each.spec, button]);
-        return button;
-      }))));
-    const box = el("fieldset.opponent", {}, el("legend", {}, title), ...groups, note,
-      el("details", {}, el("summary", {}, t("other player")), specs));
-    specs.setAttribute("aria-label", t("other player"));
-    pick(chosen[slot]);
-    return box;
+    const input = el("input", { type: "range", min: "1", max: String(levels.length), step: "1", "aria-label": "Strength of the opponent",
+      input: () => { Object.assign(chosen, { level: Number(input.value), black: "" }); say(); } });
+    input.value = chosen.level = Math.min(chosen.level, levels.length);
+    say();
+    return el("fieldset.choice", {}, el("legend", {}, "Opponent"), input, el("div.scale", { "aria-hidden": "true" },
+      ...NAMED.map((level) => el("span", {}, levels[level - 1]?.name.split(", ")[1]))), note);
   }
 
-  function starts(game) {
-    const list = [["", t("first position")]];
-    if (state.game === game.name) list.push(["node", t("this position")]);
-    return [...list, ["ballot", t("ballot")], ...game.openings.map((each) => [`opening:${each.name}`, each.name])];
+  const number = (label, name) => field(label, el("input", { type: "number", min: 0, max: MOST, step: "any", value: chosen[name],
+    input: ({ target }) => { chosen[name] = Number(target.value); } }));
+
+  function player(spec, game) {
+    const custom = chosen.side === "none" ? "" : chosen.custom; // the server says so if it is none
+    if (custom) return { spec: custom, name: custom };
+    const wanted = spec || `level:${chosen.level}`, found = engines.of(game).find((each) => each.spec === wanted);
+    if (!found) throw new Error("the engines are not loaded yet; try again in a moment");
+    return { spec: wanted, name: found.level ? `level ${found.level}` : found.name };
   }
 
   async function begin() {
-    const side = chosen.side === "either" ? (Math.random() < 0.5 ? "black" : "white") : chosen.side;
-    const seats = {
-      black: { black: HUMAN, white: chosen.black }, white: { black: chosen.black, white: HUMAN },
-      both: { black: HUMAN, white: HUMAN }, none: { black: chosen.black, white: chosen.white },
-    }[side];
-    const start = chosen.start === "node" ? { node: state.node }
-      : chosen.start ? { opening: chosen.start.replace(/^opening:/, "") } : {};
+    const game = table.gameNamed(chosen.game), { clock, minutes, increment, start } = chosen;
+    const side = chosen.side === "either" ? SIDES[Math.floor(2 * Math.random())] : chosen.side;
     try {
-      await table.ask("new", { game: chosen.game, ...seats, control: chosen.clock, ...start });
+      const [black, white] = SIDES.map((each) => (side === "both" || side === each ? HUMAN
+        : player(side === "none" ? chosen[each] : chosen.black, game)));
+      if (clock === "own" && !(minutes > 0 && minutes <= MOST && increment >= 0 && increment <= MOST)) {
+        throw new Error(`expected minutes above 0 and seconds from 0, at most ${MOST} each`);
+      }
+      if (start === "here" && table.look()?.outcome) throw new Error("the game is over in this position; begin in another one");
+      const [seconds, added] = clock === "own" ? [60 * minutes, increment] : clock.split("+").map(Number);
+      const lines = start === "ballot" ? (await get(`api/ballots?game=${game.name}`)).lines : [game.openings[start] ?? []];
+      const moves = await app.steps(game, lines[Math.floor(lines.length * Math.random())]);
+      table.play(game, { black, white }, clock ? { seconds, increment: added } : null, { here: start === "here", moves });
+      store(SETTINGS, { ...chosen, start: undefined });
       dialog.close();
       app.show("play");
-    } catch (problem) {
-      error.textContent = problem.message;
+    } catch ({ message }) {
+      error.textContent = message;
     }
   }
 
-  // The server may still be looking for players.
-  const found = () => {
-    chosen.black ||= null;
-    chosen.white ||= null;
-    draw();
-  };
   draw();
-  table.addEventListener("players", found);
-  const dialog = openDialog(t("new game"), body, el("div.actions", {},
-    el("button.quiet", { click: () => dialog.close() }, t("cancel")),
-    el("button.primary", { click: begin }, t("start"))));
-  dialog.addEventListener("close", () => table.removeEventListener("players", found));
-}
-
-function group(title, choices, value, change) {
-  return el("fieldset.choice", {}, el("legend", {}, title), el("div.segments", {},
-    ...choices.map(([each, text]) => el("button", { "aria-pressed": String(each === value),
-      click: () => change(each) }, text))));
+  engines.addEventListener("players", draw);
+  const dialog = openDialog("New game", body, [["Cancel", null, "quiet"], ["Start", begin, "primary"]]);
+  dialog.addEventListener("close", () => engines.removeEventListener("players", draw));
 }

@@ -1,106 +1,110 @@
 // The view of a game in progress: what to do, the moves, and all that one can ask for.
-import { confirmed } from "./dialog.js";
-import { el, iconButton, refill } from "./dom.js";
-import { sideName, t } from "./labels.js";
+import { confirmed, el, iconButton, refill } from "./dom.js";
 import { MoveList } from "./movelist.js";
 import { askNewGame } from "./newgame.js";
-import { playerName } from "./stage.js";
+import { sideName } from "./words.js";
+
+const JUDGE_SECONDS = 0.7; // of the search for a hint, and for the answer to a draw
 
 export class PlayView {
   constructor(app) {
-    this.app = app;
-    this.table = app.table;
+    Object.assign(this, { app, table: app.table });
     this.status = el("p.status", { "aria-live": "off" });
     this.details = el("p.details");
-    this.moves = new MoveList(app, false);
+    this.moves = new MoveList(app);
     this.actions = el("div.game-actions");
-    this.root = el("section.card.play-view", { "aria-label": t("play") },
+    this.root = el("section.card.play-view", { "aria-label": "Play" },
       el("div.headline", {}, this.status, this.details), this.moves.root, this.actions);
     this.table.on("state", () => this.update());
-    if (this.table.state) this.update();
+    this.table.on("saved", () => this.update());
+    this.update();
   }
-
-  update() {
-    const { state } = this.table;
-    this.status.textContent = this.statusText();
-    this.status.classList.toggle("over", Boolean(state.outcome));
-    this.details.replaceChildren(...[this.empty && t("welcome text"), state.opening, state.verdict?.text, ...state.notices,
-      state.outcome && state.saved ? t("saved as", { path: state.saved }) : null, state.problem]
-      .filter(Boolean).map((text) => el("span", {}, text)));
-    this.drawActions();
-  }
+  enter() { if (this.table.interrupted) this.table.resume(); }
 
   // Whether nothing has been played or loaded yet.
   get empty() {
-    const { state, nodes } = this.table;
-    return state.mode === "analysis" && nodes.size === 1 && !state.resumable && !state.file;
+    const { mode, nodes, start } = this.table;
+    return mode === "analysis" && nodes.size === 1 && !start;
   }
-
-  statusText() {
-    const { state, game } = this.table;
-    if (state.mode === "analysis") return t(this.empty ? "welcome" : "in analysis");
-    if (state.outcome) return state.outcome.text;
-    if (state.node !== state.current) return t("looking back");
-    if (!state.players[state.turn].human) return t("opponent thinks", { name: playerName(this.table, state.turn) });
-    if (!this.table.mySide) return t("to move", { side: sideName(game, state.turn) });
-    return t(game.kings && state.legal.some((move) => move.captures.length) ? "must capture" : "your move");
+  update() {
+    const { table } = this, outcome = table.mode === "play" ? table.outcome() : null;
+    this.status.textContent = this.text(outcome);
+    this.status.classList.toggle("over", Boolean(outcome));
+    const { problem = "" } = this.app.referee?.thinking ?? {};
+    this.details.replaceChildren(...[this.empty && "Begin a new game, or move the men of both sides as you like.", table.opening(),
+      ...(table.look()?.notices ?? []), problem, outcome && table.file && `Saved as games/${table.file.name}`, table.problem]
+      .filter(Boolean).map((text) => el("span", {}, text)));
+    this.drawActions(outcome);
+    if (this.hinted && this.hinted !== table.node) this.hinted = this.app.stage.point([]);
   }
-
-  drawActions() {
-    const { state } = this.table;
-    const { app } = this;
-    const button = (name, label, click, options) => iconButton(name, t(label), click, { bare: false, ...options });
-    const going = state.mode === "play" && !state.outcome;
-    const played = this.table.nodes.size > 1;
-    const parts = [];
-    if (state.mode === "analysis") {
-      if (state.resumable) parts.push(button("back", "resume", () => app.do("resume"), { class: "primary" }));
-      if (!this.empty) parts.push(button("go", "play on", () => askNewGame(app, "node")));
-    } else if (state.node !== state.current) {
-      parts.push(button("last", "to the end", () => app.do("go", { node: state.current }), { class: "primary" }));
-    } else if (going) {
-      if (state.thinking) parts.push(button("stop", "stop", () => app.do("stop")));
-      else parts.push(button("hint", "hint", () => this.hint(), { disabled: !state.legal.length }));
-      const mine = state.players[state.turn].human;
-      const { pass } = this.table;
-      if (mine && pass) parts.push(button("next", "pass", () => app.do("play", { move: pass.move, node: state.node })));
-      parts.push(
-        button("undo", "undo", () => app.do("undo"), { disabled: !state.canUndo }),
-        button("redo", "redo", () => app.do("redo"), { disabled: !state.canRedo }),
-        button("draw", "offer draw", () => this.offer(), { disabled: !played }),
-        button("flag", "resign", () => this.resign(), { disabled: !played }));
+  text(outcome) {
+    const { table } = this, turn = table.turn(table.current);
+    if (table.mode === "analysis") return this.empty ? "Ready when you are" : "This game is being analysed.";
+    if (outcome) return outcome.text;
+    if (table.node !== table.current) return "Looking back";
+    if (!table.human(turn)) return `${table.players[turn].name} is thinking …`;
+    if (!table.mySide) return `${sideName(table.game, turn)} to move`;
+    return table.game.kings && table.legal.some(({ captures }) => captures.length) ? "Your move: you must capture" : "Your move";
+  }
+  drawActions(outcome) {
+    const { app, table } = this, parts = [], played = table.current !== table.begin, turn = table.turn(table.current);
+    const button = (name, label, click, options) => parts.push(iconButton(name, label, click, { bare: false, ...options }));
+    const going = table.goingOn, pass = going && table.legal.find(({ path }) => !path.length);
+    if (table.mode === "analysis" && !this.empty) button("go", "Play on from here", () => askNewGame(app, true));
+    if (going && table.node !== table.current) button("last", "Back to the game", () => table.go(table.current), { class: "primary" });
+    else if (going) {
+      if (!table.human(turn)) button("stop", "Move now", () => app.referee.thinking?.search.now());
+      else button("hint", "Hint", () => this.hint());
+      if (pass) button("next", "Pass", () => table.move(pass));
+      button("undo", "Take back", () => table.undo(), { disabled: !table.canUndo });
+      button("redo", "Redo", () => table.redo(), { disabled: !table.undone.length });
+      button("draw", "Offer a draw", () => this.offer(), { disabled: !played || !table.human(turn) });
+      button("flag", "Resign", () => this.resign(), { disabled: !played });
     }
-    if (state.mode === "play" && state.outcome) {
-      parts.push(button("rematch", "rematch", () => app.do("rematch", {}), { class: "primary" }),
-        button("flip", "swap sides", () => app.do("rematch", { swap: true })));
+    if (outcome) {
+      button("rematch", "Rematch", () => table.rematch(false), { class: "primary" });
+      button("flip", "Rematch, other side", () => table.rematch(true));
+      if (table.canUndo) button("undo", "Take back", () => table.undo());
     }
-    if (state.mode === "play") {
-      parts.push(button("analysis", "analyse game", () => app.do("analysis").then(() => app.show("analysis"))));
-    }
-    parts.push(button("plus", "new game", () => askNewGame(app), { class: going && played ? "" : "primary" }));
+    if (!this.empty) button("analysis", "Analyse", () => app.show("analysis"));
+    button("plus", "New game", () => askNewGame(app), { class: going && played ? "" : "primary" });
     refill(this.actions, ...parts);
   }
-
+  judge() { return this.app.engines.ask("ask", { table: this.table, seconds: JUDGE_SECONDS }); }
   async hint() {
-    const { place } = this.table;
-    const step = await this.app.do("hint");
-    if (!step || this.table.place !== place) return;
-    this.app.stage.point([{ path: step.path, kind: "best" }]);
-    this.app.toast(t("hint text", { move: step.move }));
-    const gone = () => {
-      if (this.table.place === place) return;
-      this.app.stage.point([]);
-      this.table.removeEventListener("state", gone);
-    };
-    this.table.addEventListener("state", gone);
+    const { table, app } = this, { node } = table;
+    try {
+      const { lines: [{ pv: [step] }] } = await this.judge();
+      if (table.node !== node) return;
+      this.hinted = node;
+      app.stage.point([{ path: step.path, kind: "best" }]);
+      app.toast(`A good move: ${step.move}`);
+    } catch (error) {
+      app.fail(error);
+    }
   }
 
+  // An engine accepts unless it stands better.
   async offer() {
-    const answer = await this.app.do("draw");
-    if (answer && !answer.accepted) this.app.toast(answer.text);
+    const { table, app } = this, { node, mySide } = table;
+    if (mySide) {
+      try {
+        const { value } = await this.judge();
+        if (table.node !== node) return;
+        if (value !== null && (mySide === "black" ? value < 0.49 : value > 0.51)) {
+          app.toast("The draw is declined.");
+          return;
+        }
+      } catch (error) {
+        app.fail(error);
+        return;
+      }
+    }
+    table.end(null, "agreed");
   }
-
   async resign() {
-    if (await confirmed(t("resign?"), t("resign text"), t("resign"), t("keep playing"))) this.app.do("resign");
+    const { table } = this, side = table.mySide ?? table.turn(table.current), other = side === "black" ? "white" : "black";
+    if (!await confirmed("Resign this game?", "The game counts as lost. It stays saved.", "Resign", "Keep playing")) return;
+    if (table.goingOn) table.end(other, `${sideName(table.game, side)} resigned`);
   }
 }

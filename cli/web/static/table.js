@@ -1,134 +1,373 @@
-// What the page knows of its game on the server: the last state, the tree of moves, the search, the values.
-import { Connection } from "./connection.js";
+// The game on the board: its tree of moves, where one is in it, who plays. It is kept in the browser's storage.
+import { advance, after, look, replay, seen } from "./look.js";
+import { store, stored } from "./net.js";
+import { written } from "./pdn.js";
+import { sideName } from "./words.js";
 
-const KEY = "ckai-table";
+const PREFIX = "ckai-game-", MOST_GAMES = 60, PAUSE = 150; // milliseconds between a change and the storage
+const HUMAN = { spec: "human", name: "human" }, SIDES = ["black", "white"];
+const KEPT = ["key", "version", "start", "mode", "players", "control", "ended", "headers", "result", "file", "touched", "interrupted", "from"];
+const other = (side) => (side === "black" ? "white" : "black");
+const today = () => new Date().toISOString().slice(0, 10).replaceAll("-", ".");
 
-/** Return pieces after a step of a line; see `changes` in the server's messages. */
-export function after(pieces, changes) {
-  const result = { ...pieces };
-  for (const [square, letter] of Object.entries(changes)) {
-    if (letter) result[square] = letter;
-    else delete result[square];
-  }
-  return result;
-}
-
-function remembered() {
+/** The games in this browser, the newest first. */
+export function storedGames() {
+  let names = [];
   try {
-    return sessionStorage.getItem(KEY);
-  } catch { // storage is switched off
-    return null;
-  }
+    names = Object.keys(localStorage).filter((name) => name.startsWith(PREFIX));
+  } catch { /* switched off */ }
+  return names.map((name) => stored(name)).filter(Boolean).sort((a, b) => b.updated - a.updated);
 }
 
-/** Tells of "welcome", "players", "state", "search", "values", "run", "status" and "online", each an event with `detail`. */
+/** Tells of "state" (anything has changed), "values" (only those of nodes have), "saved" and "error". */
 export class Table extends EventTarget {
-  constructor() {
+  constructor(games) {
     super();
-    this.welcome = null;
-    this.state = null;
-    this.nodes = new Map();
-    this.search = null;
-    this.connection = new Connection({
-      hello: () => ({ table: this.key ?? undefined }),
-      message: (message) => this.received(message),
-      online: (yes, reason) => this.tell("online", { yes, reason }),
+    Object.assign(this, { games, fresh: 0 });
+    this.analyse(games[0]);
+    addEventListener("pagehide", () => this.store());
+    addEventListener("storage", ({ key, newValue }) => { // another tab has played on
+      const data = key === PREFIX + this.key ? JSON.parse(newValue) : null;
+      if (data && data.version !== this.version) this.restore(data, true);
     });
   }
+  on(type, listener) { this.addEventListener(type, (event) => listener(event.detail)); }
+  tell(type, detail = {}) { this.dispatchEvent(new CustomEvent(type, { detail })); }
+  gameNamed(name) { return this.games.find((each) => each.name === name) ?? this.games[0]; }
 
-  /** The key of the game on the server: in the address, so that a bookmark finds it, else of this tab. */
-  get key() {
-    return location.hash.split("/")[1] || remembered();
+  // --- beginning ----------------------------------------------------------------------------------------
+  reset(game, start, fields) {
+    this.store();
+    for (const old of storedGames().slice(MOST_GAMES)) store(PREFIX + old.key, null);
+    const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (n) => n.toString(36)).join("").slice(0, 12);
+    Object.assign(this, { game, start, key, version: 0, nodes: new Map(), next: 0, mode: "analysis", players: { black: HUMAN, white: HUMAN },
+      control: null, clock: null, ended: null, undone: [], headers: [], result: "*", file: null, touched: 0, interrupted: false, from: "",
+      problem: "" }, fields);
+    this.root = this.node = this.current = this.begin = this.make(null, { move: "", path: [], captures: [], changes: {} });
+    if (game.rules) [this.root.position] = replay(start, []);
   }
 
-  set key(key) {
-    try {
-      sessionStorage.setItem(KEY, key);
-    } catch { /* the address has it */ }
-    this.tell("key", key);
+  /** Look at a game from its first position, or from another one given as text. */
+  analyse(game, start = "") {
+    this.reset(game, start, { headers: [["Event", "ckai board, analysis"], ["Date", today()]] });
+    this.changed();
   }
 
-  /** Ask the server; the answer, or an Error. */
-  ask(type, fields) {
-    return this.connection.ask(type, fields);
+  /** Begin a game at the node shown (`here`), or after some moves. */
+  play(game, players, control, { here = false, moves = [] } = {}) {
+    const steps = here ? this.path().slice(1) : moves, start = here ? this.start : "";
+    const headers = [["Event", "ckai board"], ["Date", today()], ["Black", players.black.name], ["White", players.white.name]];
+    if (control) headers.push(["TimeControl", `${control.seconds}s${control.increment ? `+${control.increment}s` : ""}`]);
+    this.reset(game, start, { mode: "play", players, control, headers,
+      clock: control && { black: control.seconds, white: control.seconds, running: null, since: 0 } });
+    for (const each of steps) this.node = this.add(this.node, each);
+    this.begin = this.current = this.node;
+    this.changed();
   }
 
-  /** What `welcome` says of the game being played. */
-  get game() {
-    return this.gameNamed(this.state.game);
+  /** The same players from the same position again. */
+  rematch(swap) {
+    const { game, control, players: { black, white } } = this;
+    this.node = this.begin;
+    this.play(game, swap ? { black: white, white: black } : { black, white }, control, { here: true });
   }
 
-  gameNamed(name) {
-    return this.welcome.games.find((each) => each.name === name);
+  /** Open a game that the server has read. */
+  open(read, fields = {}) {
+    const headers = read.headers.filter(([name]) => !["result", "setup", "fen", "gametype", "game"].includes(name.toLowerCase()));
+    this.reset(this.gameNamed(read.game), read.start, { headers, result: read.result, problem: read.problem, ...fields });
+    this.root.comment = read.comment;
+    this.addLine(this.root, read.line);
+    this.changed();
   }
 
-  /** The node shown. */
-  get node() {
-    return this.nodes.get(this.state.node);
+  // The moves of a line, then the variations: one of them may begin with a move of the line itself. Returns its first node.
+  addLine(node, line) {
+    const variations = [], [begin] = [node];
+    for (const each of line) {
+      variations.push(...each.variations.map((variation) => [node, variation]));
+      node = this.add(node, each.path ? each : each.move);
+      node.comment = [node.comment, each.comment].filter(Boolean).join(" ");
+      node.nags = [...new Set([...node.nags, ...each.nags])];
+    }
+    for (const [parent, { comment, line: moves }] of variations) {
+      const first = this.addLine(parent, moves);
+      first.comment = [comment, first.comment].filter(Boolean).join(" ");
+    }
+    return begin.children.find(({ move }) => move === line[0]?.move);
   }
 
-  /** The node shown among those of all games: another game has nodes with the same numbers. */
-  get place() {
-    return `${this.state.tree}/${this.state.node}`;
+  // --- the tree -----------------------------------------------------------------------------------------
+  make(parent, step, position = null) {
+    const node = { id: this.next, parent, children: [], comment: "", nags: [], value: null, arrows: [], ...step, position };
+    node.ply = parent ? parent.ply + 1 : 0;
+    this.next = Math.max(this.next, node.id + 1);
+    this.nodes.set(node.id, node);
+    parent?.children.push(node);
+    return node;
   }
 
-  /** The node `by` steps further along the line shown, or null. */
-  stepped(by) {
-    const { line, node } = this.state;
-    return line[line.indexOf(node) + by] ?? null;
+  /** The node after a move: a step, or its text in checkers. */
+  add(parent, move) {
+    const text = move.move ?? move, known = parent.children.find((each) => each.move === text);
+    if (known) return known;
+    if (this.game.rules) {
+      const { step, position } = advance(parent.position, text);
+      return step.move === text ? this.make(parent, step, position) : this.add(parent, step.move);
+    }
+    const { path, captures, changes, crowned } = move;
+    return this.make(parent, { move: text, path, captures, changes, crowned });
+  }
+  path(node = this.node) {
+    const nodes = [];
+    for (let each = node; each; each = each.parent) nodes.unshift(each);
+    return nodes;
+  }
+  moves(node = this.node) { return this.path(node).slice(1).map(({ move }) => move); }
+
+  /** The nodes from the first to the one shown and on along its main continuation; in a game, up to its end. */
+  get line() {
+    const nodes = this.path();
+    while (nodes.at(-1).children.length && !(this.mode === "play" && nodes.at(-1) === this.current)) nodes.push(nodes.at(-1).children[0]);
+    return nodes;
+  }
+  pieces(node = this.node) {
+    if (node.position) return this.look(node).pieces;
+    node.pieces ??= node.parent ? after(this.pieces(node.parent), node.changes) : null;
+    return node.pieces ?? {};
   }
 
-  /** Expected points of Black at a node, 0 to 1, or null. */
-  points(id) {
-    return this.nodes.get(id)?.black ?? null;
+  /** What is to be seen at a node; null while the server is asked, which leads to a "state". */
+  look(node = this.node) {
+    if (node.look || this.game.rules) return (node.look ??= seen(this.path(node).map(({ position }) => position)));
+    node.asked ??= look(this.game, this.start, this.moves(node)).then((found) => {
+      Object.assign(node, { look: found, pieces: found.pieces });
+      this.tell("state");
+    }, (error) => {
+      this.tell("error", error);
+      setTimeout(() => { node.asked = null; this.tell("state"); }, 2000);
+    });
+    return null;
   }
+
+  /** The side to move at a node. */
+  turn(node = this.node) {
+    if (node.position) return node.position.black ? "black" : "white";
+    return this.look(node)?.turn ?? (node.parent ? other(this.turn(node.parent)) : "black");
+  }
+
+  /** The number of a node's move: `3.` for the first player's, `3...` for the second's. */
+  number(node) {
+    const black = this.turn(node.parent) === "black", count = (black === (node.ply % 2 === 1) ? node.ply - 1 : node.ply) >> 1;
+    return `${count + 1}.${black ? "" : ".."}`;
+  }
+
+  /** The name of the opening that the moves to a node begin with, or "". */
+  opening(node = this.node) {
+    const moves = this.moves(node), fits = Object.entries(this.game.openings).filter(([, line]) => line.every((move, i) => moves[i] === move));
+    return this.start ? "" : fits.sort((a, b) => b[1].length - a[1].length)[0]?.[0] ?? "";
+  }
+
+  // --- the game that is played --------------------------------------------------------------------------
+  human(side) { return this.players[side].spec === "human"; }
 
   /** The side that a person plays alone, or null. */
-  get mySide() {
-    const { black, white } = this.state.players;
-    return black.human === white.human ? null : black.human ? "black" : "white";
+  get mySide() { return this.human("black") === this.human("white") ? null : SIDES.find((side) => this.human(side)); }
+  outcome(node = this.mode === "play" ? this.current : this.node) {
+    return (node === this.current && this.mode === "play" ? this.ended : null) ?? this.look(node)?.outcome ?? null;
+  }
+  get goingOn() { return this.mode === "play" && this.look(this.current) !== null && !this.outcome(); }
+
+  /** The moves that may be played on the board now. */
+  get legal() {
+    const mine = this.mode !== "play" || (this.node === this.current && !this.ended && this.human(this.turn()));
+    return (mine && this.look()?.legal) || [];
   }
 
-  /** The legal move that has no square to click, or undefined. */
-  get pass() {
-    return this.state.legal.find((move) => !move.path.length);
+  /** The seconds left on a clock. */
+  left(side) {
+    const { clock } = this;
+    return Math.max(0, clock[side] - (clock.running === side ? (Date.now() - clock.since) / 1000 : 0));
   }
 
-  received(message) {
-    const { type } = message;
-    if (type === "welcome") {
-      this.welcome = message;
-      this.key = message.table;
-    } else if (type === "players") {
-      Object.assign(this.welcome, { players: message.players, networks: message.networks });
-    } else if (type === "state") {
-      if (message.nodes) this.nodes = new Map(message.nodes.map((node) => [node.id, node]));
-      this.state = message;
-      this.receivedAt = performance.now();
-      if (this.search && !this.shows(this.search)) this.search = null;
-    } else if (type === "search") {
-      if (!this.state || !this.shows(message)) return;
-      this.search = message;
-    } else if (type === "values") {
-      for (const { node, black } of message.points) {
-        const found = this.nodes.get(node);
-        if (found) found.black = black;
-      }
+  /** Let the clock of a side run, or none. */
+  run(side) {
+    const { clock } = this;
+    if (!clock || clock.running === side) return;
+    if (clock.running) clock[clock.running] = this.left(clock.running);
+    Object.assign(clock, { running: side, since: Date.now() });
+  }
+
+  /** Play a move: in a game for the side to move, else as a variation of the node shown. */
+  move(step) {
+    const playing = this.mode === "play", at = playing ? this.current : this.node, known = at.children.length, side = this.turn(at);
+    if (playing && this.clock) {
+      at.clock = SIDES.map((each) => this.left(each));
+      this.run(null);
+      this.clock[side] += this.control.increment;
     }
-    this.tell(type, message);
+    const node = this.add(at, step);
+    if (playing) {
+      this.toFront(node);
+      Object.assign(this, { node: this.node === at || this.human(side) ? node : this.node, current: node, undone: [] });
+    } else {
+      this.node = node;
+      if (at.children.length > known) this.touched += known ? 10 : 1;
+    }
+    this.changed();
+  }
+  get canUndo() { return this.mode === "play" && Boolean(this.ended || this.undoTarget()); }
+
+  // The node before the last move of a person, null if the game begins after it.
+  undoTarget() {
+    let node = this.current.parent;
+    while (node && !this.human(this.turn(node))) node = node.parent;
+    return node && node.ply >= this.begin.ply ? node : null;
   }
 
-  // Whether a search is of the node shown.
-  shows({ tree, node }) {
-    return tree === this.state.tree && node === this.state.node;
+  /** Take back a person's last move and all after it; an end that no engine has brought about, alone. */
+  undo() {
+    const target = this.undoTarget(), { ended, clock } = this;
+    this.ended = null;
+    if (target && (!ended || ended.engine)) {
+      this.undone = [...this.path(this.current).slice(target.ply + 1), ...this.undone];
+      this.current = target;
+    }
+    this.run(null);
+    if (clock && this.current.clock) [clock.black, clock.white] = this.current.clock;
+    for (const side of clock ? SIDES : []) clock[side] = Math.max(clock[side], 10); // the time may have been up
+    this.node = this.current;
+    this.changed();
   }
 
-  tell(type, detail) {
-    this.dispatchEvent(new CustomEvent(type, { detail }));
+  /** Play moves that were taken back, until a person is to move. */
+  redo() {
+    do this.toFront(this.current = this.undone.shift());
+    while (this.undone.length && !this.human(this.turn(this.current)));
+    this.run(null);
+    this.node = this.current;
+    this.changed();
   }
 
-  /** Call a function with each message of a kind. */
-  on(type, listener) {
-    this.addEventListener(type, (event) => listener(event.detail));
+  /** End the game that is played: a side wins, or null for a draw. */
+  end(winner, why, fields = {}) {
+    this.run(null);
+    const result = { black: "1-0", white: "0-1" }[winner] ?? "1/2-1/2";
+    this.ended = { text: `${winner ? `${sideName(this.game, winner)} won` : "drawn"}: ${why} (${result})`, result, winner, ...fields };
+    this.changed();
   }
+
+  /** Turn from playing to analysis; an unfinished game can be resumed. */
+  interrupt() {
+    if (this.mode !== "play") return;
+    const outcome = this.outcome();
+    Object.assign(this, { interrupted: !outcome, result: outcome?.result ?? "*", mode: "analysis" });
+    this.run(null);
+    this.changed();
+  }
+  resume() {
+    Object.assign(this, { mode: "play", interrupted: false, node: this.current });
+    this.toFront(this.current);
+    this.changed();
+  }
+
+  // --- looking and annotating ---------------------------------------------------------------------------
+  go(node) {
+    if (!node || node === this.node) return;
+    this.node = node;
+    this.tell("state");
+    this.storeSoon();
+  }
+  step(by) {
+    const { line } = this, at = line.indexOf(this.node);
+    this.go({ first: line[0], last: line.at(-1), back: line[at - 1], next: line[at + 1] }[by]);
+  }
+  toFront(node) {
+    for (let each = node; each.parent; each = each.parent) {
+      const { children } = each.parent;
+      children.unshift(...children.splice(children.indexOf(each), 1));
+    }
+  }
+
+  /** Change the comment, the signs or the arrows of the node shown. */
+  annotate(fields) {
+    Object.assign(this.node, fields);
+    if (!fields.arrows) this.touched += 10;
+    this.changed();
+  }
+  promote() {
+    this.toFront(this.node);
+    this.annotate({});
+  }
+
+  /** Remove the node shown and all after it; not moves of a game in progress. Returns whether it is gone. */
+  remove() {
+    const { node } = this, below = [node];
+    if (this.interrupted && this.path(this.current).includes(node)) return false;
+    for (const each of below) below.push(...each.children);
+    for (const each of below) this.nodes.delete(each.id);
+    node.parent.children.splice(node.parent.children.indexOf(node), 1);
+    if (below.includes(this.current)) this.current = node.parent;
+    this.undone = this.undone.filter((each) => !below.includes(each));
+    this.node = node.parent;
+    this.annotate({});
+    return true;
+  }
+
+  /** Note the value of a node: the expected score of the first player, 0 to 1. */
+  judge(node, value) {
+    if (value === null || value === undefined) return;
+    node.value = value;
+    this.tell("values");
+    this.storeSoon(10 * PAUSE);
+  }
+
+  // --- keeping ------------------------------------------------------------------------------------------
+  changed() {
+    this.fresh++;
+    this.version++;
+    this.tell("state");
+    this.storeSoon();
+  }
+  storeSoon(pause = PAUSE) { this.timer ??= setTimeout(() => this.store(), pause); }
+
+  /** Keep the game in the browser's storage, unless there is nothing to keep. */
+  store() {
+    clearTimeout(this.timer);
+    this.timer = null;
+    if (!this.nodes || (this.nodes.size === 1 && this.mode !== "play" && !this.start)) return;
+    const { game, node, current, begin, undone, clock } = this, steps = game.rules ? [] : ["path", "captures", "changes", "crowned"];
+    const plain = (each) => ({ ...Object.fromEntries(["id", "move", "comment", "nags", "value", "arrows", "clock", ...steps]
+      .map((name) => [name, each[name]])), children: each.children.map(({ id }) => id) });
+    const data = { ...Object.fromEntries(KEPT.map((name) => [name, this[name]])), game: game.name, updated: Date.now(), node: node.id,
+      current: current.id, begin: begin.id, undone: undone.map(({ id }) => id), nodes: [...this.nodes.values()].map(plain),
+      clock: clock && { black: this.left("black"), white: this.left("white"), running: null, since: 0 } };
+    if (store(PREFIX + this.key, data)) return;
+    for (const old of storedGames().slice(5)) store(PREFIX + old.key, null); // the storage is full
+    store(PREFIX + this.key, data);
+  }
+
+  /** Continue a game of the storage; another tab that has it saves it, too. */
+  restore(data, elsewhere = false) {
+    clearTimeout(this.timer);
+    Object.assign(this, data, { timer: null, problem: "", game: this.gameNamed(data.game), nodes: new Map(), next: 0 });
+    const known = new Map(data.nodes.map((each) => [each.id, each])), { rules } = this.game;
+    const build = (id, parent) => {
+      const { children, move, path = [], captures = [], changes = {}, ...each } = known.get(id);
+      const { step, position } = parent && rules ? advance(parent.position, move)
+        : { step: { move, path, captures, changes }, position: rules ? replay(data.start, [])[0] : null };
+      return { node: this.make(parent, { ...each, ...step }, position), children };
+    };
+    const waiting = [build(data.nodes[0].id, null)];
+    for (const { node, children } of waiting) waiting.push(...children.map((id) => build(id, node)));
+    this.root = waiting[0].node;
+    for (const name of ["node", "current", "begin"]) this[name] = this.nodes.get(data[name]) ?? this.root;
+    this.undone = data.undone.map((id) => this.nodes.get(id)).filter(Boolean);
+    this.fresh++;
+    if (elsewhere) this.elsewhere = this.fresh;
+    this.tell("state");
+  }
+
+  /** The game as PDN; while it is played, to its last move. */
+  pdn() { return written(this); }
 }

@@ -1,0 +1,55 @@
+"""The page as a static site, which plays and analyses checkers without a server."""
+
+import json
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from ckai.cli.playing.start import ballot_lines
+from ckai.cli.web.app import POLICY, STATIC, page_text, site_of
+from ckai.cli.web.engine_file import engine_file
+from ckai.cli.web.server import level_players
+from ckai.datasets.files import write_whole
+from ckai.models.pretrained import CKAI, HUMAN
+from ckai.rl.games.registry import DEFAULT_GAME
+
+WORKER = """const FILES = %s;
+self.oninstall = (event) => event.waitUntil(caches.open("%s").then((cache) => cache.addAll(FILES)));
+self.onfetch = (event) => event.respondWith(
+  caches.match(event.request, { ignoreSearch: true }).then((found) => found ?? fetch(event.request)));
+"""
+"""A service worker that keeps the page's files in the browser, so that it opens without a network."""
+
+
+def export_site(folder: Path) -> int:
+    """Write the site, and return its size in bytes.
+
+    Raises:
+        WriteError: it cannot be written.
+    """
+    site = site_of({DEFAULT_GAME.name: DEFAULT_GAME}, server=False) | {"players": level_players()}
+    policy = POLICY.replace("frame-ancestors 'none'; ", "")  # which only a header can say
+    csp = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+    found = {
+        "index.html": page_text().replace("<title>", f"{csp}\n<title>", 1).encode(),
+        "site.json": json.dumps(site).encode(),
+        "api/ballots": json.dumps({"lines": ballot_lines(DEFAULT_GAME)}).encode(),
+        **{f"networks/{name}": engine_file(name) for name in (CKAI, HUMAN)},
+    }
+    for package in STATIC:
+        found |= _files(files(package) / "static", "static/")
+    names = ["./", *sorted(found)]
+    found["worker.js"] = (WORKER % (json.dumps(names), abs(hash(tuple(found.values()))))).encode()
+    for name, data in found.items():
+        write_whole(folder / name, data)
+    return sum(map(len, found.values()))
+
+
+def _files(folder: Traversable, before: str) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for each in folder.iterdir():
+        if each.is_dir():
+            found |= _files(each, f"{before}{each.name}/")
+        else:
+            found[before + each.name] = each.read_bytes()
+    return found

@@ -1,0 +1,93 @@
+// Sees to the game that is played: engines move, clocks run, games are saved.
+import { post } from "./net.js";
+import { sideName } from "./words.js";
+
+const PAUSE = 1000, MANY = 10; // milliseconds after a change; new moves from which an analysis is saved without being asked for
+
+export class Referee {
+  constructor(app) {
+    Object.assign(this, { table: app.table, engines: app.engines, thinking: null, wanted: "", saving: Promise.resolve(), pending: null, files: {} });
+    this.table.on("state", () => this.update());
+    setInterval(() => this.tick(), 100);
+    addEventListener("pagehide", () => this.table.run(null));
+    this.update();
+  }
+  update() {
+    const { table } = this, side = table.goingOn ? table.turn(table.current) : null, engine = side && !table.human(side);
+    const wanted = engine ? `${table.key}/${table.current.id}/${table.players[side].spec}` : "";
+    if (wanted !== this.wanted) {
+      this.thinking?.search.stop();
+      Object.assign(this, { thinking: null, wanted });
+      if (wanted) this.think(side);
+    }
+    if (!engine) table.run(side);
+    this.saveSoon();
+  }
+  think(side) {
+    const { table } = this, node = table.current, thinking = this.thinking = { side, problem: "" };
+    const clock = table.clock && { clock: table.left(side), increment: table.control.increment };
+    thinking.search = this.engines.search("play", { table, node, engine: table.players[side].spec, ...clock }, (answer) => {
+      if (this.thinking !== thinking || table.current !== node) return;
+      if (answer.begun) table.run(side);
+      thinking.problem = answer.error ?? answer.waiting ?? "";
+      if (answer.resigns) table.end(side === "black" ? "white" : "black", `${sideName(table.game, side)} resigned`, { engine: true });
+      else if (answer.final && answer.move) {
+        Object.assign(this, { thinking: null, wanted: "" });
+        node.value = answer.value ?? node.value;
+        table.move(table.look(node).legal.find(({ move }) => move === answer.move));
+      } else table.tell("state");
+    });
+    table.tell("state");
+  }
+  tick() {
+    const { table } = this, running = table.clock?.running;
+    if (!running || table.left(running) > 0 || !table.goingOn) return;
+    table.end(running === "black" ? "white" : "black", `${sideName(table.game, running)} is out of time`);
+  }
+
+  // --- saving -------------------------------------------------------------------------------------------
+  saveSoon() {
+    const { table } = this, playing = table.mode === "play" && table.current !== table.begin;
+    if (this.pending && this.pending.key !== table.key) this.flush(); // another game has begun
+    const now = `${table.key}/${table.fresh}/${table.outcome()?.result}`;
+    if (this.saved === now || table.elsewhere === table.fresh || !this.engines.site.server) return;
+    this.saved = now;
+    if (!playing && table.touched < MANY) return;
+    this.pending = this.text();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.flush(), table.outcome() ? 0 : PAUSE);
+  }
+  text() {
+    const { key, game: { name: game }, file } = this.table;
+    return { key, game, file, text: this.table.pdn() };
+  }
+  flush() {
+    const { pending, table } = this;
+    this.pending = null;
+    if (pending) this.write(pending).catch(({ message }) => {
+      table.problem = `the game could not be saved: ${message}`;
+      table.tell("state");
+    });
+  }
+
+  /** Write the game to its file on the server; resolves to the name. */
+  save() {
+    this.pending = null;
+    return this.write(this.text());
+  }
+  async write({ key, game, text, file }) {
+    const { table } = this;
+    this.saving = this.saving.catch(() => {}).then(() => {
+      const { name = "", text: before = "" } = this.files[key] ?? file ?? {};
+      return before === text ? { name } : post("api/save", { game, text, name, before });
+    });
+    const { name } = await this.saving;
+    this.files[key] = { name, text };
+    if (table.key === key) {
+      Object.assign(table, { file: { name, text }, problem: "" });
+      table.storeSoon();
+      table.tell("saved");
+    }
+    return name;
+  }
+}
