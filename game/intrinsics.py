@@ -1,4 +1,4 @@
-"""What Numba lacks: arrays without counts of references, choices without branches, prefetching."""
+"""What Numba lacks: arrays without counts of references, pointers, choices without branches, prefetching."""
 
 from typing import Any
 
@@ -34,6 +34,34 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
             part = _without_owner(context, builder, item, builder.extract_value(value, i))
             value = builder.insert_value(value, part, i)
     return value
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def lent(typingctx: Any, value: Any) -> Any:
+    """Return a pointer to a tuple, for functions that are called from here; see `taken`.
+
+    A tuple is passed as all the numbers in it, some 280 words with a network and the arrays of a search.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        model = context.data_model_manager[value]
+        slot = cgutils.alloca_once(builder, model.get_data_type())
+        builder.store(model.as_data(builder, args[0]), slot)
+        return slot
+
+    return types.CPointer(value)(value), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def taken(typingctx: Any, pointer: Any) -> Any:
+    """Return the tuple that a pointer was made of, `borrowed`. Only what is used of it is read."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        model = context.data_model_manager[pointer.dtype]
+        value = model.from_data(builder, builder.load(args[0]))
+        return _without_owner(context, builder, pointer.dtype, value)
+
+    return pointer.dtype(pointer), codegen
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -4,16 +4,20 @@ Activations and weights are multiples of 1/512 in int16, so that a sum of produc
 in int32. Weights are rounded once, when a network is converted; the sums are exact, so every machine gets
 the same (as in the networks of Nasu 2018).
 
-The kernels have no Python in them and need no batch: a search calls `forward` and then `logit` for each
-legal action.
+The kernels have no Python in them and need no batch: a search calls `activate`, and then `value`, or
+`logit` for each legal action.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn.functional import pad
 
-from ckai.game.jit import hot, kernel, quick_kernel
+from ckai.game.jit import hot, kernel
+from ckai.game.kernels import lowest
 from ckai.models.inference.evaluator import (
     BackendError,
     Boards,
@@ -22,11 +26,22 @@ from ckai.models.inference.evaluator import (
     output_arrays,
     sizes_of,
 )
+from ckai.models.inference.vectors import (
+    LANES,
+    exchanged,
+    load,
+    load_sums,
+    nonzero_pairs,
+    pair,
+    plus_products,
+    put,
+    rounded,
+    total,
+    zeros,
+)
 from ckai.models.layers.network import Network
 from ckai.models.networks.swift import SCALE, Swift
 
-SHIFT = SCALE.bit_length() - 1
-"""log2 of `SCALE`."""
 PRODUCT_SCALE = SCALE * SCALE
 """Integer that stands for 1 in a sum of products."""
 TOLERANCE = 2.0**-10
@@ -48,15 +63,15 @@ class IntegerWeights(NamedTuple):
     bucket_pieces: Any
     """[1] int64: how many piece counts share a bucket."""
     first: Any
-    """[planes * squares, H] int16, multiples of 1/512."""
+    """[planes * squares + 1, H] int16, multiples of 1/512; the last row is 0."""
     first_bias: Any
     """[H] int16, multiples of 1/512."""
     second: Any
-    """[K, N, H] int16."""
+    """[K, H / 2, N, 2] int16."""
     second_bias: Any
     """[K, N] int32, multiples of 2 ** -18, as are all biases below."""
     third: Any
-    """[K, M, N] int16."""
+    """[K, N / 2, M, 2] int16."""
     third_bias: Any
     """[K, M] int32."""
     value: Any
@@ -72,7 +87,7 @@ class IntegerWeights(NamedTuple):
 
 
 class Hidden(NamedTuple):
-    """Working memory of one thread: the activations of the position that `forward` saw last."""
+    """Working memory of one thread: the activations of the position that was activated last."""
 
     wide: Any
     """[H] int16."""
@@ -82,85 +97,123 @@ class Hidden(NamedTuple):
     """[M] int16."""
     bucket: Any
     """[1] int64."""
+    rows: Any
+    """[VIEWS, squares + 1] int64: of the last position in each view, where the row of each element begins."""
+    sums: Any
+    """[VIEWS, H] int16: the sums of these rows."""
+    changed: Any
+    """[2, squares + 1] int64: those of `rows` that gave way, and what took their place."""
 
 
-@quick_kernel
-def hidden_arrays(weights):
-    """Return new working memory for `forward`."""
+VIEWS = 2
+"""Positions whose sums are kept: in alpha-beta one for each side."""
+
+
+def hidden_arrays(weights: IntegerWeights, squares: int) -> Hidden:
+    """Return new working memory for `activate`; PyTorch aligns arrays with cache lines."""
+    biases = (weights.first_bias, weights.second_bias, weights.third_bias)
+    wide, narrow, narrowest = (torch.zeros(each.shape[-1], dtype=torch.int16).numpy() for each in biases)
     return Hidden(
-        np.empty(weights.first.shape[1], np.int16),
-        np.empty(weights.second.shape[1], np.int16),
-        np.empty(weights.third.shape[1], np.int16),
-        np.zeros(1, np.int64),
+        wide,
+        narrow,
+        narrowest,
+        bucket=np.zeros(1, np.int64),
+        rows=np.full((VIEWS, squares + 1), weights.first.size - weights.first.shape[1]),
+        sums=torch.from_numpy(weights.first_bias).repeat(VIEWS, 1).numpy(),
+        changed=np.zeros((2, squares + 1), np.int64),
     )
 
 
 @hot
-def dot(row, activations):
-    """Return the int32 sum of products of two int16 arrays of the same length."""
-    total = np.int32(0)
-    for i in range(len(activations)):
-        # The casts keep the sum in 32 bits, which the compiler turns into its instruction for such sums.
-        total = np.int32(total + np.int32(row[i]) * np.int32(activations[i]))
-    return total
+def plus_dot(sums, rows, at, inputs):
+    """Return sums of products of inputs and as many weights, those from element `at` on, added to others."""
+    for i in range(0, len(inputs), LANES):
+        sums = plus_products(sums, load(rows, at + i), load(inputs, i))
+    return sums
 
 
 @hot
-def narrow_layer(weights, bias, activations, out):
-    """Fill `out` with the clipped activations of a layer, rounded to multiples of 1/512."""
-    for unit in range(len(out)):
-        total = dot(weights[unit], activations) + bias[unit] + (SCALE >> 1) >> SHIFT
-        out[unit] = min(max(total, 0), SCALE)
+def dot(rows, at, inputs):
+    """Return the int32 sum of products of inputs and as many weights, those from element `at` on."""
+    return total(plus_dot(zeros(), rows, at, inputs))
 
 
 @hot
-def forward(weights, board, hidden):
-    """Compute all layers of a position, and its value.
+def first_layer(weights, board, hidden, view):
+    """Fill the first layer and the bucket, from what changed since the last position of a view."""
+    rows, (old, new) = hidden.rows[view], hidden.changed
+    squares, units = len(rows) - 1, len(hidden.wide)
+    pieces, changes = 0, 0
+    for i in range(squares + 1):  # branchless: the CPU would mispredict too many
+        plane, square = weights.jumper_plane[0], np.int64(board[i])
+        if i < squares:
+            plane, square = weights.planes[square + 3], np.int64(i)
+            pieces += plane >= 0
+        row = plane * squares + square if min(plane, square) >= 0 else len(weights.first) - 1
+        old[changes], new[changes] = rows[i], row * units
+        changes += rows[i] != row * units
+        rows[i] = row * units
+    hidden.bucket[0] = min(max(0, (pieces - 1) // weights.bucket_pieces[0]), len(weights.second) - 1)
+    for unit in range(0, units, LANES):
+        sums = load(hidden.sums, view * units + unit)
+        for n in range(changes):
+            sums = exchanged(sums, load(weights.first, old[n] + unit), load(weights.first, new[n] + unit))
+        put(hidden.sums, view * units + unit, sums)
+    for unit in range(units):
+        hidden.wide[unit] = min(max(hidden.sums[view, unit], np.int16(0)), np.int16(SCALE))
+
+
+@hot
+def layer(weights, bias, bucket, inputs, out):
+    """Fill the clipped activations of a later layer, rounded to multiples of 1/512.
+
+    It skips pairs of inputs that are 0: about two of three.
+    """
+    pairs, units = weights.shape[1], weights.shape[2]
+    for unit in range(0, units, LANES):
+        at = bucket * units + unit
+        low, high = load_sums(bias, at), load_sums(bias, at + LANES // 2)
+        for first in range(0, pairs, 64):
+            active = np.int64(0)
+            for n in range(first, min(first + 64, pairs), LANES // 2):
+                active |= nonzero_pairs(inputs, 2 * n) << n - first
+            while active:
+                n = first + lowest(active)
+                active &= active - 1
+                both, at = pair(inputs, 2 * n), 2 * ((bucket * pairs + n) * units + unit)
+                low = plus_products(low, load(weights, at), both)
+                high = plus_products(high, load(weights, at + LANES), both)
+        put(out, unit, rounded(low, high))
+
+
+@hot
+def activate(weights, board, hidden, view):
+    """Compute the layers of a position that its logits need.
 
     Args:
         weights: the `IntegerWeights`.
         board: `[squares + 2]` int8, an encoded position in the view of the side to move.
-        hidden: filled, for `logit`.
-
-    Returns:
-        The value for the side to move, [-1, 1].
+        hidden: filled, for `value` and `logit`.
+        view: which of `VIEWS` earlier positions is likely to be similar.
     """
-    wide = hidden.wide
-    squares = len(board) - 2
-    for i in range(len(wide)):
-        wide[i] = weights.first_bias[i]
-    pieces = 0
-    for square in range(squares):
-        plane = weights.planes[board[square] + 3]
-        if plane >= 0:
-            pieces += 1
-            add_row(wide, weights.first[plane * squares + square])
-    if board[squares] >= 0 and weights.jumper_plane[0] >= 0:
-        add_row(wide, weights.first[weights.jumper_plane[0] * squares + board[squares]])
-    for i in range(len(wide)):
-        wide[i] = min(max(wide[i], np.int16(0)), np.int16(SCALE))
-    bucket = min(max(0, (pieces - 1) // weights.bucket_pieces[0]), weights.second.shape[0] - 1)
-    hidden.bucket[0] = bucket
-    narrow_layer(weights.second[bucket], weights.second_bias[bucket], wide, hidden.narrow)
-    narrow_layer(weights.third[bucket], weights.third_bias[bucket], hidden.narrow, hidden.narrowest)
-    return value_of(weights.value[bucket], weights.value_bias[bucket], hidden.narrowest)
+    first_layer(weights, board, hidden, view)
+    layer(weights.second, weights.second_bias, hidden.bucket[0], hidden.wide, hidden.narrow)
 
 
 @hot
-def add_row(total, row):
-    """Add a row to a sum of the same length."""
-    for i in range(len(total)):
-        total[i] += row[i]
+def value(weights, hidden):
+    """Return the value of the position that was activated last, for the side to move, [-1, 1].
 
-
-@hot
-def value_of(weights, bias, activations):
-    """Return the value of the last layer, [-1, 1], rounded as in a batch; see `heads.value_of`."""
-    first = (dot(weights[0], activations) + bias[0]) / PRODUCT_SCALE
+    It is rounded as in a batch; see `heads.value_of`.
+    """
+    bucket, inputs = hidden.bucket[0], hidden.narrowest
+    layer(weights.third, weights.third_bias, bucket, hidden.narrow, inputs)
+    bias, units, at = weights.value_bias[bucket], len(inputs), bucket * weights.value[0].size
+    first = (dot(weights.value, at, inputs) + bias[0]) / PRODUCT_SCALE
     if len(bias) == 1:
         return np.float64(np.float32(np.tanh(first)))
-    draw = (dot(weights[1], activations) + bias[1]) / PRODUCT_SCALE - first
-    loss = (dot(weights[2], activations) + bias[2]) / PRODUCT_SCALE - first
+    draw = (dot(weights.value, at + units, inputs) + bias[1]) / PRODUCT_SCALE - first
+    loss = (dot(weights.value, at + 2 * units, inputs) + bias[2]) / PRODUCT_SCALE - first
     shift = max(0.0, max(draw, loss) - MAX_EXPONENT)
     win, draw, loss = np.exp(-shift), np.exp(draw - shift), np.exp(loss - shift)
     return np.float64(np.float32((win - loss) / (win + draw + loss)))
@@ -168,28 +221,47 @@ def value_of(weights, bias, activations):
 
 @hot
 def logit(weights, hidden, action):
-    """Return the logit of an action in the position that `forward` saw last."""
-    bucket = hidden.bucket[0]
-    total = dot(weights.policy[action], hidden.wide)
-    total += dot(weights.policy_narrow[bucket, action], hidden.narrow)
-    return np.float32(total + weights.policy_bias[bucket, action]) / np.float32(PRODUCT_SCALE)
+    """Return the logit of an action in the position that was activated last."""
+    bucket, wide, narrow = hidden.bucket[0], hidden.wide, hidden.narrow
+    sums = plus_dot(zeros(), weights.policy, action * len(wide), wide)
+    at = (bucket * len(weights.policy) + action) * len(narrow)
+    score = total(plus_dot(sums, weights.policy_narrow, at, narrow))
+    return np.float32(score + weights.policy_bias[bucket, action]) / np.float32(PRODUCT_SCALE)
 
 
 @kernel
-def evaluate_boards(weights, boards, logits, values):
+def evaluate_boards(weights, hidden, boards, logits, values):
     """Evaluate positions one after the other.
 
     Args:
         weights: the `IntegerWeights`.
+        hidden: working memory.
         boards: `[B, squares + 2]` int8.
         logits: `[B, A]` float32, filled for all actions.
         values: `[B]` float32, filled.
     """
-    hidden = hidden_arrays(weights)
     for row in range(len(boards)):
-        values[row] = forward(weights, boards[row], hidden)
+        activate(weights, boards[row], hidden, 0)
+        values[row] = value(weights, hidden)
         for action in range(logits.shape[1]):
             logits[row, action] = logit(weights, hidden, action)
+
+
+def arranged(integers: dict[str, Tensor]) -> dict[str, NDArray[Any]]:
+    """Return the integers of `Swift.rounded` as the kernels read them.
+
+    Zeros fill up the widths to multiples of `LANES`, and are a last row of the first layer. The inputs of the
+    second and third layer come in pairs, `[K, inputs / 2, units, 2]`.
+    """
+    found = {}
+    for name, weights in integers.items():
+        if name not in ("value_bias", "policy_bias"):
+            below = -weights.shape[-2] % LANES if name in ("second", "third") else int(name == "first")
+            weights = pad(weights, (0, -weights.shape[-1] % LANES, 0, below)[: 2 * min(weights.ndim, 2)])
+        if name in ("second", "third"):
+            weights = weights.unflatten(2, (-1, 2)).transpose(1, 2)
+        found[name] = weights.cpu().contiguous().numpy()
+    return found
 
 
 def quantize(network: Network) -> IntegerWeights:
@@ -223,7 +295,7 @@ def quantize(network: Network) -> IntegerWeights:
         planes=planes,
         jumper_plane=np.array([len(encode.VALUES) if encode.JUMPER else -1]),
         bucket_pieces=np.array([network.bucket_pieces]),
-        **{name: rounded.cpu().numpy() for name, rounded in network.rounded().items()},
+        **arranged(network.rounded()),
     )
 
 
@@ -249,12 +321,12 @@ class IntegerEvaluator:
         """See `Evaluator.evaluate`."""
         check_boards(boards, *self._sizes, out_logits, out_values)
         logits, values = output_arrays(len(boards), self._sizes[1], out_logits, out_values)
-        evaluate_boards(self.weights, boards, logits, values)
+        evaluate_boards(self.weights, self.working_memory(boards.shape[1]), boards, logits, values)
         return logits, values
 
-    def working_memory(self) -> Hidden:
-        """Return new arrays for `forward`; every thread needs its own."""
-        return Hidden(*hidden_arrays(self.weights))
+    def working_memory(self, position_bytes: int) -> Hidden:
+        """Return new arrays for `activate`, aligned with cache lines; every thread needs its own."""
+        return hidden_arrays(self.weights, position_bytes - 2)
 
     def close(self) -> None:
         """Nothing to release."""

@@ -18,9 +18,9 @@ near repetitions its scores may be wrong, as in every program of this kind.
 
 import numpy as np
 
-from ckai.game.intrinsics import borrowed
-from ckai.game.jit import hot, kernel
-from ckai.models.inference.integers import forward, logit
+from ckai.game.intrinsics import lent, taken
+from ckai.game.jit import hot, inner, kernel
+from ckai.models.inference.integers import activate, logit, value
 from ckai.rl.alphabeta.memory import (
     AGE,
     EVALUATIONS,
@@ -45,6 +45,7 @@ from ckai.rl.alphabeta.transpositions import (
     bound_of,
     bucket_index,
     depth_of,
+    fetch,
     probe,
     score_of,
     static_of,
@@ -68,11 +69,11 @@ def is_repeated(game, memory, state, key, at):
 
 
 @hot
-def evaluate(game, evaluation, memory, state):
-    """Return the network's score of a state; fills `evaluation.hidden`."""
+def evaluate(game, evaluation, memory, state, at):
+    """Fill `evaluation.hidden` with a state, number `at` of the path."""
     contract.encode(game, state, evaluation.board)
     memory.counters[EVALUATIONS] += 1
-    return np.int64(VALUE_SCALE * forward(evaluation.weights, evaluation.board, evaluation.hidden))
+    activate(evaluation.weights, evaluation.board, evaluation.hidden, at & 1)
 
 
 @hot
@@ -175,16 +176,22 @@ def terminal_score(game, memory, state, key, count, at, plies, within):
 
 
 @kernel
-def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, at, root, plies, within):
+def search_depth(game, evaluation, constants, memory, state, depth, root):
+    """Search a state to a depth, with an open window, and return its score; see `alpha_beta`."""
+    zero, most = np.int64(0), np.int64(INFINITE)
+    return alpha_beta(
+        lent((game, evaluation, constants, memory)), state, depth, -most, most, root, root, zero, zero
+    )
+
+
+@inner
+def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     """Return the score of a state for the side to move: exact between `alpha` and `beta`, else a bound.
 
     The best action at the root is in `memory.root`, also after a search that was stopped.
 
     Args:
-        game: the rules.
-        evaluation: the `InlineNetwork`.
-        constants: the `Constants`.
-        memory: the `Memory`.
+        tools: pointer to the rules, the `InlineNetwork`, the `Constants` and the `Memory`.
         state: the state.
         depth: int64, plies left; 0 or below: quiescence search.
         alpha, beta: int64, the window.
@@ -193,13 +200,18 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         plies: int64, plies from the root.
         within: int64, 1 if the state is within a move of several actions, else 0.
     """
-    game, evaluation, memory = borrowed(game), borrowed(evaluation), borrowed(memory)
+    game, evaluation, constants, memory = taken(tools)
     memory.counters[NODES] += 1
     if memory.stop[0] or memory.counters[NODES] >= memory.counters[LIMIT]:
         memory.stop[0] = 1
         return np.int64(0)
     key = contract.key(game, state)
     contract.store_state(memory.path[at], key)
+    depth = max(depth, np.int64(0))
+    left_plies = contract.plies_left(game, state)
+    row = state if depth >= left_plies else key
+    place = bucket_index(memory.table, row)
+    fetch(memory.table, place)
     actions = memory.actions[at]
     count = contract.legal(game, state, actions)
     if at > root:
@@ -211,14 +223,9 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         if alpha >= beta:
             return beta
     quiet = contract.quiet(game, state)
-    leaf = (depth <= 0 and quiet) or at + 1 == MAX_PATH
-    depth = max(depth, np.int64(0))
+    leaf = (depth == 0 and quiet) or at + 1 == MAX_PATH
     narrow = beta - alpha == 1
-    left_plies = contract.plies_left(game, state)
-    if depth >= left_plies:
-        key = state
-    place = bucket_index(memory.table, key)
-    entry = probe(memory.table, place, key)
+    entry = probe(memory.table, place, row)
     age = memory.counters[AGE]
     table_action, static = np.int64(-1), np.int64(NO_SCORE)
     if entry:
@@ -246,13 +253,13 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
     # Often the actions after the table's are not needed.
     ranked = table_action >= 0 and not wanted and take_action(memory, at, count, table_action)
     if wanted or (by_policy and not ranked):
-        score = evaluate(game, evaluation, memory, state)
+        evaluate(game, evaluation, memory, state, at)
         if wanted:
-            static = score
+            static = np.int64(VALUE_SCALE * value(evaluation.weights, evaluation.hidden))
             if not entry:
                 nothing = np.int64(0)
                 store(
-                    memory.table, place, key, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN,
+                    memory.table, place, row, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN,
                     plies,
                 )  # fmt: skip
             if leaf or (prunable and (static >= above or static <= below)):
@@ -269,7 +276,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
     for i in range(count):
         if i == 1 and ranked:
             if by_policy:
-                evaluate(game, evaluation, memory, state)
+                evaluate(game, evaluation, memory, state, at)
             rank_actions(evaluation, constants, memory, 1, count, at, by_policy)
         if i > 0 or not ranked:
             take_best(memory, at, i, count)
@@ -284,8 +291,8 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         while True:
             lower, upper = (-high, -low) if passed else (low, high)
             score = alpha_beta(
-                game, evaluation, constants, memory, after, left - reduction, lower, upper, at + 1, root,
-                plies + passed, np.int64(not passed),
+                tools, after, left - reduction, lower, upper, at + 1, root, plies + passed,
+                np.int64(not passed),
             )  # fmt: skip
             if passed:
                 score = -score
@@ -308,7 +315,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                     reward(memory, at, i, depth)
                 break
     bound = UPPER if best <= alpha else LOWER if best >= beta else EXACT
-    store(memory.table, place, key, best, static, depth, best_action, bound, age, PROVEN, plies)
+    store(memory.table, place, row, best, static, depth, best_action, bound, age, PROVEN, plies)
     return best
 
 

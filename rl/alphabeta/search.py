@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import JoinableThread
-from ckai.rl.alphabeta.kernel import alpha_beta, principal_variation, set_path
+from ckai.rl.alphabeta.kernel import principal_variation, search_depth, set_path
 from ckai.rl.alphabeta.memory import (
     AGE,
     EVALUATIONS,
-    INFINITE,
     LIMIT,
     MAX_HISTORY,
     MAX_PATH,
@@ -271,5 +270,5 @@ class AlphaBetaSearch:
         return tuple(int(action) for action in line[:length])
 
     def _iterate(self, evaluation: InlineNetwork, memory: Memory, state: Any, depth: int, root: int) -> int:
-        numbers = (np.int64(n) for n in (depth, -INFINITE, INFINITE, root, root, 0, 0))
-        return int(alpha_beta(self.game, evaluation, self.constants, memory, state, *numbers))
+        tools = (self.game, evaluation, self.constants, memory)
+        return int(search_depth(*tools, state, np.int64(depth), np.int64(root)))

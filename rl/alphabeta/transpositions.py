@@ -12,6 +12,7 @@ that a row which two of them wrote at once matches no state (Hyatt, Mann 2002).
 import numpy as np
 
 from ckai.datasets.splitmix import MIX_1
+from ckai.game.intrinsics import prefetch
 from ckai.game.jit import hot
 
 STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
@@ -38,6 +39,13 @@ def bucket_index(table, key):
         h ^= h >> np.uint64(32)
     # The upper half of a product with the number of rows: a remainder without a division.
     return np.int64((h & np.uint64(0xFFFFFFFF)) * np.uint64(len(table)) >> np.uint64(32))
+
+
+@hot
+def fetch(table, place):
+    """Ask for the rows of a state, `place` being its `bucket_index`: they are seldom in the CPU's caches."""
+    prefetch(table, place, np.int64(0))
+    prefetch(table, place ^ 1, np.int64(table.shape[1] - 1))
 
 
 @hot

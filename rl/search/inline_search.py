@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ckai.game.intrinsics import borrowed
 from ckai.game.jit import INNER, compile_for, kernel
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, forward, logit
+from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, activate, logit, value
 from ckai.rl.evaluators.calling import no_edge_error
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
@@ -66,7 +66,9 @@ class InlineNetwork(NamedTuple):
 def inline_network(evaluator: IntegerEvaluator, game: Any) -> InlineNetwork:
     """Return the network of an evaluator for the kernels of one thread."""
     return InlineNetwork(
-        evaluator.weights, evaluator.working_memory(), np.zeros(game.POSITION_BYTES, np.int8)
+        evaluator.weights,
+        evaluator.working_memory(game.POSITION_BYTES),
+        np.zeros(game.POSITION_BYTES, np.int8),
     )
 
 
@@ -95,11 +97,11 @@ def _playout_leaf(evaluation, game, tree, node):
 def _network_leaf(evaluation, game, tree, node):
     here = tree.nodes[node]
     contract.encode(game, contract.load_state(game, here.state), evaluation.board)
-    value = forward(evaluation.weights, evaluation.board, evaluation.hidden)
+    activate(evaluation.weights, evaluation.board, evaluation.hidden, 0)
     for e in range(here.first_edge, here.first_edge + here.num_edges):
         tree.edges[e].prior = logit(evaluation.weights, evaluation.hidden, np.int64(tree.edges[e].action))
     logits_to_priors(tree, node)
-    return value
+    return value(evaluation.weights, evaluation.hidden)
 
 
 @overload(evaluate_leaf, jit_options=INNER, strict=False)
@@ -157,7 +159,8 @@ def evaluate_slots(evaluation, trees, slots, logits, values):
     evaluation, trees = borrowed(evaluation), borrowed(trees)
     logits, values = borrowed(logits), borrowed(values)
     for slot in range(slots):
-        values[slot] = forward(evaluation.weights, trees.boards[slot], evaluation.hidden)
+        activate(evaluation.weights, trees.boards[slot], evaluation.hidden, 0)
+        values[slot] = value(evaluation.weights, evaluation.hidden)
         tree = get_tree(trees, np.int64(trees.slots[slot].tree))
         here = tree.nodes[trees.slots[slot].node]
         for e in range(here.first_edge, here.first_edge + here.num_edges):

@@ -34,51 +34,49 @@ def network(seed=0, spread=2.0, **settings):
     return made
 
 
-def twin(weights, board):
+def twin(net, board):
     """The same computation with Python's integers, one unit at a time."""
-    squares = len(board) - 2
-    rows = [int(weights.planes[value + 3]) * squares + n for n, value in enumerate(board[:squares]) if value]
+    squares, planes = len(board) - 2, net.encode.VALUES
+    parts = {name: weights.tolist() for name, weights in net.rounded().items()}
+    rows = [planes.index(value) * squares + n for n, value in enumerate(board[:squares]) if value]
     pieces = len(rows)
-    if board[squares] >= 0 and weights.jumper_plane[0] >= 0:
-        rows.append(int(weights.jumper_plane[0]) * squares + int(board[squares]))
-    first = weights.first.astype(int)
+    if board[squares] >= 0 and net.encode.JUMPER:
+        rows.append(len(planes) * squares + int(board[squares]))
     wide = [
-        min(max(sum(int(first[row, unit]) for row in rows) + int(bias), 0), SCALE)
-        for unit, bias in enumerate(weights.first_bias)
+        min(max(sum(parts["first"][row][unit] for row in rows) + bias, 0), SCALE)
+        for unit, bias in enumerate(parts["first_bias"])
     ]
-    bucket = min(max(0, (pieces - 1) // int(weights.bucket_pieces[0])), len(weights.second) - 1)
+    bucket = min(max(0, (pieces - 1) // net.bucket_pieces), net.settings.buckets - 1)
 
     def sums(matrix, biases, inputs):
         return [
-            sum(int(w) * x for w, x in zip(row, inputs, strict=True)) + int(bias)
+            sum(w * x for w, x in zip(row, inputs, strict=True)) + bias
             for row, bias in zip(matrix, biases, strict=True)
         ]
 
-    def layer(matrix, biases, inputs):
-        return [min(max((total + SCALE // 2) // SCALE, 0), SCALE) for total in sums(matrix, biases, inputs)]
+    def layer(name, inputs):
+        found = sums(parts[name][bucket], parts[f"{name}_bias"][bucket], inputs)
+        return [min(max((total + SCALE // 2) // SCALE, 0), SCALE) for total in found]
 
-    narrow = layer(weights.second[bucket], weights.second_bias[bucket], wide)
-    narrowest = layer(weights.third[bucket], weights.third_bias[bucket], narrow)
-    value = sums(weights.value[bucket], weights.value_bias[bucket], narrowest)
-    logits = [
-        a + b
-        for a, b in zip(
-            sums(weights.policy, weights.policy_bias[bucket], wide),
-            sums(weights.policy_narrow[bucket], [0] * len(weights.policy), narrow),
-            strict=True,
-        )
-    ]
-    return np.array(logits) / SCALE**2, np.array(value) / SCALE**2
+    narrow = layer("second", wide)
+    value = sums(parts["value"][bucket], parts["value_bias"][bucket], layer("third", narrow))
+    logits = np.add(
+        sums(parts["policy"], parts["policy_bias"][bucket], wide),
+        sums(parts["policy_narrow"][bucket], [0] * len(parts["policy"]), narrow),
+    )
+    return logits / SCALE**2, np.array(value) / SCALE**2
 
 
+@pytest.mark.parametrize("widths", [{}, {"hidden": 77, "narrow": 33, "narrowest": 5, "encoding": "connect4"}])
 @pytest.mark.parametrize("value", ["wdl", "tanh"])
-def test_the_kernels_compute_what_the_twin_does(value):
-    net = network(value=value)
+def test_the_kernels_compute_what_the_twin_does(value, widths):
+    net = network(value=value, **widths)
     evaluator = IntegerEvaluator(net)
     boards = sample_positions(40, net.encode, seed=1)
+    boards[20:30, :16] = boards[19, :16]  # what did not change is not computed again
     logits, values = evaluator.evaluate(boards)
     for board, mine, out in zip(boards, logits, values, strict=True):
-        wanted, raw = twin(evaluator.weights, board)
+        wanted, raw = twin(net, board)
         assert mine.tolist() == wanted.astype(np.float32).tolist()
         if value == "tanh":
             assert out == pytest.approx(np.tanh(raw[0]), abs=1e-6)
@@ -187,9 +185,8 @@ def test_a_checkpoint_in_float16_holds_the_integers_of_what_is_loaded(tmp_path):
     save_checkpoint(tmp_path / "swift.ckpt", net, dtype=torch.float16)
     loaded = load_checkpoint(tmp_path / "swift.ckpt")
     assert loaded.weights["second.weight"].dtype == torch.float16
-    weights = quantize(loaded.network())._asdict()
-    for name in net.rounded():
-        assert torch.equal(loaded.weights[f"{INTEGERS}{name}"], torch.from_numpy(weights[name])), name
+    for name, rounded in loaded.network().rounded().items():
+        assert torch.equal(loaded.weights[f"{INTEGERS}{name}"], rounded), name
     assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
 
 

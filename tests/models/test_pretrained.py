@@ -6,7 +6,6 @@ import torch
 
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint
-from ckai.models.inference.integers import quantize
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, network_path, pretrained_file
 from ckai.rl import Engine
@@ -31,9 +30,8 @@ def test_an_installed_network_evaluates_positions(name, backend):
 @pytest.mark.parametrize("name", [CKAI, HUMAN])
 def test_a_checkpoint_holds_the_integers_of_its_weights(name):
     checkpoint = load_checkpoint(name)
-    for field, array in quantize(checkpoint.network())._asdict().items():
-        if f"integers_{field}" in checkpoint.weights:
-            assert torch.equal(checkpoint.weights[f"integers_{field}"], torch.from_numpy(array)), field
+    for field, rounded in checkpoint.network().rounded().items():
+        assert torch.equal(checkpoint.weights[f"integers_{field}"], rounded), field
 
 
 def test_a_file_has_precedence_over_a_name(tmp_path, monkeypatch):

@@ -4,10 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+import torch
 from numba import njit
 from tree_game import WIDTH, Leaf, draw
 
-from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights
+from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights, arranged
 from ckai.models.networks.swift import SCALE
 from ckai.rl.alphabeta.memory import FULL_WIDTH, PROVEN, Constants
 from ckai.rl.alphabeta.search import AlphaBetaSearch
@@ -40,21 +41,24 @@ class Guesses(IntegerEvaluator):
         pass_on[0, 0, 0] = pass_on[0, 1, 1] = SCALE
         policy = np.zeros((WIDTH, units), np.int16)
         policy[range(WIDTH), range(2, 2 + WIDTH)] = 8 * SCALE
+        rounded = {
+            "first": first,
+            "first_bias": np.zeros(units, np.int16),
+            "second": pass_on,
+            "second_bias": np.zeros((1, 2), np.int32),
+            "third": SCALE * np.eye(2, dtype=np.int16)[None],
+            "third_bias": np.zeros((1, 2), np.int32),
+            "value": np.array([[[SCALE, -SCALE]]], np.int16),
+            "value_bias": np.zeros((1, 1), np.int32),
+            "policy": policy,
+            "policy_narrow": np.zeros((1, WIDTH, 2), np.int16),
+            "policy_bias": np.zeros((1, WIDTH), np.int32),
+        }
         self.weights = IntegerWeights(
             planes=np.full(7, -1),
             jumper_plane=np.zeros(1, np.int64),
             bucket_pieces=np.ones(1, np.int64),
-            first=first,
-            first_bias=np.zeros(units, np.int16),
-            second=pass_on,
-            second_bias=np.zeros((1, 2), np.int32),
-            third=SCALE * np.eye(2, dtype=np.int16)[None],
-            third_bias=np.zeros((1, 2), np.int32),
-            value=np.array([[[SCALE, -SCALE]]], np.int16),
-            value_bias=np.zeros((1, 1), np.int32),
-            policy=policy,
-            policy_narrow=np.zeros((1, WIDTH, 2), np.int16),
-            policy_bias=np.zeros((1, WIDTH), np.int32),
+            **arranged({name: torch.from_numpy(weights) for name, weights in rounded.items()}),
         )
 
 
