@@ -370,12 +370,7 @@ def unpack(rows: Batch) -> Batch:
 
 
 def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
-    """Rows, at least one, as one batch of tensors, described in `ckai.datasets.data_module`.
-
-    Args:
-        rows: of one game.
-        searched: whether to include `q` and `policy`; None: if the rows have visits.
-    """
+    """Rows, at least one, as a batch, described in `ckai.datasets.data_module`; for `searched` see `pack`."""
     return unpack(pack(rows, searched=searched))
 
 

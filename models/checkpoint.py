@@ -140,8 +140,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     content = read_plain(path)
     try:
         if not isinstance(content, dict) or "format" not in content:
-            keys = ", ".join(map(str, list(content)[:5])) if isinstance(content, dict) else "none"
-            raise ValueError(f"expected a ckai checkpoint, found a torch file with keys {_shown(keys)}")
+            has = f"keys {[*content][:5]}" if isinstance(content, dict) else f"a {type(content).__name__}"
+            raise ValueError(f"expected a ckai checkpoint, found a torch file with {_shown(has)}")
         if not isinstance(content["format"], int) or content["format"] != FORMAT:
             raise ValueError(
                 f"expected checkpoint format {FORMAT}, found {_shown(content['format'])}, of another version "

@@ -1,4 +1,4 @@
-"""CUDA graphs of training: encoding, passes, losses and optimizer of several steps in one launch.
+"""Steps of training: encoding, passes, losses and optimizer; on a GPU several in one launch, a CUDA graph.
 
 A step is hundreds of kernels, each of which Python takes longer to launch than the GPU to run. The kernels
 and results of a graph are the same.
@@ -23,11 +23,13 @@ Loss: TypeAlias = Callable[[Batch], tuple[Tensor, Tensor]]
 
 
 class GraphedSteps:
-    """Steps of training on a GPU, captured as a graph for each of the first shapes of batches.
+    """Steps of training, on a GPU captured as a graph for each of the first shapes of batches.
 
     Other shapes take the same steps without a graph. All batches of an epoch but the last have one shape.
     """
 
+    DEVICES = ("cuda",)
+    """Types of devices that have graphs."""
     MOST = 2
     """Shapes for which graphs are captured."""
 
@@ -42,12 +44,15 @@ class GraphedSteps:
         Returns:
             The loss of the last, and the sum of the numbers of all.
         """
-        shape = tuple(tensor.shape for tensor in batch.values())
-        if shape not in self._captured and len(self._captured) < self.MOST:
-            self._captured[shape] = self._capture(batch, rows, optimizer)
-        captured = self._captured.get(shape)
-        if captured is None:
-            return self._steps(batch, rows, optimizer)
+        shape, device = tuple(tensor.shape for tensor in batch.values()), batch["label"].device.type
+        autocast, dtype = torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)
+        # What is cast for a step, or within a capture, must not be kept for the next.
+        with torch.autocast(device, dtype=dtype, enabled=autocast, cache_enabled=False):
+            if device in self.DEVICES and shape not in self._captured and len(self._captured) < self.MOST:
+                self._captured[shape] = self._capture(batch, rows, optimizer)
+            captured = self._captured.get(shape)
+            if captured is None:
+                return self._steps(batch, rows, optimizer)
         torch._foreach_copy_(list(captured.batch.values()), list(batch.values()))
         for group, rate in zip(optimizer.param_groups, captured.rates, strict=True):
             rate.fill_(group["lr"])
@@ -81,11 +86,8 @@ class GraphedSteps:
         device = batch["label"].device
         stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(device))
-        autocast, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
-        # What is cast within a capture must not be kept for later.
-        uncached = torch.autocast("cuda", dtype=dtype, enabled=autocast, cache_enabled=False)
         try:
-            with CAPTURING, torch.cuda.stream(stream), uncached, _unchanged(self._network, optimizer):
+            with CAPTURING, torch.cuda.stream(stream), _unchanged(self._network, optimizer):
                 captured = _Captured(batch, optimizer)
                 with captured.rates_of(optimizer):
                     part = next(cut(captured.batch, rows))

@@ -136,7 +136,7 @@ def pretrain(
                 (run / name).unlink(missing_ok=True)
             write_whole(run / CONFIG, json.dumps(settings, indent=2) + "\n")
         else:
-            say(f"resuming {run} at step {saved['global_step']}")
+            say(f"resuming {run} in epoch {saved['RowsDataModule']['epoch'] + 1}")
         logger: Any = False
         if find_spec("tensorboard"):
             logger = TensorBoardLogger(run, "", "tensorboard", default_hp_metric=False)
@@ -223,7 +223,7 @@ def _interrupted(run: Path, settings: dict[str, Any]) -> Any:
         more = f", and {len(changed) - 1} more" if len(changed) > 1 else ""
         raise TrainingError(f"{run}: holds an unfinished training with other settings ({named}{more})")
     saved = read_plain(run / LAST)
-    if not isinstance(saved, dict) or "global_step" not in saved:
+    if not isinstance(saved, dict) or "RowsDataModule" not in saved:
         raise CheckpointError(f"{run / LAST}: expected the state of a training, found another file")
     return saved
 

@@ -100,6 +100,7 @@ def fit(
     """
     device = device or pick_device()
     keep_freed_memory()
+    module.takes_steps = True
     record = _Record(config, data, progress, on_epoch)
     measures: dict[str, Any] = {"monitor": loss_kept(config)} if data.heldout_rows else {}
     early = EarlyStopping(patience=config.patience, check_finite=False, **measures) if measures else None

@@ -107,6 +107,9 @@ def test_other_files_are_refused(tmp_path, saved):
         load_checkpoint(tmp_path / "none.ckpt")
     with pytest.raises(CheckpointError, match="found a folder"):
         load_checkpoint(tmp_path)
+    torch.save([1], tmp_path / "list.ckpt")
+    with pytest.raises(CheckpointError, match="found a torch file with a list"):
+        load_checkpoint(tmp_path / "list.ckpt")
     short = tmp_path / "short.ckpt"
     short.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(CheckpointError, match="cut short"):
