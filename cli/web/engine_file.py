@@ -10,7 +10,7 @@ from ckai.game.kernels import STEP_TO
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import quantize
-from ckai.models.networks.swift import SCALE
+from ckai.models.networks.swift import SCALE, Swift
 from ckai.models.pretrained import CKAI, network_path
 from ckai.rl.engine.levels import LEVELS, QUICK_NODES
 
@@ -34,35 +34,33 @@ def engine_file(network: str = CKAI) -> bytes:
     Raises:
         BackendError: the network is not a `swift`, or of sizes or weights that the page has no room for.
     """
-    weights = quantize(load_network(network_path(network)))
-    hidden = weights.first.shape[1]
-    for layer in (weights.second, weights.third):
+    source = load_network(network_path(network))
+    quantize(source)  # refuses what integers cannot hold
+    assert isinstance(source, Swift)
+    weights = {name: rounded.cpu().numpy() for name, rounded in source.rounded().items()}
+    hidden = weights["first"].shape[1]
+    for layer in (weights["second"], weights["third"]):
         signs = np.stack([layer, -layer]).astype(np.int64).clip(0).sum(-1)
         if hidden % 2 or layer.shape[1] % UNITS or signs.max() * SCALE >= MAX_SUM:
             raise BackendError(
                 f"{network}: expected layers of even and of {UNITS}-fold sizes and sums below {MAX_SUM:,} for"
                 f" the page, found {hidden}, {layer.shape[1]} and {signs.max() * SCALE:,}"
             )
-    first = weights.first.copy().reshape(-1, 32, hidden)
-    for value, row in ((1, slice(28, 32)), (-1, slice(0, 4))):  # no men stand where they are crowned
-        first[weights.planes[value + 3], row] = 0
-    policy, narrow = weights.policy.copy(), weights.policy_narrow.copy()
-    policy[STEP_TO < 0] = narrow[:, STEP_TO < 0] = 0
-    arrays = weights._replace(first=first, policy=policy, policy_narrow=narrow)._asdict()
-    planes, (jumper,), (bucket_pieces,) = (
-        arrays.pop(name).tolist() for name in ("planes", "jumper_plane", "bucket_pieces")
-    )
+    plane = {value: number for number, value in enumerate(source.encode.VALUES)}
+    weights["first"] = first = weights["first"].reshape(-1, 32, hidden)
+    first[plane[1], 28:] = first[plane[-1], :4] = 0  # no men stand where they are crowned
+    weights["policy"][STEP_TO < 0] = weights["policy_narrow"][:, STEP_TO < 0] = 0
     header = {
         "format": FORMAT,
         "network": network,
         "levels": [*map(asdict, LEVELS), *({"nodes": nodes} for nodes in QUICK_NODES), {}],
-        "bucket_pieces": bucket_pieces,
-        "planes": [*(planes[value + 3] for value in (1, 3, -1, -3)), jumper],
-        "arrays": [{"name": name, "bytes": a.itemsize, "shape": a.shape} for name, a in arrays.items()],
+        "bucket_pieces": source.bucket_pieces,
+        "planes": [*(plane[value] for value in (1, 3, -1, -3)), len(plane)],
+        "arrays": [{"name": name, "bytes": a.itemsize, "shape": a.shape} for name, a in weights.items()],
     }
     head = json.dumps(header, separators=(",", ":")).encode()
     body = b"".join(
         a.astype(a.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, a.itemsize).T.tobytes()
-        for a in arrays.values()
+        for a in weights.values()
     )
     return len(head).to_bytes(4, "little") + head + zlib.compress(body, 9)
