@@ -35,10 +35,7 @@ over bitboards, for code that needs millions of positions a second.
 
 from ckai.game.color import BLACK, WHITE, Color
 from ckai.game.errors import (
-    AmbiguousMoveError,
-    IllegalMoveError,
     MoveError,
-    MoveTextError,
     PositionError,
 )
 from ckai.game.game import Game
@@ -52,13 +49,10 @@ __all__ = [
     "HALFMOVE_LIMIT",
     "REPETITION_LIMIT",
     "WHITE",
-    "AmbiguousMoveError",
     "Color",
     "Game",
-    "IllegalMoveError",
     "Move",
     "MoveError",
-    "MoveTextError",
     "Outcome",
     "Position",
     "PositionError",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ckai.game import kernels
-from ckai.game.errors import AmbiguousMoveError, IllegalMoveError, MoveTextError
+from ckai.game.errors import MoveError
 from ckai.game.moves import Move
 from ckai.game.squares import SQUARES, index_of, square_of
 
@@ -47,16 +47,15 @@ def move_along(own: int, opp: int, kings: int, jumper: int, black: bool, squares
     """The legal move from the first to the last of PDN `squares` that visits the others in order.
 
     Raises:
-        IllegalMoveError: if no legal move fits; the message is "is illegal".
-        AmbiguousMoveError: if two or more fit; the message is "is ambiguous".
+        MoveError: if no legal move fits ("is illegal"), or two or more do ("is ambiguous").
     """
     actions = np.empty(kernels.MAX_HOPS, np.uint8)
     path = np.array([index_of(s, black) for s in squares], np.int64)
     status, hops = kernels.resolve(own, opp, kings, jumper, path, len(path), actions)
     if status == kernels.AMBIGUOUS:
-        raise AmbiguousMoveError("is ambiguous")
+        raise MoveError("is ambiguous")
     if status != kernels.RESOLVED:
-        raise IllegalMoveError("is illegal")
+        raise MoveError("is illegal")
     return move_from_hops(opp, black, actions[:hops].tolist())
 
 
@@ -64,12 +63,12 @@ def read_squares(text: str) -> list[int]:
     """The PDN squares of a move's text such as `11-15` or `26x17x10`.
 
     Raises:
-        MoveTextError: if the text is not a move; the message is "is not a move such as ...".
+        MoveError: if the text is not a move; the message is "is not a move such as ...".
 
     >>> read_squares(" 26x17x10")
     [26, 17, 10]
     """
     squares = [int(s) for s in re.findall(r"\d+", text)] if _MOVE_TEXT.match(text) else []
     if not squares or not all(1 <= s <= SQUARES for s in squares):
-        raise MoveTextError("is not a move such as 11-15 or 26x17x10")
+        raise MoveError("is not a move such as 11-15 or 26x17x10")
     return squares

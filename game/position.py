@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ckai.game import kernels
 from ckai.game.color import BLACK, Color
-from ckai.game.errors import IllegalMoveError, MoveError, MoveTextError, PositionError
+from ckai.game.errors import MoveError, PositionError
 from ckai.game.fen import Placement, format_fen, parse_fen
 from ckai.game.movegen import all_moves, move_along, read_squares
 from ckai.game.moves import Move
@@ -369,10 +369,10 @@ class Position:
             action: 0..127 in mover's view.
 
         Raises:
-            IllegalMoveError: if the hop is illegal.
+            MoveError: if the hop is illegal.
         """
         if action not in self.legal_actions():
-            raise IllegalMoveError(f"hop {action} is illegal here (legal: {self.legal_actions()})")
+            raise MoveError(f"hop {action} is illegal here (legal: {self.legal_actions()})")
         return self._after(action)
 
     def _after(self, action: int) -> "Position":
@@ -424,7 +424,7 @@ class Position:
         if isinstance(move, str):
             move = self.find_move(move)
         elif move not in self._moves:
-            raise IllegalMoveError(self._refusal(str(move), "is illegal"))
+            raise MoveError(self._refusal(str(move), "is illegal"))
         position = self
         for action in move.actions:
             position = position._after(action)
@@ -450,17 +450,15 @@ class Position:
                 and the last may be missing if one move fits.
 
         Raises:
-            MoveTextError: if the text is not a move.
-            IllegalMoveError: if no legal move fits.
-            AmbiguousMoveError: if two or more fit.
+            MoveError: if the text is not a move, or no legal move fits, or several do.
 
         >>> Position.from_fen("B:W15,22:B11").find_move("11x25")
         <Move 11x18x25>
         """
         try:
             squares = read_squares(text)
-        except MoveTextError as error:
-            raise MoveTextError(self._refusal(text.strip(), str(error))) from None
+        except MoveError as error:
+            raise MoveError(self._refusal(text.strip(), str(error))) from None
         return self.find_path(squares, text.strip())
 
     def find_path(self, squares: Sequence[int], text: str | None = None) -> Move:
@@ -471,14 +469,13 @@ class Position:
             text: what error messages quote; default: the squares joined by dashes.
 
         Raises:
-            IllegalMoveError: if no legal move fits.
-            AmbiguousMoveError: if two or more fit.
+            MoveError: if no legal move fits, or several do.
         """
         try:
             return move_along(self.own, self.opp, self.kings, self.jumper, self.black, squares)
         except MoveError as error:
             text = text or "-".join(map(str, squares))
-            raise type(error)(self._refusal(text, str(error))) from None
+            raise MoveError(self._refusal(text, str(error))) from None
 
     def _refusal(self, text: str, problem: str) -> str:
         moves = self.legal_moves()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from positions import games
 
-from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, IllegalMoveError, Outcome, Position, Reason
+from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, MoveError, Outcome, Position, Reason
 
 # Two kings that step to and fro; four plies lead back to the same position.
 KINGS = "B:WK32:BK1"
@@ -120,7 +120,7 @@ def test_push_and_pop():
 
 def test_an_illegal_move_leaves_the_game_unchanged():
     game = Game()
-    with pytest.raises(IllegalMoveError):
+    with pytest.raises(MoveError):
         game.push("11-18")
     assert (game.positions, game.moves) == ([Position.start()], [])
 

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
-from ckai.game import AmbiguousMoveError, IllegalMoveError, Move, MoveTextError, Position
+from ckai.game import Move, MoveError, Position
 
 MAX_TEXT = 60
 """Characters of the longest text that is looked at; the longest move has 9 jumps."""
@@ -28,41 +28,39 @@ def read_typed_move(position: Position, text: str) -> Move:
         text: what was typed.
 
     Raises:
-        MoveTextError: the text is not a move, or half of one.
-        IllegalMoveError: no legal move fits.
-        AmbiguousMoveError: several fit.
+        MoveError: the text is not a move, or half of one; or no legal move fits, or several do.
 
     >>> str(read_typed_move(Position.start(), "1115."))
     '11-15'
     >>> read_typed_move(Position.start(), "11-18")
     Traceback (most recent call last):
-    ckai.game.errors.IllegalMoveError: '11-18' is illegal; from 11: 11-15, 11-16
+    ckai.game.errors.MoveError: '11-18' is illegal; from 11: 11-15, 11-16
     """
     plain = re.sub(r"[.!?\s]+$", "", unicodedata.normalize("NFKC", text[: 2 * MAX_TEXT]).strip())
     shown = _shown(text)
     legal = position.legal_moves()
     if len(text.strip()) > MAX_TEXT:
-        raise MoveTextError(f"'{shown}' is too long for a move such as 11-15 or 26x17x10")
+        raise MoveError(f"'{shown}' is too long for a move such as 11-15 or 26x17x10")
     if not _SQUARES.fullmatch(plain):
         begun = _BEGINNING.match(plain)
         if begun and re.fullmatch(r"\d+\s*[-xX:,./]?", plain):
-            raise MoveTextError(_half(position, int(begun[1]), shown))
-        raise MoveTextError(f"'{shown}' is not a move such as 11-15 or 26x17x10; {_list(legal)}")
+            raise MoveError(_half(position, int(begun[1]), shown))
+        raise MoveError(f"'{shown}' is not a move such as 11-15 or 26x17x10; {_list(legal)}")
     groups = [int(group) for group in re.findall(r"\d+", plain)]
     readings = [groups]
     if len(groups) == 1:
         digits = re.findall(r"\d+", plain)[0]
         readings = list(_taken_apart(digits)) if 3 <= len(digits) <= MAX_DIGITS else []
         if not readings:
-            raise MoveTextError(_half(position, groups[0], shown))
+            raise MoveError(_half(position, groups[0], shown))
     for fits in (_is_path, _leads_through, _begins):
         found = {move for reading in readings for move in legal if fits(move.path, reading)}
         if len(found) == 1:
             return found.pop()
         if found:
             ways = " or ".join(map(str, sorted(found)))
-            raise AmbiguousMoveError(f"'{shown}' is ambiguous: {ways}; type all squares")
-    raise IllegalMoveError(_illegal(position, readings[0], shown))
+            raise MoveError(f"'{shown}' is ambiguous: {ways}; type all squares")
+    raise MoveError(_illegal(position, readings[0], shown))
 
 
 def _is_path(path: Sequence[int], squares: Sequence[int]) -> bool:
