@@ -308,8 +308,8 @@ class Engine(ABC):
             if limit is not None:
                 raise ValueError("expected a limit, or sims and seconds, found both")
             limit = Limit(visits=sims, seconds=seconds)
-        task = self._task(game, limit, lines, stop or Stop(), history, interval=interval)
-        task.publish = on_result
+        more = {"stop": stop or Stop(), "publish": on_result, "interval": interval}
+        task = self._task(game, limit, lines, history, **more)
         self._begin(task.stop)
         return self._run(task.stop, lambda: [self._search(task)])[0]
 
@@ -333,7 +333,7 @@ class Engine(ABC):
         """
         given: Sequence[int | None] = seeds or [None] * len(games)
         stop, each = Stop(), zip(games, given, strict=True)
-        tasks = [self._task(game, limit, lines, stop, seed=seed) for game, seed in each]
+        tasks = [self._task(game, limit, lines, stop=stop, seed=seed) for game, seed in each]
         self._begin(stop)
         return self._run(stop, lambda: self._search_many(tasks) if tasks else [])
 
@@ -362,7 +362,7 @@ class Engine(ABC):
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        task = self._task(game, limit or Limit(), lines, stop := Stop(), interval=interval)
+        task = self._task(game, limit or Limit(), lines, stop=(stop := Stop()), interval=interval)
         self._begin(stop)
 
         def work(publish: Callable[[SearchResult], None]) -> SearchResult:
@@ -401,25 +401,17 @@ class Engine(ABC):
     # --- one search at a time -----------------------------------------------------------------------
 
     def _task(
-        self,
-        game: Any,
-        limit: Limit | None,
-        lines: int,
-        stop: Stop,
-        history: Sequence[Any] = (),
-        *,
-        seed: int | None = None,
-        interval: float = 0.0,
+        self, game: Any, limit: Limit | None, lines: int, history: Sequence[Any] = (), **more: Any
     ) -> Task:
-        """Check the arguments of a search."""
+        """Check the arguments of a search; `more` are other fields of a `Task`."""
         if limit is None or not (self._checked(limit).given or "seconds" in self.takes):
             limit = self.limit or self.default_limit
         if not hasattr(lines, "__index__") or lines < 0:
             raise ValueError(f"expected an integer lines >= 0, found {lines!r}")
-        if not interval >= 0:
-            raise ValueError(f"expected interval >= 0, found {interval!r}")
-        chance = self._random if seed is None else random.Random(seed)
-        return Task(read_game(game, history, self.spec), limit, lines, chance, stop, seed, interval=interval)
+        if not more.get("interval", 0.0) >= 0:
+            raise ValueError(f"expected interval >= 0, found {more['interval']!r}")
+        chance = self._random if (seed := more.get("seed")) is None else random.Random(seed)
+        return Task(read_game(game, history, self.spec), limit, lines, chance, **more)
 
     def _begin(self, stop: Stop) -> None:
         """Mark the engine as searching; `_run` must follow."""
