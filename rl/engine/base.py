@@ -235,10 +235,11 @@ class Engine(ABC):
 
     def twin(self) -> Self:
         """Return another engine like this one, for another thread; a network is shared."""
-        self._check_open()
-        twin = copy.copy(self)
-        Engine.__init__(twin)
-        twin._open(self)
+        with self._changed:  # a twin may take over what only one can have
+            self._check_open()
+            twin = copy.copy(self)
+            Engine.__init__(twin)
+            twin._open(self)
         return twin
 
     def new_game(self, game: Any = None) -> None:
