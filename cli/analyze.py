@@ -20,6 +20,7 @@ from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.analysis.config import AnalysisConfig
+from ckai.rl.engine.score import score_help
 
 if TYPE_CHECKING:
     from ckai.pdn import PdnGame
@@ -30,7 +31,20 @@ LISTED = 10
 """Most games that cannot be read whole that are named on standard error."""
 
 
-@click.command("analyze")
+_HELP = f"""Analyse games: the value of every position, mistakes, and what was better.
+
+FILE is read as ckai parse reads it. The games are written as PDN with comments, marks and variations;
+mistakes are graded by what they cost. Finished games are kept: after an interruption, the same command
+continues.
+
+Values are the score that Black can expect: {score_help()}
+
+\b
+ckai analyze games.pdn --html games.html
+"""
+
+
+@click.command("analyze", help=_HELP)
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
 @click.option(
     "-o",
@@ -71,16 +85,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Analyse games: the value of every position, mistakes, and what was better.
-
-    FILE is read as ckai parse reads it. The games are written as PDN with comments, marks and variations;
-    mistakes are graded by the points that they cost. Finished games are kept: after an interruption,
-    the same command continues.
-
-    \b
-    ckai analyze games.pdn --html games.html
-    """
-
+    """Analyse games, see `_HELP`."""
     from ckai.datasets.files import file_digest, locked, refuse_to_replace
     from ckai.pdn import PdnError, read_games
     from ckai.pdn.sources import source_stem
@@ -270,7 +275,7 @@ def _print_players(players: list[dict[str, Any]], most: int = 20) -> None:
 
 
 def _percent(accuracy: float | None) -> str:
-    return "-" if accuracy is None else f"{accuracy:.1f} %"
+    return "-" if accuracy is None else f"{accuracy:.1f}%"
 
 
 # --- what is checked before ---------------------------------------------------------------------------

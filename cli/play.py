@@ -17,6 +17,7 @@ from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.rl.engine.score import score_help
 from ckai.rl.engine.text import DEFAULT_LEVEL, forms_text
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
 _HELP = """Play against a network or another player in the terminal.
 
 Type a move such as 11-15, 26x1 or 1115; `moves` lists the legal moves, `help` the commands. The game is
-saved after every move. Values range from -1 (loss) to +1 (win) for the side named. Press Ctrl-C while the
-engine thinks to make it move now, twice to leave.
+saved after every move. Press Ctrl-C while the engine thinks to make it move now, twice to leave.
+
+Values are the score that Black can expect: {score}
 
 \b
 Examples:
@@ -50,7 +52,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 """
 
 
-@click.command("play", help=_HELP.format(forms=forms_text()))
+@click.command("play", help=_HELP.format(score=score_help(), forms=forms_text()))
 @click.option(
     "--engine",
     "source",

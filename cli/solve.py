@@ -11,6 +11,7 @@ from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.models.pretrained import CKAI
+from ckai.rl.engine.score import expected_score, score_text
 
 if TYPE_CHECKING:
     from ckai.rl.analysis.problems import Outcome
@@ -153,7 +154,7 @@ def _line(best: "Line") -> str:
         return f"{line}, {best.proven} in {count_text(best.plies, 'ply', 'plies')}"
     if best.proven is not None:
         return f"{line}, {best.proven}"
-    return line if best.value is None else f"{line}, value {best.value:+.2f}"
+    return line if best.value is None else f"{line}, {score_text(expected_score(best.value.black()))}"
 
 
 def _refuted(each: "Outcome") -> str:

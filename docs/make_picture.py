@@ -12,7 +12,7 @@ from ckai.cli.shared.console import CleanConsole
 from ckai.cli.terminal import screen
 
 PICTURE = Path(__file__).resolve().parent / "play.svg"
-GAME = ["--engine", "ckai@400", "--seed", "1", "--show", "--pieces", "figures"]
+GAME = ["--engine", "ckai@400", "--seed", "1", "--show"]
 OPENING, MOVE = "11-15 23-19 8-11 22-17", "4-8"
 
 

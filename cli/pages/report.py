@@ -11,8 +11,9 @@ from markupsafe import Markup
 
 from ckai.cli.pages.board import asset, definitions, diagram, letters, measures
 from ckai.pdn import PdnGame
-from ckai.rl.analysis.annotate import sentence, strip
+from ckai.rl.analysis.annotate import black_text, sentence, strip
 from ckai.rl.analysis.report import SIGNS, GameReport, Grade, Phase, PlyReport, move_number
+from ckai.rl.engine.score import score_help
 from ckai.rl.games.spec import GameSpec
 
 CURVE_WIDTH, CURVE_HEIGHT = 600, 120
@@ -118,6 +119,7 @@ class ReportPage:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         return environment.from_string(asset("report.html")).render(
             title=self.title,
+            score_help=score_help(),
             facts=self.facts,
             players=players,
             phases=[str(phase) for phase in Phase],
@@ -167,7 +169,7 @@ def _text(report: GameReport, n: int, note: str) -> str:
     """What the page says under the board after move `n`."""
     ply: PlyReport = report.plies[n]
     sign = SIGNS[ply.grade] if ply.grade else ""
-    points = f"Black {100 * ply.black_points:.0f} %, White {100 * (1 - ply.black_points):.0f} %."
+    points = black_text(ply.black_points)
     verdict = ""
     if ply.verdict is not None:
         side = "Black" if ply.black else "White"

@@ -1,9 +1,10 @@
 """How often each move was played in the games of a data set."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from ckai.rl.engine.score import expected_score
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +19,7 @@ class Played:
     """The move; several if they begin with the same hop, which is all that rows tell of them."""
     times: int
     score: float | None
-    """Mean score of the side that played it, 0 to 1; None where no result is known."""
+    """Mean score of Black, 0 to 1; None where no result is known."""
 
 
 class ExpertMoves:
@@ -48,12 +49,8 @@ class ExpertMoves:
             rows = rows.take(rows.jumper < 0)  # where a move begins
             self._rows = rows.board, rows.label, np.where(rows.z_known, rows.z, np.nan)
 
-    def played(self, board: "NDArray[np.int8]", moves: Sequence[Any]) -> list[Played]:
+    def played(self, position: Any) -> list[Played]:
         """Count the moves played in a position, the most frequent first.
-
-        Args:
-            board: `[squares]` int8, the position in the mover's view.
-            moves: its legal moves.
 
         Raises:
             DatasetError: as `load`.
@@ -63,14 +60,15 @@ class ExpertMoves:
         self.load()
         assert self._rows is not None
         boards, actions, results = self._rows
-        same = np.flatnonzero((boards == board).all(axis=1)).tolist()
+        moves = position.legal_moves()
+        same = np.flatnonzero((boards == position.board).all(axis=1)).tolist()
         found = []
         for action in dict.fromkeys(move.actions[0] for move in moves):
             rows = [row for row in same if actions[row] == action]
             if not rows:
                 continue
             known = results[rows][~np.isnan(results[rows])]
-            score = float((known.mean() + 1) / 2) if len(known) else None
+            score = expected_score(float(known.mean()), black=position.black) if len(known) else None
             alike = tuple(move for move in moves if move.actions[0] == action)
             found.append(Played(alike, len(rows), score))
         return sorted(found, key=lambda each: -each.times)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.session import side_of
 from ckai.cli.shared.output import count_text
+from ckai.rl.engine.score import expected_score, percent, score_text
 from ckai.rl.games.spec import GameSpec, Shot
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Explainer:
             values, loss = self._values(game, after, move, name)
             lines += values
         lines += self._shots(position, after, move, name, missed=loss >= MISSED)
-        return [*lines, *self._played(position, legal)]
+        return [*lines, *self._played(position)]
 
     # --- values -------------------------------------------------------------------------------------
 
@@ -97,17 +98,18 @@ class Explainer:
             values[move], rest = found
             line = [move, *rest]
         loss = max(0.0, best - values[move]) / 2
-        verdict = "the best move" if move == result.move or loss < 0.005 else f"it costs {name} {loss:.0%}"
-        first, black = self.spec.side_names[0], game.position.black
-        before, later = ((1 + (value if black else -value)) / 2 for value in (best, values[move]))
-        lines = [f"expected score of {first}: {before:.0%} before, {later:.0%} after; {verdict}"]
+        verdict = (
+            "the best move" if move == result.move or loss < 0.005 else f"it costs {name} {percent(loss)}"
+        )
+        before, later = (expected_score(each, black=game.position.black) for each in (best, values[move]))
+        lines = [f"{score_text(before, self.spec.side_names[0])} before, {percent(later)} after; {verdict}"]
         lines.append(f"main line: {_moves(line)}")
         if loss >= 0.005 and result.move != move:
             lines.append(f"better: {_moves(result.pv)}")
         others = sorted((each for each in values if each != move), key=lambda each: -values[each])
         if others:
             lost = {each: max(0.0, best - values[each]) / 2 for each in others[:ALTERNATIVES]}
-            shown = ", ".join(f"{each} {points:.0%}" for each, points in lost.items())
+            shown = ", ".join(f"{each} {percent(points)}" for each, points in lost.items())
             lines.append(f"other moves and what they cost: {shown}")
         return lines, loss
 
@@ -147,12 +149,12 @@ class Explainer:
             lines.append(f"it allows {other} {_kind(threat)}: {_shot(threat)}")
         return lines
 
-    def _played(self, position: Any, legal: list[Any]) -> list[str]:
+    def _played(self, position: Any) -> list[str]:
         if self.experts is None or self.experts.game != self.spec.name:
             return []
         where = f"in {self.experts.path.name}"
         try:
-            found = self.experts.played(position.board, legal)
+            found = self.experts.played(position)
         except ValueError as error:  # the rest of the explanation stands
             return [str(error)]
         if not found:
@@ -160,8 +162,8 @@ class Explainer:
         total = sum(each.times for each in found)
         parts = []
         for each in found[:ALTERNATIVES]:
-            score = "" if each.score is None else f" (scored {each.score:.0%})"
-            parts.append(f"{' or '.join(map(str, each.moves))} {each.times / total:.0%}{score}")
+            score = "" if each.score is None else f" ({self.spec.side_names[0]} scored {percent(each.score)})"
+            parts.append(f"{' or '.join(map(str, each.moves))} {percent(each.times / total)}{score}")
         return [f"{where}, {count_text(total, 'time')}: {', '.join(parts)}"]
 
 

@@ -3,19 +3,21 @@
 from typing import TYPE_CHECKING, Any
 
 from ckai.cli.shared.output import count_text
+from ckai.rl.engine.score import expected_score, score_text
 
 if TYPE_CHECKING:
     from ckai.rl import SearchResult
 
 
 def value_text(result: "SearchResult", names: tuple[str, str]) -> str:
-    """Return the value of the move for the side that plays it: `value +0.12 for White`, or its proof.
+    """Return the value of the move as the score that the first player can expect, or its proof.
 
     Args:
         result: the search; one without values gives an empty text.
         names: what the first and the second player are called.
     """
-    best, value = result.lines[0], result.value
+    best = result.lines[0]
+    value = best.value
     if value is None:
         return ""
     name, other = names if value.turn == "black" else names[::-1]
@@ -24,7 +26,7 @@ def value_text(result: "SearchResult", names: tuple[str, str]) -> str:
     if best.proven:
         winner = name if best.proven == "win" else other
         return f"{winner} wins in {count_text(best.plies or 0, 'ply', 'plies')}"
-    return f"value {best.value:+.2f} for {name}"
+    return score_text(expected_score(value.black()), names[0])
 
 
 def effort_text(result: "SearchResult") -> str:

@@ -46,9 +46,9 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
             "e why",
             "explain the last move",
             argument="MOVE",
-            more="With a move, that one instead of the last. Says the value before and after, what it costs "
-            "in expected points, the main line, what the other moves lose, shots, forced moves, how often it "
-            "was played in the data set, and the opening.",
+            more="With a move, that one instead of the last. Says the score before and after, what it costs, "
+            "the main line, what the other moves cost, shots, forced moves, how often it was played in the "
+            "data set, and the opening.",
         ),
     },
     "Games": {

@@ -28,6 +28,7 @@ from ckai.cli.terminal.thinking import wait_for
 from ckai.game import Outcome
 from ckai.rl.engine.base import Engine, ResignsError, Stop
 from ckai.rl.engine.result import SearchResult
+from ckai.rl.engine.score import score_help
 
 EVENT = "ckai play"
 """The Event of games that this program writes."""
@@ -602,6 +603,8 @@ class TerminalGame:
             self.screen.print(f"A move: {self.session.spec.move_example}. Commands:")
         for line in help_lines(self.console.width, argument):
             self.screen.print(line)
+        if not argument:
+            self.screen.print(score_help(self.session.spec.side_names[0]))
 
     # --- stepping through ---------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ def experts(server: Server, *, game: Word, start: Start = "", moves: Moves = ())
     if data is None or data.game != spec.name:
         return {"source": None, "rows": []}
     position = played(spec, start, moves).position
-    found = data.played(position.board, position.legal_moves())
+    found = data.played(position)
     rows = [{"moves": list(map(str, each.moves)), "times": each.times, "score": each.score} for each in found]
     return {"source": data.path.name, "rows": rows}
 

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 
 from ckai.cli.shared.networks import NO_NETWORK, network_file
-from ckai.cli.web.rules import score
 from ckai.cli.web.searches import Job
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.layers.network import Network
 from ckai.rl import Engine
+from ckai.rl.engine.score import expected_score
 from ckai.rl.games.spec import GameSpec
 
 FIRST_VISITS = 16
@@ -53,7 +53,7 @@ def look_inside(
         seen = _seen(spec, position, load_network(network_file(Path(source)), spec.name))
     return seen | {
         "squares": sorted(spec.drawn_layout().squares),
-        "after": score(result.value, black=position.black),
+        "after": expected_score(result.value or 0.0, black=position.black),
         "moves": [
             {
                 "move": str(move),
@@ -81,5 +81,5 @@ def _seen(spec: GameSpec, position: Any, network: Network) -> dict[str, Any]:
         {"name": name, "values": np.round(plane[order], DIGITS).tolist()}
         for name, plane in zip(names, planes, strict=True)
     ]
-    before = score(value, black=position.black)
+    before = expected_score(value, black=position.black)
     return {"encoding": network.encode.VERSION, "planes": shown, "before": before}

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ckai.cli.pages.board import measures
 from ckai.cli.playing.session import outcome_text, side_of
+from ckai.rl.engine.score import expected_score
 from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec
 
@@ -121,24 +122,22 @@ def steps_of(spec: GameSpec, position: Any, line: Any) -> list[dict[str, Any]]:
     return steps
 
 
-def score(value: float | None, *, black: bool) -> float | None:
-    """Return the expected score of the first player, [0, 1], of a value in [-1, 1] for the side to move."""
-    return None if value is None else round((1 + (value if black else -value)) / 2, DIGITS)
-
-
 def describe(spec: GameSpec, position: Any, result: Any, lines: int) -> dict[str, Any]:
     """Return a result as the page gets it; values are expected scores of the first player."""
-    first = position.black
+
+    def score(value: float | None) -> float | None:
+        return None if value is None else round(expected_score(value, black=position.black), DIGITS)
+
     return {
         "move": str(result.move),
-        "value": score(result.value, black=first),
+        "value": score(result.value),
         "visits": result.sims,
         "nodes": result.nodes,
         "depth": result.depth,
         "seconds": round(result.seconds, 3),
         "lines": [
             {
-                "value": score(line.value, black=first),
+                "value": score(line.value),
                 "proven": line.proven,
                 "plies": line.plies,
                 "pv": steps_of(spec, position, line.pv),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         PlayerTable,
         PlyReport,
         accuracy_of,
-        expected_points,
     )
 else:
     __getattr__, __dir__ = lazy_exports(
@@ -35,7 +34,6 @@ else:
                 "PlayerTable",
                 "PlyReport",
                 "accuracy_of",
-                "expected_points",
             ],
         },
     )
@@ -49,5 +47,4 @@ __all__ = [
     "PlyReport",
     "accuracy_of",
     "annotate",
-    "expected_points",
 ]

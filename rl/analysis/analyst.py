@@ -28,11 +28,11 @@ from ckai.rl.analysis.report import (
     GameReport,
     PlyReport,
     Verdict,
-    expected_points,
     grade_of,
     theory_of,
 )
 from ckai.rl.analysis.searches import Searches
+from ckai.rl.engine.score import expected_score
 
 MAX_LINE = 8
 """Most plies of a variation."""
@@ -180,7 +180,7 @@ class Analyst:
         # Backwards, so that alpha-beta's table knows what follows.
         for node, found in reversed(list(zip(nodes, results, strict=True))):
             value = found.lines[0].value
-            points = self._points(0.0 if value is None else value)
+            points = expected_score(0.0 if value is None else value)
             if node.verdict is not None:
                 points = TABLE_POINTS[node.verdict]
             node.points = points
@@ -188,7 +188,7 @@ class Analyst:
             node.ranked = sorted(found.visits, key=lambda move: -found.visits[move])
             if self._searches.has_alpha_beta and node.verdict is None and not found.proven:
                 deeper, line = self._searches.alpha_beta(node.game)
-                node.points = self._points(deeper)
+                node.points = expected_score(deeper)
                 node.lines = {line[0]: (node.points, line)}
                 node.ranked = [line[0], *(move for move in node.ranked if move != line[0])]
 
@@ -295,7 +295,7 @@ class Analyst:
             values = self._searches.second_opinions([child.game for _, _, child in asked])
             for (node, move, _), value in zip(asked, values, strict=True):
                 points, line = node.lines[move]
-                node.lines[move] = min(points, 1 - self._points(value)), line
+                node.lines[move] = min(points, 1 - expected_score(value)), line
             count += len(asked)
 
     # --- reports ----------------------------------------------------------------------------------------
@@ -323,9 +323,6 @@ class Analyst:
             grade=None if node.forced else grade_of(round(cost, 4), self.config),
             verdict=node.verdict,
         )
-
-    def _points(self, value: float) -> float:
-        return expected_points(value)
 
     def _verdict(self, position: Position) -> Verdict | None:
         if self.tables is None or not self.tables.knows(position):

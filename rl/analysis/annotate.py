@@ -1,8 +1,8 @@
 """Annotated PDN: the values, glyphs, comments and best lines of an analysis in a game that was read.
 
 What the file had stays, except what an earlier analysis by ckai wrote, so that analysing its output again
-changes nothing but the values. Every comment of an analysis begins with a command in the form that chess
-programs use: `[%eval +0.31]`, twice Black's expected points less 1, or `[%tables]`.
+changes nothing but the values. Every comment of an analysis begins with the score that Black can expect,
+`Black 65%.`, or with `[%tables]`.
 """
 
 import re
@@ -12,17 +12,18 @@ from dataclasses import replace
 from ckai.game import MoveError, Position
 from ckai.pdn import PdnGame, PdnMove, Variation
 from ckai.rl.analysis.report import NAGS, GameReport, Grade, PlyReport
+from ckai.rl.engine.score import percent
 
 ANNOTATOR = "ckai"
 """First word of the Annotator tag of a game that was analysed."""
-_EVAL, _TABLES = "[%eval ", "[%tables]"
+_TABLES = "[%tables]"
 _VERDICTS = {1: "Won for Black by the tables.", 0: "Drawn by the tables.", -1: "Won for White by the tables."}
-_EVAL_TEXT = r"\[%eval [+-]\d\.\d\d\]"
-_GRADED = rf"(?:{'|'.join(grade.capitalize() for grade in Grade)}), costs \d\.\d\d points\. Better: \S+\."
+_SCORE = r"Black \d+%\."
+_GRADED = rf"(?:{'|'.join(grade.capitalize() for grade in Grade)}), costs \d+%\. Better: \S+\."
 _SAID = "|".join(map(re.escape, _VERDICTS.values()))
-_OURS = re.compile(rf"\A{_EVAL_TEXT}(?: {_GRADED})?(?: (?:{_SAID}))? ?", flags=re.IGNORECASE)
+_OURS = re.compile(rf"\A{_SCORE}(?: {_GRADED})?(?: (?:{_SAID}))? ?", flags=re.IGNORECASE)
 """What an analysis writes at the beginning of a move's comment; what follows is somebody else's."""
-_BETTER = re.compile(rf"{_EVAL_TEXT} better")
+_BETTER = re.compile(_SCORE)
 
 
 def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
@@ -72,16 +73,16 @@ def strip(game: PdnGame) -> PdnGame:
     )
 
 
-def eval_text(black_points: float) -> str:
-    """Return the command of a comment for Black's expected points: `[%eval +0.31]`."""
-    return f"{_EVAL}{2 * black_points - 1:+.2f}]".replace("-0.00", "+0.00")
+def black_text(points: float) -> str:
+    """Return what a comment says of Black's expected points, 0 to 1: `Black 65%.`"""
+    return f"Black {percent(points)}."
 
 
 def sentence(ply: PlyReport) -> str:
-    """Return what a comment says of a graded move: `Mistake, costs 0.18 points. Better: 9-14.`"""
+    """Return what a comment says of a graded move: `Mistake, costs 18%. Better: 9-14.`"""
     if ply.grade is None:
         return ""
-    return f"{ply.grade.capitalize()}, costs {ply.cost:.2f} points. Better: {ply.best}."
+    return f"{ply.grade.capitalize()}, costs {percent(ply.cost)}. Better: {ply.best}."
 
 
 def is_analysed(game: PdnGame) -> bool:
@@ -101,7 +102,7 @@ def _stripped(each: PdnMove) -> PdnMove:
     ours = [c for c in each.comments if _OURS.match(c)]
     nags = list(each.nags)
     for grade in Grade:
-        if NAGS[grade] in nags and any(f"] {grade.capitalize()}, " in c for c in ours):
+        if NAGS[grade] in nags and any(f". {grade.capitalize()}, " in c for c in ours):
             nags.remove(NAGS[grade])
     return PdnMove(
         each.move,
@@ -119,13 +120,13 @@ def _is_ours(variation: Variation) -> bool:
 
 
 def _annotated(each: PdnMove, ply: PlyReport, position: Position, verdict: str) -> PdnMove:
-    words = [eval_text(ply.black_points), sentence(ply), verdict]
+    words = [black_text(ply.black_points), sentence(ply), verdict]
     each.comments.append(" ".join(filter(None, words)))
     if ply.grade is not None:
         each.nags.append(NAGS[ply.grade])
         points = ply.points if ply.black else 1 - ply.points
         moves = _line(position, ply.line)
-        each.variations.append(Variation([f"{eval_text(points)} better"], moves))
+        each.variations.append(Variation([black_text(points)], moves))
     return each
 
 

@@ -15,13 +15,13 @@ class AnalysisConfig:
         option="--visits", default=200, ge=2, le=1_000_000, help="Visits of the search of each position"
     )
     inaccuracy: float = setting(
-        default=0.05, gt=0, lt=1, help="Minimum loss of expected points for an inaccuracy (?!)"
+        default=0.05, gt=0, lt=1, help="Minimum loss of expected score, 0 to 1, for an inaccuracy (?!)"
     )
     mistake: float = setting(
-        default=0.1, gt=0, lt=1, help="Minimum loss of expected points for a mistake (?)"
+        default=0.1, gt=0, lt=1, help="Minimum loss of expected score, 0 to 1, for a mistake (?)"
     )
     blunder: float = setting(
-        default=0.2, gt=0, lt=1, help="Minimum loss of expected points for a blunder (??)"
+        default=0.2, gt=0, lt=1, help="Minimum loss of expected score, 0 to 1, for a blunder (??)"
     )
 
     def __post_init__(self) -> None:

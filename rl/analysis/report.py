@@ -46,15 +46,6 @@ class Phase(StrEnum):
     ENDGAME = "endgame"
 
 
-def expected_points(value: float) -> float:
-    """Return the points, 0 to 1, that a value in [-1, 1] promises the side whose value it is.
-
-    >>> expected_points(0.0), expected_points(1.0), expected_points(-0.5)
-    (0.5, 1.0, 0.25)
-    """
-    return min(1.0, max(0.0, (1 + value) / 2))
-
-
 def grade_of(cost: float, config: AnalysisConfig) -> Grade | None:
     """Return the grade of a move that costs `cost` expected points, None below the least inaccuracy.
 

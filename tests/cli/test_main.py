@@ -84,6 +84,7 @@ def test_every_command_explains_itself(name):
     assert result.exit_code == 0
     assert result.output.startswith(f"Usage: cli {name}")
     assert "--help" in result.output
+    assert ("60% means: of 100 games" in result.output) == (name in ("play", "analyze"))
 
 
 def test_version():

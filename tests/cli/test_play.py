@@ -83,9 +83,9 @@ def test_the_engine_says_its_value_and_its_top_five(tmp_path):
     script.play()
     text = shown.getvalue()
     assert "ckai plays 21-17" in text
-    assert "value +0.12 for White" in text
+    assert "expected score of Black: 44%" in text
     assert "100 visits" in text
-    rows = [line.split() for line in text.splitlines() if line.count("%")]
+    rows = [line.split() for line in text.splitlines() if line.count("%") and ":" not in line]
     assert rows[0] == ["21-17", "14.3%", "60"]
     assert len(rows) == 5
 
@@ -170,7 +170,7 @@ def test_the_panel_is_of_the_move_played(tmp_path):
         (move,) = script.session.game.moves
         number = Position.start().legal_moves().index(move)
         text = shown.getvalue()
-        assert f"ckai plays {move}\nvalue +{(number + 1) / 100:.2f} for Black" in text
+        assert f"ckai plays {move}\nexpected score of Black: {50 + (number + 2) // 2}%" in text
         assert f"PV: {Position.start().push(move).legal_moves()[0]}\n" in text
         assert f"\n{move}  " in text  # its row in the table of moves, though it may be the seventh
         if number:
@@ -331,6 +331,7 @@ def test_flip_help_fen_board(tmp_path):
     text = shown.getvalue()
     assert text.index("    32w     31w") < text.index("     1b      2b")
     assert "let the engine move" in text
+    assert "60% means: of 100 games" in text
     assert Position.start().fen in text.splitlines()  # in one piece, however narrow
 
 

@@ -573,7 +573,10 @@ def test_explain_shows_shots(here):
 def test_explain_counts_what_was_played(here, make_rows):
     extra = {"options": Options(experts=make_rows)}
     text = explained("11-15\nexplain\n", here, side="both", extra=extra)
-    assert "in games.parquet, 4 times: 11-15 75% (scored 83%), 9-13 25% (scored 0%)" in text
+    assert "in games.parquet, 4 times: 11-15 75% (Black scored 83%), 9-13 25% (Black scored 0%)" in text
+    swapped = Position.start().fen.replace("B:", "W:", 1)
+    text = explained("22-18\nexplain\n", here, side="both", fen=swapped, extra=extra)
+    assert "22-18 75% (Black scored 17%), 24-20 25% (Black scored 100%)" in text
     text = explained(
         "12-16\n24-19\n8-12\nexplain\n", here, side="both", extra={"options": Options(experts=make_rows)}
     )

@@ -218,7 +218,7 @@ export class AnalysisView {
       const total = rows.reduce((sum, { times }) => sum + times, 0);
       refill(this.experts, el("p.soft", {}, !source ? "No data set is at hand here. `ckai parse` makes one from games of experts."
         : total ? `${count(total, "game")} in ${source} reached this position.` : `No game in ${source} reached this position.`),
-      rows.length ? tableOf(["Move", "Times", "Score"], rows.map(({ moves, times, score }) => [
+      rows.length ? tableOf(["Move", "Times", `${sideName(game, "black")} scored`], rows.map(({ moves, times, score }) => [
         el("span", {}, ...moves.map((each) => this.moveButton(each))), bar(times / total, "visits", times),
         score === null ? "–" : bar(score, "prior")])) : null);
     } catch (error) {

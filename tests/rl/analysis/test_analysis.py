@@ -178,7 +178,7 @@ def test_what_is_written_is_read_back_with_every_mark(analyst):
     assert again.header("Annotator") == "ckai net, 100 visits"
     assert each.nags == [NAGS[Grade.BLUNDER]]
     assert each.comments[0] == "my plan"
-    assert each.comments[1].startswith("[%eval +")
+    assert each.comments[1].startswith("Black 100%. Blunder, costs 50%. Better: ")
     assert f"Better: {report.plies[0].best}." in each.comments[1]
     (line,) = each.variations
     assert [str(m.move) for m in line.moves] == list(report.plies[0].line)
@@ -195,11 +195,11 @@ def test_an_analysis_of_an_analysis_is_the_same(analyst):
 
 
 def test_annotations_of_others_are_kept(analyst):
-    text = '[Annotator "Wood"]\n[FEN "W:W14,32:B6,1"]\n1. ... 14-10 $4 {[%eval -9] odd} (1. ... 14-9) 0-1\n'
+    text = '[Annotator "Wood"]\n[FEN "W:W14,32:B6,1"]\n1. ... 14-10 $4 {Black -9%. odd} (1. ... 14-9) 0-1\n'
     game, report = analyzed(analyst, text)
     annotated = annotate(game, report)
     assert [value for name, value in annotated.headers if name == "Annotator"] == ["Wood", "ckai"]
-    assert annotated.moves[0].comments[0] == "[%eval -9] odd"
+    assert annotated.moves[0].comments[0] == "Black -9%. odd"
     assert len(annotated.moves[0].variations) == 2
     assert annotated.moves[0].nags == [4, 4]
 
@@ -210,13 +210,13 @@ def test_what_somebody_added_to_an_analysis_is_kept(analyst):
     (move,) = strip(read(text)[0]).moves
     assert (move.comments, move.variations, move.nags) == (["my plan"], [], [])
     worked = " ".join(text.split()).replace("Better: 32-28.", "Better: 32-28. I saw it too late")
-    worked = worked.replace("5-9)", "5-9 {see Fortman})").replace("] better", "] better, of course")
+    worked = worked.replace("5-9)", "5-9 {see Fortman})").replace("%.} 1. ... 32", "%. Of course.} 1. ... 32")
     (move,) = strip(read(worked)[0]).moves
     assert move.comments[0] == "my plan"
     assert move.comments[1].endswith("I saw it too late")
     assert len(move.variations) == 1
-    theirs = worked.replace("{my plan}", "{[%eval 0.1] their note}")
-    assert strip(read(theirs)[0]).moves[0].comments[0] == "[%eval 0.1] their note"
+    theirs = worked.replace("{my plan}", "{Black 65.1%. their note}")
+    assert strip(read(theirs)[0]).moves[0].comments[0] == "Black 65.1%. their note"
 
 
 def test_a_draw_that_was_thrown_away_is_a_blunder_whatever_a_search_thinks_of_it(analyst):
