@@ -87,6 +87,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     help="Continue game N of a PDN file, or step through it if it is finished; with PLY, play on from there.",
 )
 @click.option("--view", is_flag=True, help="Step through the loaded game, finished or not.")
+@click.option("--list", "listing", is_flag=True, help="List the games in games/, as --load takes them.")
 @click.option(
     "--sims",
     type=click.IntRange(1),
@@ -97,19 +98,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     "--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 40/20m."
 )
 @seed_option
-@click.option(
-    "--max-plies",
-    type=click.IntRange(1),
-    help="Length in plies at which a game with --side none stops.  [default: no limit]",
-)
 @click.option("--show/--hide", default=False, help="Show the engine's value, moves and PV.  [default: hide]")
-@click.option(
-    "--pieces",
-    type=click.Choice(["auto", "figures", "letters"]),
-    default="auto",
-    show_default=True,
-    help="How pieces are drawn; auto: figures in colour, letters without.",
-)
 @evaluator_option()
 @tables_option
 @click.option(
@@ -128,13 +117,12 @@ def command(
     opening: str | None,
     loaded: str | None,
     view: bool,
+    listing: bool,
     sims: int | None,
     seconds: float | None,
     clock: str | None,
     seed: int | None,
-    max_plies: int | None,
     show: bool,
-    pieces: Any,
     evaluator: str,
     tables: str,
     file: Path | None,
@@ -152,6 +140,9 @@ def command(
     from ckai.rl.games.registry import get_game
 
     report_compilation()
+    if listing:
+        _list_games()
+        return
     given = [name for name, value in (("--fen", fen), ("--opening", opening), ("--load", loaded)) if value]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} both say where the game begins; give one")
@@ -165,14 +156,11 @@ def command(
         player = _usual_opponent(spec)
     check_tables(tables, spec)
     humans = None if side is None else PEOPLE[side]
-    if max_plies is not None and humans != PEOPLE["none"]:
-        raise click.UsageError("--max-plies needs --side none")
     if loaded is not None:
         session, origin, view = _loaded_game(loaded, humans, spec, view=view)
-        session.max_plies = max_plies
     else:
-        session, origin = _new_game(fen, opening, humans, spec, seed=seed, max_plies=max_plies)
-    options = Options(show=show, pieces=pieces, experts=data_set(spec), chance=random.Random(seed))
+        session, origin = _new_game(fen, opening, humans, spec, seed=seed)
+    options = Options(show=show, experts=data_set(spec), chance=random.Random(seed))
     try:
         spec.diagram(session.position)
     except NotImplementedError as error:
@@ -207,6 +195,34 @@ def command(
     finally:
         opponent.close()
         analyst.close()
+
+
+def _list_games() -> None:
+    """Print the saved games, the newest first."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from ckai.cli.playing.record import GAMES as FOLDER
+    from ckai.cli.playing.saved import saved_games
+    from ckai.cli.shared.console import CleanConsole
+    from ckai.rl.games.registry import get_game
+
+    rows = saved_games()
+    if not rows:
+        click.echo("no games in games/ yet: ckai play saves them there")
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("game", "date", "Black", "White", "result", "plies", "opening"):
+        long = title in ("Black", "White", "opening")
+        table.add_column(
+            title, justify="right" if title == "plies" else "left", overflow="fold", no_wrap=not long
+        )
+    for row in rows:
+        name = str(FOLDER / row["file"]) + (f":{row['number']}" if row["number"] > 1 else "")
+        kind = row["opening"] if row["game"] == DEFAULT_GAME_NAME else get_game(row["game"]).title
+        cells = (name, row["date"], row["black"], row["white"], row["result"], str(row["plies"]), kind)
+        table.add_row(*map(Text, cells))  # no markup in what comes from a file
+    CleanConsole(highlight=False).print(table)
 
 
 def _opponent_and_clock(
@@ -288,7 +304,6 @@ def _new_game(
     spec: "GameSpec",
     *,
     seed: int | None,
-    max_plies: int | None,
 ) -> "tuple[Session, Origin]":
     """Return a game from the initial position, or from that of `--fen` or `--opening`."""
     from ckai.cli.playing.session import PEOPLE, Session
@@ -298,4 +313,4 @@ def _new_game(
     if opening is not None:
         game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
     humans = PEOPLE["black"] if humans is None else humans
-    return Session(game, humans, max_plies=max_plies, spec=spec), Origin()
+    return Session(game, humans, spec=spec), Origin()

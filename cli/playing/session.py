@@ -28,7 +28,6 @@ class Session:
         ahead: moves that were taken back or lie ahead in a game that is stepped through, the next one first.
         humans: sides that people play; the engine plays the others.
         ended: outcome by resignation, agreement or time, otherwise None.
-        max_plies: length in plies at which a game without people stops; None: no limit.
         spec: the game's rules and names.
     """
 
@@ -37,7 +36,6 @@ class Session:
         game: Any = None,
         humans: Iterable[Side] = ("black",),
         *,
-        max_plies: int | None = None,
         ahead: Sequence[Any] = (),
         spec: GameSpec = DEFAULT_GAME,
     ) -> None:
@@ -46,7 +44,6 @@ class Session:
         self.ahead = list(ahead)
         self.humans: frozenset[Side] = frozenset(humans)
         self.ended: Outcome | None = None
-        self.max_plies = max_plies
 
     @property
     def position(self) -> Any:
@@ -89,12 +86,6 @@ class Session:
         """Return the outcome, by rule, resignation, agreement or time; None while the game is in progress."""
         by_rule: Outcome | None = self.game.outcome()
         return self.ended or by_rule
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a game without people has reached `max_plies` undecided."""
-        full = self.max_plies is not None and self.ply >= self.max_plies
-        return full and not self.humans and self.outcome() is None
 
     @property
     def result(self) -> str:

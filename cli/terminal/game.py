@@ -19,7 +19,6 @@ from ckai.cli.playing.record import Record, error_text
 from ckai.cli.playing.session import PEOPLE, SIDES, Session, agreed, out_of_time, outcome_text, resigned
 from ckai.cli.playing.start import HUMAN, FileGame, Origin, game_of, open_game, opening_moves
 from ckai.cli.shared.games_file import expanded
-from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, help_lines, read_command
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, search_lines, state_lines, viewed_lines
@@ -124,7 +123,7 @@ class TerminalGame:
         """Do what comes next; return False to leave."""
         session = self.session
         if self.mode == PLAY:
-            if session.outcome() is not None or session.stopped:
+            if session.outcome() is not None:
                 return self._end()
             if self.clock is not None:
                 self.clock.start(session.side, session.ply)
@@ -147,8 +146,6 @@ class TerminalGame:
         session = self.session
         if self.clock is not None:
             self.clock.pause()
-        if session.stopped:
-            return False
         outcome = session.outcome()
         assert outcome is not None
         self.screen.print(Text(outcome_text(outcome, session.spec), style="bold"))
@@ -367,8 +364,6 @@ class TerminalGame:
         outcome = session.outcome()
         if outcome is not None and self.mode == PLAY:
             self.screen.print(Text(outcome_text(outcome, session.spec), style="bold"))
-        elif session.stopped:
-            self.screen.print(f"stopped after {count_text(session.ply, 'ply', 'plies')} (*)")
         if self.saved:
             self.screen.print(f"saved in {self.record.path}", wrap=False)
         return outcome
@@ -498,7 +493,7 @@ class TerminalGame:
         """Begin another game with the same players, in a record of its own."""
         old = self.session
         self._copies.clear()  # they have the game that ends here
-        self.session = Session(game, old.humans, max_plies=old.max_plies, ahead=ahead, spec=old.spec)
+        self.session = Session(game, old.humans, ahead=ahead, spec=old.spec)
         self.mode, self.reply, self.source = PLAY, None, source or Origin()
         if self.clock is not None:
             self.clock = GameClock(self.clock.control)

@@ -86,24 +86,6 @@ def test_a_move_is_explained_where_the_reply_is_forced(here):
     assert "main line: 2" in result.output
 
 
-def test_a_game_from_a_file_stops_at_its_longest_length(here):
-    (here / "g.pdn").write_text("1. 11-15 22-18 *\n")
-    words = [
-        "--load",
-        "g.pdn:1:2",
-        "--side",
-        "none",
-        "--max-plies",
-        "6",
-        "--engine",
-        "random",
-        "--pdn",
-        "a.pdn",
-    ]
-    assert invoke(words, "").exit_code == 0
-    assert len(get_game("checkers").read_game(Path("a.pdn"), 1).game.moves) == 6
-
-
 def test_a_file_without_games_is_named(here):
     (here / "empty.pdn").write_text("")
     result = invoke(["--load", "empty.pdn"], "")

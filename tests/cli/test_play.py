@@ -116,20 +116,20 @@ def test_the_engine_against_itself(tmp_path):
     assert len(game.moves) > 10
 
 
-def test_the_engine_against_itself_stops_at_its_limit(here, monkeypatch):
-    monkeypatch.setattr(loading, "load_engine", lambda *_, **__: FirstMove())
-    result = invoke(["--engine", "uniform", "--side", "none", "--max-plies", "5", "--pdn", "a.pdn"], "")
-    assert result.exit_code == 0, result.output
-    assert "stopped after 5 plies (*)" in result.output
-    assert (len(only_game("a.pdn").moves), only_game("a.pdn").termination_marker) == (5, "*")
-
-
-def test_a_game_that_ends_at_its_limit_of_plies_has_its_result(here, monkeypatch):
-    monkeypatch.setattr(loading, "load_engine", lambda *_, **__: FirstMove())
-    words = ["--engine", "uniform", "--side", "none", "--fen", "B:W14:B10", "--max-plies", "1"]
-    result = invoke(words, "")
-    assert "Black won: White has no pieces left (1-0)" in result.output
-    assert "stopped after" not in result.output
+def test_saved_games_are_listed_as_they_are_loaded(here):
+    assert "no games in games/ yet" in invoke(["--list"], "").output
+    (here / "games").mkdir()
+    tags = '[Date "2026.05.01"]\n[Black "human"]\n[White "[red]l 7\x1b[2J"]\n[Result "1-0"]\n\n'
+    first = tags + "1. 11-16 22-18 1-0\n\n"
+    (here / "games" / "game-001.pdn").write_text(first + first.replace("11-16", "9-13"))
+    text = invoke(["--list"], "").output
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[1][:3] == ["games/game-001.pdn", "2026.05.01", "human"]
+    assert lines[2][0] == "games/game-001.pdn:2"
+    assert lines[1][-3:] == ["1-0", "2", "Bristol"]
+    assert lines[2][-3:] == ["1-0", "2", "Edinburgh"]
+    assert "[red]l" in text
+    assert "\x1b" not in text
 
 
 def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
@@ -566,7 +566,6 @@ def test_sides_of_the_option_are_those_of_the_session():
         ["--seconds", "nan"],
         ["--seconds", "inf"],
         ["--side", "red"],
-        ["--max-plies", "5"],
     ],
 )
 def test_wrong_usage(words):
