@@ -1,4 +1,4 @@
-"""What a move was worth: values, the main line, alternatives, shots, experts, the opening."""
+"""What a move is worth, in sentences: its cost, what is better, threats, what is forced, experts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.session import side_of
 from ckai.cli.shared.output import count_text
-from ckai.rl.engine.score import expected_score, percent, score_text
+from ckai.rl.engine.score import expected_score, percent
 from ckai.rl.games.spec import GameSpec, Shot
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ MIN_VISITS = 8
 ALTERNATIVES = 6
 """Most moves listed."""
 MISSED = 0.02
-"""Least cost of a move, in points, that missed a shot: a cheaper one gains as much in another way."""
+"""Least cost of a move, in points, that missed a shot or is worse than the best: less is as good."""
+SLIGHT = 0.005
+"""Least cost that is shown."""
 LINE_PLIES = 8
 """Most moves of a main line that are shown."""
 
@@ -38,7 +40,7 @@ class Explainer:
     experts: ExpertMoves | None = None
 
     def explain(self, game: Any, move: Any) -> list[str]:
-        """Return an explanation as lines of text.
+        """Return an explanation as sentences, one or two in a line.
 
         Args:
             game: the game up to the position before the move; it stays as it is.
@@ -54,18 +56,18 @@ class Explainer:
         after = self.spec.game(game.positions[0])
         for each in game.moves:
             after.push(each)
-        lines = [f"{move} by {name}, ply {len(game.moves) + 1}"]
         after.push(move)
-        opening = self.spec.opening_name(after)
-        if opening:
-            lines.append(f"opening: {opening}")
-        loss = 0.0
         if len(legal) == 1:
-            lines.append("forced: it was the only legal move")
+            lines, loss = [f"{move} is forced: {name} has no other legal move."], 0.0
         else:
-            values, loss = self._values(game, after, move, name)
-            lines += values
-        lines += self._shots(position, after, move, name, missed=loss >= MISSED)
+            lines, loss = self._values(game, after, move, name)
+        lines += self._shots(position, after, name, missed=loss >= MISSED)
+        replies = [] if after.outcome() else after.position.legal_moves()
+        if len(replies) == 1:
+            lines.append(f"{second if position.black else first} has one reply: {replies[0]}.")
+        opening = self.spec.opening_name(after)
+        if opening and opening != self.spec.opening_name(game):
+            lines.append(f"The opening is {opening}.")
         return [*lines, *self._played(position)]
 
     # --- values -------------------------------------------------------------------------------------
@@ -81,6 +83,9 @@ class Explainer:
             truths = solver().moves(game.position)
             values = {each: float(truth.value) for each, truth in truths.items()}
             best = max(values.values())
+            better = (
+                result.pv if values[result.move] == best else [max(values, key=lambda each: values[each])]
+            )
         else:
             values = {
                 line.move: float(line.value)
@@ -89,7 +94,7 @@ class Explainer:
                 # Without a tree there are no visits: each line has a search of its own.
                 and (line.visits >= MIN_VISITS or line.proven or not result.visits)
             }
-            best = values.get(result.move, float(result.value))
+            best, better = values.get(result.move, float(result.value)), result.pv
         line = list(next(each.pv for each in result.lines if each.move == move))
         if move not in values:
             found = self._value_after(game, after)
@@ -97,21 +102,27 @@ class Explainer:
                 return [], 1.0
             values[move], rest = found
             line = [move, *rest]
-        loss = max(0.0, best - values[move]) / 2
-        verdict = (
-            "the best move" if move == result.move or loss < 0.005 else f"it costs {name} {percent(loss)}"
-        )
+        lost = {each: max(0.0, best - value) / 2 for each, value in values.items()}
         before, later = (expected_score(each, black=game.position.black) for each in (best, values[move]))
-        lines = [f"{score_text(before, self.spec.side_names[0])} before, {percent(later)} after; {verdict}"]
-        lines.append(f"main line: {_moves(line)}")
-        if loss >= 0.005 and result.move != move:
-            lines.append(f"better: {_moves(result.pv)}")
-        others = sorted((each for each in values if each != move), key=lambda each: -values[each])
+        score = f"the expected score of {self.spec.side_names[0]}"
+        others = sorted((each for each in values if each != move), key=lambda each: lost[each])
+        if lost[move] >= SLIGHT and move != better[0]:
+            verb = "falls" if later < before else "rises"
+            lines = [
+                f"{move} costs {name} {percent(lost[move])}: {score} {verb} from {percent(before)} to "
+                f"{percent(later)}.{_then(line)}",
+                f"Better is {better[0]}, with {percent(before)}.{_then(better)}",
+            ]
+            others = [each for each in others if each != better[0]]
+        else:
+            least = lost[others[0]] if others else 0.0
+            alone = f"; the next best, {others[0]}, costs {percent(least)}" if least >= MISSED else ""
+            kind = "the best move" if alone else "as good as any"
+            lines = [f"{move} is {kind}: {score} stays at {percent(later)}{alone}.{_then(line)}"]
         if others:
-            lost = {each: max(0.0, best - values[each]) / 2 for each in others[:ALTERNATIVES]}
-            shown = ", ".join(f"{each} {percent(points)}" for each, points in lost.items())
-            lines.append(f"other moves and what they cost: {shown}")
-        return lines, loss
+            shown = ", ".join(f"{each} {percent(lost[each])}" for each in others[:ALTERNATIVES])
+            lines.append(f"The other moves cost: {shown}.")
+        return lines, lost[move]
 
     def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]] | None:
         """Return the value of the position after a move for the side that played it, and how it goes on.
@@ -135,48 +146,60 @@ class Explainer:
 
     # --- shots and experts --------------------------------------------------------------------------
 
-    def _shots(self, position: Any, after: Any, move: Any, name: str, *, missed: bool) -> list[str]:
-        names = self.spec.side_names
+    def _shots(self, position: Any, after: Any, name: str, *, missed: bool) -> list[str]:
+        names, move = self.spec.side_names, after.moves[-1]
         other = names[1] if name == names[0] else names[0]
         lines = []
         before = self.spec.find_shot(position)
         if before is not None and before.line[0] == move:
-            lines.append(f"{_kind(before)} for {name}: {_shot(before)}")
+            lines.append(f"It begins {_shot(before)}.")
         elif before is not None and missed:
-            lines.append(f"missed {_kind(before)}: {_shot(before)}")
-        threat = self.spec.find_shot(after.position)
-        if threat is not None:
-            lines.append(f"it allows {other} {_kind(threat)}: {_shot(threat)}")
+            lines.append(f"It misses {_shot(before)}.")
+        allowed = self.spec.find_shot(after.position)
+        if allowed is not None:
+            lines.append(f"It allows {other} {_shot(allowed)}.")
+        elif (threat := self._threat(after.position)) is not None:
+            lines.append(f"It threatens {_shot(threat)}.")
         return lines
+
+    def _threat(self, position: Any) -> Shot | None:
+        """Return the shot that the side to move would suffer if it could pass; None where it must capture."""
+        legal = position.legal_moves()
+        try:
+            if not legal or self.spec.captures(position, legal[0]):
+                return None
+            passed = self.spec.set_up(self.spec.pieces(position), black=not position.black)
+        except (ValueError, NotImplementedError):
+            return None
+        return self.spec.find_shot(passed)
 
     def _played(self, position: Any) -> list[str]:
         if self.experts is None or self.experts.game != self.spec.name:
             return []
-        where = f"in {self.experts.path.name}"
+        where = self.experts.path.name
         try:
             found = self.experts.played(position)
         except ValueError as error:  # the rest of the explanation stands
             return [str(error)]
         if not found:
-            return [f"{where}: this position was never reached"]
+            return [f"No game in {where} reached this position."]
         total = sum(each.times for each in found)
         parts = []
         for each in found[:ALTERNATIVES]:
             score = "" if each.score is None else f" ({self.spec.side_names[0]} scored {percent(each.score)})"
             parts.append(f"{' or '.join(map(str, each.moves))} {percent(each.times / total)}{score}")
-        return [f"{where}, {count_text(total, 'time')}: {', '.join(parts)}"]
+        return [f"Games in {where} reached this position {count_text(total, 'time')}: {', '.join(parts)}."]
 
 
-def _kind(shot: Shot) -> str:
-    return "a shot" if shot.given else "a gain"
+def _then(line: Any) -> str:
+    """Return what follows the first move of a line, as a sentence."""
+    return f" Best play after it: {_moves(line[1:])}." if line[1:] else ""
 
 
 def _shot(shot: Shot) -> str:
-    """Return the line of a shot and what it wins: `15-18 22x15 11x25, wins 2 for 1`."""
-    wins = (
-        "wins the game" if shot.wins else f"wins {shot.taken}" + (f" for {shot.given}" if shot.given else "")
-    )
-    return f"{_moves(shot.line, len(shot.line))}, {wins}"
+    """Return a shot, its line, and what it wins: `a shot, 15-18 22x15 11x25, which wins 2 for 1`."""
+    wins = "the game" if shot.wins else f"{shot.taken}" + (f" for {shot.given}" if shot.given else "")
+    return f"{'a shot' if shot.given else 'a gain'}, {_moves(shot.line, len(shot.line))}, which wins {wins}"
 
 
 def _moves(line: Any, most: int = LINE_PLIES) -> str:

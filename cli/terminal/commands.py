@@ -46,9 +46,8 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
             "e why",
             "explain the last move",
             argument="MOVE",
-            more="With a move, that one instead of the last. Says the score before and after, what it costs, "
-            "the main line, what the other moves cost, shots, forced moves, how often it was played in the "
-            "data set, and the opening.",
+            more="With a move, that one instead of the last. Says what it costs, what is better, what it "
+            "threatens, forces or allows, how often it was played in the data set, and the opening.",
         ),
     },
     "Games": {

@@ -511,12 +511,11 @@ def explained(lines, path, **settings):
 
 def test_explain_says_value_line_alternatives_and_opening(here):
     text = explained("11-15\n22-18\nexplain\n", here, side="both")
-    assert "22-18 by White, ply 2 opening: Single Corner" in text
-    assert "expected score of Black: 50% before, 50% after; the best move" in text
-    assert "main line: 22-18" in text
-    assert "other moves and what they cost: 21-17 0%, 22-17 0%" in text
+    assert "22-18 is as good as any: the expected score of Black stays at 50%." in text
+    assert "The other moves cost: 21-17 0%, 22-17 0%" in text
+    assert "The opening is Single Corner." in text
     assert "there is no last move" in explained("explain\n", here)
-    assert "9-13 by Black, ply 1 opening: Edinburgh" in explained("explain 913\n", here)
+    assert "The opening is Edinburgh." in explained("explain 913\n", here)
 
 
 class Weighted(FirstMove):
@@ -535,13 +534,18 @@ class Weighted(FirstMove):
 
 def test_explain_says_what_a_move_costs(here):
     text = explained("10-14\nexplain\n", here, side="both", engine=Weighted())
-    assert "expected score of Black: 75% before, 55% after; it costs Black 20%" in text
-    assert "better: 9-13" in text
-    assert "other moves and what they cost: 9-13 0%, 9-14 10%, 10-15 30%" in text
+    assert "10-14 costs Black 20%: the expected score of Black falls from 75% to 55%." in text
+    assert "Better is 9-13, with 75%." in text
+    assert "The other moves cost: 9-14 10%, 10-15 30%" in text
+    text = explained("11-15\n21-17\nexplain\n", here, side="both", engine=Weighted())
+    assert (
+        "21-17 is the best move: the expected score of Black stays at 25%; the next best, 22-17, costs 10%."
+        in text
+    )
 
 
 def test_explain_says_that_a_move_was_forced(here):
-    assert "forced: it was the only legal move" in explained(
+    assert "14x23 is forced: Black has no other legal move." in explained(
         "14x23\nexplain\n", here, side="both", fen="B:W18,32:B14,1"
     )
 
@@ -552,9 +556,9 @@ SHOT = "W:W14,22,26,29,30,31,32:B3,4,5,6,7,12,15,24"
 
 def test_explain_shows_shots(here):
     played = explained("14-10\nexplain\n", here, side="both", fen=SHOT)
-    assert re.search(r"a shot for White: 14-10 7x14 22-18 \S+ .*, wins 3 for 2", played)
+    assert re.search(r"It begins a shot, 14-10 7x14 22-18 \S+ .*, which wins 3 for 2\.", played)
     missed = explained("32-28\nexplain\n", here, side="both", fen=SHOT, engine=Weighted())
-    assert "missed a shot: 14-10 7x14" in missed
+    assert "It misses a shot, 14-10 7x14" in missed
     no_worse = explained("32-28\nexplain\n", here, side="both", fen=SHOT)
     assert "a shot" not in no_worse
     exchange = "B:W17,20,21,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,9,10,12,15,16"
@@ -567,20 +571,28 @@ def test_explain_shows_shots(here):
         side="both",
         fen=SHOT.replace("W:W", "B:W").replace(",7,", ",").replace("B3", "B2,3"),
     )
-    assert "it allows White a shot: 14-10 7x14 22-18" in threat
+    assert "It allows White a shot, 14-10 7x14 22-18" in threat
+
+
+def test_explain_says_what_a_move_threatens(here):
+    text = explained("explain 10-14\n", here, side="both", fen="B:W18,31:B1,9,10")
+    assert "It threatens a gain, 14x23 31-26 23x30, which wins the game." in text
+    text = explained("14-10\nexplain\n", here, side="both", fen="W:W14,32:B6,1")
+    assert "Black has one reply: 6x15." in text
+    assert "threatens" not in text
 
 
 def test_explain_counts_what_was_played(here, make_rows):
     extra = {"options": Options(experts=make_rows)}
     text = explained("11-15\nexplain\n", here, side="both", extra=extra)
-    assert "in games.parquet, 4 times: 11-15 75% (Black scored 83%), 9-13 25% (Black scored 0%)" in text
+    assert "reached this position 4 times: 11-15 75% (Black scored 83%), 9-13 25% (Black scored 0%)." in text
     swapped = Position.start().fen.replace("B:", "W:", 1)
     text = explained("22-18\nexplain\n", here, side="both", fen=swapped, extra=extra)
     assert "22-18 75% (Black scored 17%), 24-20 25% (Black scored 100%)" in text
     text = explained(
         "12-16\n24-19\n8-12\nexplain\n", here, side="both", extra={"options": Options(experts=make_rows)}
     )
-    assert "in games.parquet: this position was never reached" in text
+    assert "No game in games.parquet reached this position." in text
 
 
 @pytest.fixture
@@ -596,7 +608,7 @@ def test_a_data_set_of_another_form_does_not_spoil_the_explanation(here):
     (here / "bad.parquet").write_bytes(b"PAR1")
     options = Options(experts=ExpertMoves(here / "bad.parquet", "checkers"))
     text = explained("11-15\nexplain\n", here, side="both", extra={"options": options})
-    assert "main line: 11-15" in text
+    assert "11-15 is as good as any" in text
     assert "bad.parquet" in text.replace(" ", "")  # a long path is wrapped
 
 
@@ -612,7 +624,7 @@ def test_a_hardly_searched_move_is_searched_by_itself(here):
 
     engine = Few()
     text = explained("10-14\nexplain\n", here, side="both", engine=engine)
-    assert "expected score of Black: 75% before, 25% after; it costs Black 50%" in text
+    assert "10-14 costs Black 50%: the expected score of Black falls from 75% to 25%." in text
     assert engine.asked[-1][0] == Position.start().push("10-14")
 
 
@@ -621,7 +633,7 @@ def test_explain_of_the_last_move_of_a_game():
     explainer = Explainer(CHECKERS, lambda game, lines: engine.play(game, lines=lines))
     game = Game(Position.from_fen("B:W14:B10,2"))
     lines = explainer.explain(game, game.position.find_move("10x17"))
-    assert lines == ["10x17 by Black, ply 1", "forced: it was the only legal move"]
+    assert lines == ["10x17 is forced: Black has no other legal move."]
     assert game.moves == []
 
 
