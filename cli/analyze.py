@@ -37,7 +37,7 @@ FILE is read as ckai parse reads it. The games are written as PDN with comments,
 mistakes are graded by what they cost. Finished games are kept: after an interruption, the same command
 continues.
 
-Values are the score that Black can expect: {score_help()}
+{score_help()}
 
 \b
 ckai analyze games.pdn --html games.html

@@ -32,7 +32,7 @@ _HELP = """Play against a network or another player in the terminal.
 Type a move such as 11-15, 26x1 or 1115; `moves` lists the legal moves, `help` the commands. The game is
 saved after every move. Press Ctrl-C while the engine thinks to make it move now, twice to leave.
 
-Values are the score that Black can expect: {score}
+{score}
 
 \b
 Examples:

@@ -7,10 +7,10 @@ import math
 
 
 def score_help(black: str = "Black") -> str:
-    """Return a sentence that says what the numbers mean, the first player called `black`."""
+    """Return the text that says what the numbers mean, the first player called `black`."""
     return (
-        f"60% means: of 100 games between equal strong players from here, {black} would score 60 points, a "
-        "draw counting half. 50% is even, 100% won."
+        f"Values are the score that {black} can expect. 60% means: of 100 games between equal strong players "
+        f"from here, {black} would score 60 points, a draw counting half. 50% is even, 100% won."
     )
 
 

@@ -331,7 +331,7 @@ def test_flip_help_fen_board(tmp_path):
     text = shown.getvalue()
     assert text.index("    32w     31w") < text.index("     1b      2b")
     assert "let the engine move" in text
-    assert "60% means: of 100 games" in text
+    assert "60% means: of 100 games" in " ".join(text.split())
     assert Position.start().fen in text.splitlines()  # in one piece, however narrow
 
 
