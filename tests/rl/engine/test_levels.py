@@ -124,5 +124,5 @@ def test_the_page_lists_the_levels():
             f"{level.temperature:g}",
             *([str(level.depth), f"{level.regret:g}"] if level.depth else "--"),
         ]
-        assert row[1:4] == shown
-    assert [row[4] for row in rows[len(LEVELS) : -1]] == [f"{nodes:,}" for nodes in QUICK_NODES]
+        assert row[2:5] == shown
+    assert [row[5] for row in rows[len(LEVELS) : -1]] == [f"{nodes:,}" for nodes in QUICK_NODES]
