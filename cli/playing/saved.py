@@ -99,6 +99,6 @@ def _saved(path: Path, changed: int, size: int) -> list[Row]:
 
 
 def game_named(text: bytes) -> str:
-    """Return the kind of game of a text: that of its tag Game, or checkers."""
+    """Return the kind of game of a text, by its tag Game; without one, checkers."""
     found = re.search(rb'^\[Game "(\w+)"\]\r?$', text, re.MULTILINE)
     return found[1].decode() if found else DEFAULT_GAME.name

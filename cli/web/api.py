@@ -98,8 +98,8 @@ def _named(*calls: Any) -> dict[str, Any]:
 
 READS = _named(players, ballots, games, game, runs_, run, run_game)
 
-"""Asked for with GET; their fields are those of the query."""
+"""Requests by GET, with their fields in the query."""
 QUESTIONS = _named(legal, experts, save)
-"""Asked for with POST; their fields are those of a JSON object."""
+"""Requests by POST, with their fields in a JSON object."""
 BODIES = _named(pdn, read)
 """Asked for with POST; the body is a text of games."""

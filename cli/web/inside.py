@@ -1,4 +1,4 @@
-"""What goes on in a network and in a search: planes, policy, how the visits grew."""
+"""Inside a network and a search: planes, policy, how the visits grew."""
 
 from pathlib import Path
 from typing import Any

@@ -102,7 +102,7 @@ class Hidden(NamedTuple):
     sums: Any
     """[VIEWS, H] int16: the sums of these rows."""
     changed: Any
-    """[2, squares + 1] int64: those of `rows` that gave way, and what took their place."""
+    """[2, squares + 1] int64: the `rows` that gave way, and what took their place."""
 
 
 VIEWS = 2

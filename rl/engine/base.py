@@ -139,7 +139,7 @@ class Engine(ABC):
             tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
             seed: seed of its random choices; None: random.
             game: the game.
-            threads: of an alpha-beta search by time, None: one per core; or those of a match that call the
+            threads: of an alpha-beta search by time, None: one per core; in a match the threads that call the
                 network at the same time.
 
         Raises:
@@ -464,7 +464,7 @@ def read_game(place: Any, history: Sequence[Any], spec: GameSpec) -> Any:
     here = game.position
     if not here.legal_moves():
         raise ValueError(f"{spec.position_text(here)}: the side to move has no legal move, the game is over")
-    usual = spec.game(here)  # whose limits are those of every search
+    usual = spec.game(here)  # its limits hold for every search
     usual.positions = game.positions
     if usual.outcome() is None:
         return game

@@ -19,7 +19,7 @@ def expected_score(value: float, *, black: bool = True) -> float:
 
     Args:
         value: in [-1, 1], for the side to move.
-        black: whether that is Black; otherwise the points are those of the other side.
+        black: whether that is Black; otherwise the points are the other side's.
 
     >>> expected_score(0.0), expected_score(1.0), expected_score(-0.5), expected_score(0.5, black=False)
     (0.5, 1.0, 0.25, 0.25)

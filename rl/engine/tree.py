@@ -484,7 +484,7 @@ class TreeEngine(Engine):
 
 
 def by_visits(evaluator: Evaluator, visits: int, **settings: Any) -> TreeEngine:
-    """Return an engine of some visits per move, for matches; `settings` are those of `TreeEngine`."""
+    """Return an engine of some visits per move, for matches; `settings` as in `TreeEngine`."""
     engine = TreeEngine(evaluator, **({"nodes": visits + 3} | settings))
     engine.limit = Limit(visits=visits)
     return engine

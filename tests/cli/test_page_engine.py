@@ -1,4 +1,4 @@
-"""The engine in the page: rules, values and searches are those of Python; needs Node, the worker Chromium."""
+"""The engine in the page: rules, values and searches equal Python's; needs Node, the worker Chromium."""
 
 import json
 import random

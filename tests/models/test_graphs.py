@@ -84,7 +84,7 @@ def test_they_are_freed_at_the_end(rows, graphs, monkeypatch):
 
 
 def test_a_training_leaves_the_memory_of_other_captures(rows, monkeypatch):
-    """Lightning's GPU frees what is unused before and after a training, while self-play captures a graph."""
+    """Lightning's GPU frees what is unused before and after it trains, while self-play captures a graph."""
     freed, made = [], []
     monkeypatch.setattr(pl, "Trainer", lambda **options: made.append(options["accelerator"]) or 1 / 0)
     config = TrainConfig(precision="32")

@@ -1,7 +1,7 @@
 // The engine in this browser: alpha-beta with the installed network, in a worker; it needs no server.
 import { positionsOf, steps } from "./look.js";
 
-const ORDER = ["play", "ask", "analyse"]; // what goes first; an analysis gives way to the others and goes on afterwards
+const ORDER = ["play", "ask", "analyse"]; // what goes first; an analysis gives way to the others and then continues
 const CKAI = "ckai", HUMAN = "human"; // the network that searches, and the one that plays as people do
 const MOVES_LEFT = 25, MOVE_SECONDS = 1; // of a clock; of a move without one
 

@@ -1,4 +1,4 @@
-// The engines: those of the server over one WebSocket, and the one in this browser, asked for in the same way.
+// The engines: the server's over one WebSocket, and the one in this browser, called in the same way.
 import { BrowserEngine } from "./browser.js";
 import { get } from "./net.js";
 

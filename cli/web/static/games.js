@@ -1,4 +1,4 @@
-// Your games, and those of a PDN file, as a list with search; opening one leads to its analysis.
+// Your games, and the games of a PDN file, as a list with search; opening one leads to its analysis.
 import { el, icon, openDialog, refill, segments, select } from "./dom.js";
 import { get, post } from "./net.js";
 import { storedGames } from "./table.js";

@@ -15,7 +15,7 @@ import { storedGames, Table } from "./table.js";
 
 const VIEWS = { play: ["Play", PlayView], analysis: ["Analysis", AnalysisView], setup: ["Set up", SetupView], games: ["Games", GamesView],
   inside: ["Inside", InsideView], runs: ["Runs", RunsView] };
-const WIDE = ["games", "runs"], ONLINE = ["inside", "runs"]; // views without the board beside them, views that need the server
+const WIDE = ["games", "runs"], ONLINE = ["inside", "runs"]; // views without a board, views that need the server
 const THEME = "ckai-theme", SOUND = "ckai-sound", dark = matchMedia("(prefers-color-scheme: dark)");
 
 class Page {

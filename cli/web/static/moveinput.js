@@ -64,7 +64,7 @@ export class MoveInput {
     return this.prefix.length === 1;
   }
 
-  // The picked man goes on to a square of a move; a man that must jump on waits there.
+  // The picked man moves on to a square of a move; a man that must jump on waits there.
   advance(move, to, from, dragged) {
     const path = move.path.slice(Math.max(0, from - 1), to + 1), captures = from ? move.captures.slice(from - 1, to) : [];
     const motion = { path, captures }, fast = dragged ? path.length - 1 : 0;

@@ -19,7 +19,7 @@ export function storedGames() {
   return names.map((name) => stored(name)).filter(Boolean).sort((a, b) => b.updated - a.updated);
 }
 
-/** Tells of "state" (anything has changed), "values" (only those of nodes have), "saved" and "error". */
+/** Tells of "state" (anything has changed), "values" (only values of nodes have), "saved" and "error". */
 export class Table extends EventTarget {
   constructor(games) {
     super();

@@ -19,7 +19,7 @@ export function policy(network, position) {
 }
 
 /** The weight of every legal move for a level, {temperature, depth, regret}; a generator that yields as `search` does.
- * `people`: the network with the policy; `network`: that of the search; `game`: positions, the current one last. */
+ * `people`: the network with the policy; `network`: the one that searches; `game`: positions, the current one last. */
 export function* levelWeights(people, network, game, { temperature, depth, regret }) {
   const position = game[game.length - 1], moves = legalMoves(position);
   const scores = policy(people, position).map((p) => Math.log(Math.max(p, 1e-6)) / temperature);

@@ -250,7 +250,7 @@ export function play(position, move) {
   return make(OWN[at], OPP[at], KINGS[at], (SIDE[at] & BLACK) !== 0, Math.min(CLOCK[at], MAX_CLOCK));
 }
 
-/** How a game ended: null while it goes on, else {winner: "black", "white" or null, result: PDN's, text: a sentence}.
+/** How a game ended: null while it lasts, else {winner: "black", "white" or null, result: PDN's, text: a sentence}.
  * `history`: all positions of the game, the current one last. */
 export function result(history) {
   const here = history[history.length - 1], names = here.black ? ["Black", "White"] : ["White", "Black"];

@@ -1,4 +1,4 @@
-// Alpha-beta search with an integer network: from an empty table the tree is that of `ckai.rl.alphabeta`, node by node.
+// Alpha-beta search with an integer network: from an empty table its tree equals `ckai.rl.alphabeta`'s, node by node.
 //
 // Scores are integers for the side to move: VALUE_SCALE times the network's value; a win in n plies is WON - n. The
 // search keeps its own stack, a frame for each position of the path, so that it can pause anywhere: a worker without
