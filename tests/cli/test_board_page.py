@@ -119,6 +119,7 @@ def test_a_whole_game_is_played_and_saved(board, folder, way):
     assert ([str(move) for move in saved.moves], saved.headers["Result"]) == (GAME, "0-1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "theme"), [(390, "dark"), pytest.param(820, "light", marks=pytest.mark.slow)]
 )
@@ -148,6 +149,7 @@ def test_a_game_against_a_level_on_any_screen(chromium, address, width, theme):
     context.close()
 
 
+@pytest.mark.slow
 def test_only_legal_squares_are_lit_hop_by_hop(board):
     board.new_game("Two people")
     play(board, GAME[:7])
@@ -163,6 +165,7 @@ def test_only_legal_squares_are_lit_hop_by_hop(board):
     assert board.moves()[-1] == "26x19x10"
 
 
+@pytest.mark.slow
 def test_keys_and_names_are_enough_to_play(board):
     board.new_game("Two people")
     board.square(11).focus()
@@ -230,6 +233,7 @@ def test_the_time_runs_out_and_stands_still_while_the_page_is_away(board):
     board.until_text(".status", "White won: Black is out of time (0-1)")
 
 
+@pytest.mark.slow
 def test_other_games_are_played_with_a_click(board, folder):
     board.new_game("Connect-4", "Two people")
     for count, column in enumerate((4, 4, 3), 1):
@@ -296,6 +300,7 @@ def test_a_lost_connection_comes_back_and_the_search_with_it(context, address):
 # --- analysis ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_engine_is_on_and_every_value_is_the_same_number(board):
     board.view("analysis")
     board.page.wait_for_selector(".lines li >> nth=2")
@@ -318,6 +323,7 @@ def test_the_engine_is_on_and_every_value_is_the_same_number(board):
     assert board.page.locator(".mark.heat").count() > 0
 
 
+@pytest.mark.slow
 def test_a_line_of_the_engine_becomes_a_variation(board):
     board.view("analysis")
     line = board.page.locator(".lines li >> nth=0").locator(".pv-move")
@@ -403,6 +409,7 @@ def test_a_position_is_set_up_by_hand_and_as_text(board):
 # --- games and runs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_of_a_thousand_games_and_your_own(board, folder):
     games = re.split(r"\n(?=\[Event )", (ROOT / "data" / "sample.pdn").read_text())[1:]
     text = "\n".join((games * 3)[:999]) + "\n" + HOSTILE
@@ -459,6 +466,7 @@ def test_another_host_asks_for_the_token_once(context, tmp_path):
         assert board.problems == []
 
 
+@pytest.mark.slow
 def test_the_exported_page_plays_and_analyses_without_a_server_or_a_network(context, tmp_path):
     made = CliRunner().invoke(board_command.command, ["--export", str(tmp_path / "site")])
     assert (made.exit_code, made.output.count("\n")) == (0, 1)
@@ -490,6 +498,7 @@ def test_the_exported_page_plays_and_analyses_without_a_server_or_a_network(cont
     assert board.problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "theme"),
     [(390, "light"), pytest.param(820, "dark", marks=pytest.mark.slow), (1440, "dark")],

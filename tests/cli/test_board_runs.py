@@ -11,6 +11,8 @@ from ckai.datasets.files import locked
 from ckai.rl.run.run import LOCK, Run
 from ckai.rl.run.runs import progress_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -215,6 +215,7 @@ def test_a_player_moves_within_its_clock_and_resigns_or_fails_in_a_line(client):
         assert "expected one clock" in here.refused("play", engine="level:7@5m")
 
 
+@pytest.mark.slow
 def test_a_move_is_explained_and_the_network_looked_into(client):
     with tab(client) as here:
         text = here.find("explain", moves=["11-15", "23-19", "8-11"])["text"]

@@ -77,7 +77,7 @@ def test_every_kind_plays_every_game_that_it_knows(game, text):
 
 @pytest.mark.parametrize(
     "game",
-    ["checkers", "tictactoe", *(pytest.param(name, marks=pytest.mark.slow) for name in ("connect4", "go"))],
+    ["checkers", *(pytest.param(name, marks=pytest.mark.slow) for name in ("tictactoe", "connect4", "go"))],
 )
 def test_a_position_of_any_game_is_searched_judged_and_followed(game):
     spec = get_game(game)

@@ -154,9 +154,8 @@ def test_perfect_play_loses_to_nobody_and_wins_what_can_be_won():
         assert not lost
 
 
-@pytest.mark.parametrize(
-    "game", [g if g == "tictactoe" else pytest.param(g, marks=pytest.mark.slow) for g in STONES]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("game", STONES)
 def test_a_run_learns_and_continues(tmp_path, game):
     folder = tmp_path / "run"
     run = Run.create(folder, network(game), small(game, start=StartConfig(opening_share=0.5)))

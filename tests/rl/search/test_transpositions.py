@@ -78,6 +78,7 @@ def test_what_is_in_flight_is_not_waited_for():
     assert sharing.root(0)["visits"] == 1500 > sharing.evaluations >= len(evaluator.asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_hardly_any_evaluation_is_left_where_there_are_few_states(seed):
     game, oracle = endless(np.random.default_rng(seed), states=100)
