@@ -29,6 +29,7 @@ def address_of(process):
     return re.fullmatch(r"the board is at (\S+) \(Ctrl-C ends it\)\n", line)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_ends_the_server_in_the_middle_of_a_search(tmp_path, ending):
     from websockets.exceptions import ConnectionClosed

@@ -538,6 +538,7 @@ def test_two_people_need_no_network(here):
     assert [str(m.move) for m in only_game("us.pdn").moves] == ["11-15", "22-18", "15x22", "25x18"]
 
 
+@pytest.mark.slow
 def test_go_between_two_people_without_a_network_goes_on(here):
     words = ["--game", "connect4", "--side", "both", "--pdn", "us.pdn"]
     result = invoke(words, "go\n4\nhint\n3\nquit\n")

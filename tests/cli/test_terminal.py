@@ -247,6 +247,7 @@ def test_openings_by_name_and_by_moves(text, moves):
     assert opening_moves(text, CHECKERS, random.Random(0))[1] == tuple(moves.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["D4 C3", "d4 c3", "1. D4 C3"])
 def test_an_opening_of_a_game_whose_moves_begin_with_letters(text):
     assert opening_moves(text, get_game("go"), random.Random(0)) == ("", ("D4", "C3"))

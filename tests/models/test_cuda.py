@@ -69,6 +69,7 @@ def test_a_size_is_captured_once_after_a_warm_up(cuda):
     assert cuda.pools == LANES  # graphs of one lane share memory, those of two may not
 
 
+@pytest.mark.slow
 def test_the_evaluators_of_a_gpu_share_its_streams(cuda):
     first, second = (CudaEvaluator(network(name), CPU) for name in NETWORKS)
     assert first._turns is second._turns

@@ -62,6 +62,7 @@ def small_book(stones, known):
     return book
 
 
+@pytest.mark.slow
 def test_a_book_is_asked_instead_of_a_search(tmp_path):
     """All replies to the first stone are in the book, and the best of them makes the score."""
     replies = {(3, column): score for column, score in enumerate([9, 8, 7, 5, 7, 8, 9])}

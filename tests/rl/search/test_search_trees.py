@@ -223,6 +223,7 @@ def test_the_plan_of_sequential_halving(max_considered_actions: int) -> None:
         assert plan == slow_search.halving_plan(max_considered_actions, sims)
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(drawings(), st.integers(2, 60), st.sampled_from([2, 3, 16]))
 def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, max_considered_actions: int) -> None:
