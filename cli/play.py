@@ -264,8 +264,13 @@ def _usual_opponent(spec: "GameSpec") -> "EngineText | None":
     from ckai.rl.engine.levels import FULL_LEVEL, level_name
     from ckai.rl.engine.text import DEFAULT_LEVEL, LEVEL, EngineText
 
-    if spec.name != DEFAULT_GAME_NAME or str(newest_network()[0]) != CKAI:
+    if spec.name != DEFAULT_GAME_NAME:
         return None
+    newest, skipped = newest_network()
+    if str(newest) != CKAI:
+        return None
+    for text in skipped:
+        click.echo(f"skipped {text}", err=True)
     name = level_name(DEFAULT_LEVEL)
     click.echo(f"level {DEFAULT_LEVEL} ({name}); choose another with --level 1 to {FULL_LEVEL}", err=True)
     return EngineText.read(f"{LEVEL}{DEFAULT_LEVEL}")

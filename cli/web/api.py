@@ -97,9 +97,8 @@ def _named(*calls: Any) -> dict[str, Any]:
 
 
 READS = _named(players, ballots, games, game, runs_, run, run_game)
-
 """Requests by GET, with their fields in the query."""
 QUESTIONS = _named(legal, experts, save)
 """Requests by POST, with their fields in a JSON object."""
 BODIES = _named(pdn, read)
-"""Asked for with POST; the body is a text of games."""
+"""Requests by POST, whose body is a text of games."""

@@ -1,5 +1,6 @@
 """The page as a static site, which plays and analyses checkers without a server."""
 
+import hashlib
 import json
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -13,12 +14,16 @@ from ckai.datasets.files import write_whole
 from ckai.models.pretrained import CKAI, HUMAN
 from ckai.rl.games.registry import DEFAULT_GAME
 
-WORKER = """const FILES = %s;
-self.oninstall = (event) => event.waitUntil(caches.open("%s").then((cache) => cache.addAll(FILES)));
+WORKER = """const FILES = %s, SITE = `ckai ${registration.scope} `, NAME = `${SITE}%s`;
+self.oninstall = (event) => event.waitUntil(caches.open(NAME).then((cache) => cache.addAll(FILES)));
+self.onactivate = (event) => event.waitUntil(caches.keys().then((names) => Promise.all(
+  names.filter((name) => name.startsWith(SITE) && name !== NAME).map((name) => caches.delete(name)))));
 self.onfetch = (event) => event.respondWith(
-  caches.match(event.request, { ignoreSearch: true }).then((found) => found ?? fetch(event.request)));
+  caches.match(event.request, { ignoreSearch: true, cacheName: NAME })
+    .then((found) => found ?? fetch(event.request)));
 """
-"""A service worker that keeps the page's files in the browser, so that it opens without a network."""
+"""A service worker that keeps the page's files in the browser, so that it opens without a network. The files
+of an earlier export give way."""
 
 
 def export_site(folder: Path) -> int:
@@ -39,7 +44,8 @@ def export_site(folder: Path) -> int:
     for package in STATIC:
         found |= _files(files(package) / "static", "static/")
     names = ["./", *sorted(found)]
-    found["worker.js"] = (WORKER % (json.dumps(names), abs(hash(tuple(found.values()))))).encode()
+    digest = hashlib.sha256(b"".join(found[name] for name in names[1:])).hexdigest()[:16]
+    found["worker.js"] = (WORKER % (json.dumps(names), digest)).encode()
     for name, data in found.items():
         write_whole(folder / name, data)
     return sum(map(len, found.values()))

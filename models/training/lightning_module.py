@@ -139,8 +139,7 @@ class PolicyValueModule(pl.LightningModule):
             value_weight, mask_illegal, q_weight: see `LossConfig`.
 
         Raises:
-            ValueError: an unknown architecture or setting.
-            ValueError: a number out of range.
+            ValueError: an unknown architecture or setting, or a number out of range.
         """
         super().__init__()
         self.network = build(network, settings) if isinstance(network, str) else network
