@@ -22,7 +22,15 @@ from blank_figure import BlankFigure
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
-SEARCHING = ("test_analyze", "test_board", "test_cuda", "test_opponents", "test_solve", "test_selfplay", "test_bench")
+SEARCHING = (
+    "test_analyze",
+    "test_board",
+    "test_cuda",
+    "test_opponents",
+    "test_solve",
+    "test_selfplay",
+    "test_bench",
+)
 """Files outside of `rl` that search."""
 ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli", "tests")
 
