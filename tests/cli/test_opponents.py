@@ -160,7 +160,7 @@ def test_perfect_play_never_loses_however_one_plays():
         (["--engine", "rollout@9", "--game", "connect4", "--tables", "4"], 2, "auto or none for connect4"),
         (["--engine", "perfect"], 1, "expected a game that can be solved, found checkers"),
         (["--engine", "."], 1, ".: expected a run with a network, found no best.ckpt in ."),
-        (["--opening", "nonsense"], 1, "expected one of the openings Old Faithful"),
+        (["--opening", "nonsense"], 1, "expected the name of an opening, ballot"),
         (["--load", "x.pdn"], 1, "expected a file of games, found no such file"),
     ],
 )

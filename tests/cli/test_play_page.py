@@ -9,7 +9,6 @@ from click.testing import CliRunner
 
 from ckai.cli import play
 from ckai.cli.terminal.commands import COMMANDS
-from ckai.rl.games.registry import get_game
 
 PAGE = Path(__file__).parents[2] / "docs" / "play.md"
 TEXT = PAGE.read_text()
@@ -19,13 +18,6 @@ GAME = """[Black "human"]
 
 1. 11-15 22-18 2. 15x22 25x18 3. 8-11 29-25 1-0
 """
-
-
-def test_the_openings_are_those_of_the_program():
-    openings = get_game("checkers").named_openings
-    rows = "".join(f"| {name} | {' '.join(moves)} |\n" for name, moves in openings.items())
-    shown = re.search(r"<!-- openings -->\n(.*?)<!-- end of openings -->", TEXT, flags=re.DOTALL)[1]
-    assert shown == "| opening | moves |\n|---|---|\n" + rows
 
 
 def test_the_commands_named_exist():

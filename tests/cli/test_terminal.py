@@ -218,19 +218,37 @@ def test_an_opening_is_named_and_begun(here):
     )
     assert "Will o' the Wisp: 11-15 23-19 9-13" in text
     assert "expected ballot:1 to ballot:174, found 'ballot:175'" in " ".join(text.split())
-    assert "expected one of the openings Old Faithful, Bristol" in " ".join(text.split())
+    assert "expected the name of an opening, ballot, ballot:N or moves, found 'xyz'" in " ".join(text.split())
     assert "'11-18' is illegal" in text
 
 
 def test_every_ballot_leads_to_its_opening():
     lines = ballot_lines(CHECKERS)
-    positions = CHECKERS.openings(3)
-    assert len(lines) == len(positions) == 174
-    for moves, position in zip(lines, positions, strict=True):
-        game = Game()
-        for move in moves:
-            game.push(move)
-        assert game.position.key == position.key
+    games = [game_of(line, CHECKERS) for line in lines]
+    assert {game.position.key for game in games} == {position.key for position in CHECKERS.openings(3)}
+    assert (len(games), lines[0], lines[126], lines[173]) == (  # as the American Checker Federation has them
+        174,
+        ("9-13", "21-17", "5-9"),
+        ("11-15", "23-19", "9-13"),
+        ("12-16", "24-20", "10-15"),
+    )
+    names = [CHECKERS.opening_name(game) for game in games]
+    assert (names[0], names[119], names[126]) == ("Edinburgh, 21-17 5-9", "Single Corner", "Will o' the Wisp")
+    assert len(set(names)) == 174
+
+
+def test_an_opening_is_named_by_its_position():
+    for moves in (
+        "11-15 23-19 8-11 22-17 4-8",
+        "11-15 22-17 8-11 23-19 4-8",
+        "11-15 23-19 8-11 22-17 4-8 17-13",
+    ):
+        assert CHECKERS.opening_name(game_of(tuple(moves.split()), CHECKERS)) == "Old Fourteenth"
+    late = CHECKERS.position()
+    for move in ballot_lines(CHECKERS)[0]:
+        late = late.push(late.find_move(move))
+    assert CHECKERS.opening_name(Game(late)) == "Edinburgh, 21-17 5-9"
+    assert CHECKERS.opening_name(Game()) is None
 
 
 @pytest.mark.parametrize(
@@ -263,10 +281,10 @@ def test_ballots_of_go_are_its_openings():
 
 
 def test_a_beginning_of_several_names_is_no_opening():
-    with pytest.raises(
-        ValueError, match="one of the openings Double Corner, Denny, Dundee, Dyke, Defiance, "
-    ):
-        opening_moves("d", CHECKERS, random.Random(0))
+    with pytest.raises(ValueError, match=r"found 'de'; did you mean Denny, Defiance\?"):
+        opening_moves("de", CHECKERS, random.Random(0))
+    with pytest.raises(ValueError, match="found 'old fourtenth'; did you mean Old Fourteenth"):
+        opening_moves("old fourtenth", CHECKERS, random.Random(0))
 
 
 def test_a_position_is_set_up_from_a_fen_and_from_a_typed_board(here):

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.game import Game, Move, Position, PositionError
+from ckai.game.openings import BALLOT, OPENING_NAMES, opening_name
 from ckai.game.svg import DRAUGHTS
 from ckai.pdn import from_game, read_games, write_game
-from ckai.rl.games.checkers.openings import OPENING_NAMES, balanced_openings
+from ckai.rl.games.checkers.openings import balanced_openings
 from ckai.rl.games.checkers.rules import (
     Checkers,
     black_to_move,
@@ -46,6 +47,7 @@ class CheckersSpec(GameSpec):
     turnable = True
     kings = True
     named_openings = OPENING_NAMES
+    ballot = BALLOT
 
     def make_rules(self, tables: Tables | None = None, **limits: int) -> Any:
         """See `GameSpec.make_rules`."""
@@ -103,6 +105,10 @@ class CheckersSpec(GameSpec):
     def openings(self, plies: int = 3) -> tuple[Position, ...]:
         """Return the positions in which no side loses a man by force, see `balanced_openings`."""
         return balanced_openings(plies)
+
+    def opening_name(self, game: Game) -> str | None:
+        """See `GameSpec.opening_name`."""
+        return opening_name(game.positions)
 
     # --- for people -------------------------------------------------------------------------------------
 
