@@ -90,7 +90,7 @@ def opening_name(positions: Iterable[Position]) -> str | None:
     """Return the name of the opening of a game: of the last of its first positions that has one.
 
     >>> from ckai.game import Game
-    >>> opening_name(Game(moves="11-15 23-19 8-11 22-17 4-8 17-13".split()).positions)
+    >>> opening_name(Game.from_pdn("11-15 23-19 8-11 22-17 4-8 17-13 *").positions)
     'Old Fourteenth'
     """
     found = None
