@@ -6,7 +6,6 @@ people.
 `README.md` in this folder is their card: what they learned from, settings, figures, limits.
 """
 
-import os
 from pathlib import Path
 
 CKAI = "ckai"
@@ -20,24 +19,10 @@ PRETRAINED = (CKAI, SMALL, HUMAN)
 
 
 def network_path(source: str | Path) -> Path:
-    """Return the path of a network, given as a file or by the name of an installed one if there is no file.
+    """Return the path of a network.
 
     Args:
-        source: the file, or one of `PRETRAINED`.
+        source: the file, or one of `PRETRAINED`; a file of such a name is given by its full path.
     """
-    installed = str(source) in PRETRAINED and not os.path.isfile(source)
-    return pretrained_file(str(source)) if installed else Path(source)
-
-
-def pretrained_file(name: str) -> Path:
-    """Return the checkpoint of an installed network.
-
-    Args:
-        name: one of `PRETRAINED`.
-
-    Raises:
-        ValueError: there is no such network.
-    """
-    if name not in PRETRAINED:
-        raise ValueError(f"expected an installed network ({', '.join(PRETRAINED)}), found {name!r}")
-    return Path(__file__).with_name(f"{name}.ckpt")
+    name = str(source)
+    return Path(__file__).with_name(f"{name}.ckpt") if name in PRETRAINED else Path(source)

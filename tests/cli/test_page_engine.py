@@ -17,7 +17,6 @@ from ckai.cli.web.engine_file import engine_file
 from ckai.game import Game, Position, PositionError, perft
 from ckai.models import load_network
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.pretrained import pretrained_file
 from ckai.rl import Limit
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
@@ -161,7 +160,7 @@ def test_a_move_is_named_by_its_squares(node):
 
 @pytest.mark.parametrize("name", ["ckai", "human"])
 def test_values_and_logits_are_equal_to_the_bit(node, name):
-    evaluator = IntegerEvaluator(network := load_network(pretrained_file(name)))
+    evaluator = IntegerEvaluator(network := load_network(name))
     boards = network.encode.sample(1500, np.random.default_rng(1))
     legal = network.encode.legal_mask(boards)
     logits, values = evaluator.evaluate(boards)
@@ -197,7 +196,7 @@ def test_a_file_that_is_no_network_is_refused_in_a_line(node):
 
 @pytest.fixture(scope="module")
 def evaluator():
-    return IntegerEvaluator(load_network(pretrained_file("ckai")))
+    return IntegerEvaluator(load_network("ckai"))
 
 
 @pytest.mark.slow
@@ -241,7 +240,7 @@ def test_several_lines_begin_with_different_moves(node):
 
 @pytest.mark.slow
 def test_levels_play_as_in_python(node, evaluator):
-    people = IntegerEvaluator(load_network(pretrained_file("human")))
+    people = IntegerEvaluator(load_network("human"))
     games = list(random_games(6, 21))
     found = node(
         """const net = await load("ckai.bin"), people = await load("human.bin");

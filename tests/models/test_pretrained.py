@@ -7,13 +7,13 @@ import torch
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint
 from ckai.models.inputs.packing import pack_positions
-from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, network_path, pretrained_file
+from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, network_path
 from ckai.rl import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
 
 def test_the_installed_networks_are_small():
-    assert sum(pretrained_file(name).stat().st_size for name in PRETRAINED) <= 5_000_000
+    assert sum(network_path(name).stat().st_size for name in PRETRAINED) <= 5_000_000
 
 
 @pytest.mark.parametrize(("name", "backend"), [(CKAI, "integers"), (HUMAN, "integers"), (SMALL, "torch")])
@@ -34,17 +34,13 @@ def test_a_checkpoint_holds_the_integers_of_its_weights(name):
         assert torch.equal(checkpoint.weights[f"integers_{field}"], rounded), field
 
 
-def test_a_file_has_precedence_over_a_name(tmp_path, monkeypatch):
+def test_a_name_means_the_installed_network(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert network_path(CKAI) == pretrained_file(CKAI)
-    (tmp_path / CKAI).touch()
-    assert network_path(CKAI).resolve() == tmp_path / CKAI
+    for name in PRETRAINED:
+        (tmp_path / name).touch()
+    assert Engine.load("level:3").play("B:W18:B14,1").move
+    assert network_path(tmp_path / CKAI) == tmp_path / CKAI
     assert str(network_path("other.ckpt")) == "other.ckpt"
-
-
-def test_an_unknown_name():
-    with pytest.raises(ValueError, match=r"ckai, small, human.*found 'strong'"):
-        pretrained_file("strong")
 
 
 def test_an_engine_without_a_source_has_the_installed_network():
