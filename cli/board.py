@@ -18,8 +18,8 @@ from ckai.cli.shared.output import report_compilation
 from ckai.rl.engine.text import forms_text
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-MAX_BYTES = 9 * 1024 * 1024
-"""Largest frame of a WebSocket: a file of games, with what JSON adds."""
+MAX_BYTES = 48 * 1024 * 1024
+"""Largest message: a file of games of 8 MB, with what JSON adds."""
 LAST_SECONDS = 1.0
 """Time that threads have to end once everything is saved: one that compiles cannot be stopped."""
 

@@ -1,11 +1,7 @@
-"""The application: the page, its files, the requests that it makes, and who may make them."""
+"""The application: the page, its files, the WebSocket of its requests, and who may make them."""
 
-import asyncio
 import re
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -13,16 +9,14 @@ from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import HTTPConnection, Request
+from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from starlette.websockets import WebSocket
 
 from ckai.cli.pages.board import shapes
-from ckai.cli.web import api
-from ckai.cli.web.connection import Connection, read_json, refusal
+from ckai.cli.web.connection import Connection
 from ckai.cli.web.rules import game_of
 from ckai.cli.web.server import Server
 from ckai.models.pretrained import PRETRAINED
@@ -30,14 +24,8 @@ from ckai.rl.engine.text import DEFAULT_LEVEL
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 """Names of this machine by which only this machine can be reached."""
-MAX_BYTES = 8 * 1024 * 1024
-"""Largest body of a request: a file of games."""
-MAX_SOCKETS = 64
-"""Most tabs at once."""
 STATIC = ("ckai.cli.web", "ckai.cli.pages")
 """Packages whose folders `static` have the files of the page."""
-
-
 HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -52,27 +40,6 @@ POLICY = (
 """Nothing but the page's own files may be loaded or run; the address of the WebSocket follows."""
 
 
-async def _answer(server: Server, request: Request) -> Any:
-    """Return what a request to `/api` is answered with.
-
-    Raises:
-        ValueError: there is no such request, or it has wrong fields.
-    """
-    name, reads = request.path_params["name"], request.method != "POST"
-    call: Any = (api.READS if reads else api.QUESTIONS | api.BODIES).get(name)
-    if call is None:
-        raise ValueError(f"expected a request of the page, found {request.method} {name[:60]!r}")
-    fields: dict[str, Any] = dict(request.query_params)
-    if not reads:
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > MAX_BYTES:
-                raise ValueError(f"expected at most {MAX_BYTES:,} bytes, found more; split the file")
-        fields = {"body": bytes(body)} if name in api.BODIES else read_json(bytes(body))
-    return await asyncio.to_thread(call, server, **fields)
-
-
 def make_app(server: Server, token: str | None = None) -> Starlette:
     """Return the application.
 
@@ -81,63 +48,29 @@ def make_app(server: Server, token: str | None = None) -> Starlette:
         token: that the address or the cookie of a request must have; None: none, and then only requests to a
             name of this machine itself are let in, against DNS rebinding.
     """
-    tabs = asyncio.Semaphore(MAX_SOCKETS)
-
-    async def respond(request: Request) -> Response:
-        try:
-            return JSONResponse(await _answer(server, request))
-        except Exception as error:
-            return JSONResponse({"error": refusal(error)}, 400)
-
-    async def serve_tab(socket: WebSocket) -> None:
-        if tabs.locked():
-            await socket.close(1013)
-            return
-        async with tabs:
-            await Connection(socket, server).run()
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        server.open()
-        try:
-            yield
-        finally:
-            server.close()
-
     index, site = page_text(), site_of(server.games)
     hosts = LOOPBACK if token is None else ("*",)
-
-    async def network(request: Request) -> Response:
-        try:
-            return Response(await asyncio.to_thread(_network, request.path_params["name"]))
-        except ValueError as error:
-            return PlainTextResponse(refusal(error), 404)
-
     return Starlette(
         routes=[
             Route("/", lambda request: HTMLResponse(index)),
             Route("/site.json", lambda request: JSONResponse(site)),
-            Route("/networks/{name}", network),
-            Route("/api/{name}", respond, methods=["GET", "POST"]),
+            Route("/networks/{name}", lambda request: _network(request.path_params["name"])),
             Mount("/static", StaticFiles(packages=[(package, "static") for package in STATIC])),
-            WebSocketRoute("/ws", serve_tab),
+            WebSocketRoute("/ws", lambda socket: Connection(socket, server).run()),
         ],
         middleware=[
             Middleware(Guard, token=token),
             Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
         ],
-        lifespan=lifespan,
+        lifespan=lambda app: server,
     )
 
 
-@cache
-def _network(name: str) -> bytes:
+def _network(name: str) -> Response:
     """Return an installed network for the page's own engine."""
     from ckai.cli.web.engine_file import engine_file
 
-    if name not in PRETRAINED:
-        raise ValueError(f"expected one of {', '.join(PRETRAINED)}, found {name[:60]!r}")
-    return engine_file(name)
+    return Response(engine_file(name)) if name in PRETRAINED else Response(status_code=404)
 
 
 def page_text() -> str:
@@ -152,7 +85,7 @@ def site_of(games: dict[str, Any], *, server: bool = True) -> dict[str, Any]:
 
 
 class Guard:
-    """Asks for the token and for the origin of the page itself; adds the headers to what is answered."""
+    """Asks for the token and, of a WebSocket, for the origin of the page itself; adds headers to answers."""
 
     def __init__(self, app: ASGIApp, token: str | None) -> None:
         self._app, self._token = app, token
@@ -182,9 +115,8 @@ class Guard:
         own = asked.headers.get("origin", "").lower() in (f"http://{host}".lower(), f"https://{host}".lower())
         answer: Any = self._app
         if not known:
-            answer = "expected the token of the address that `ckai board` printed, found none or another\n"
-        elif not own and (scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")):
-            answer = "expected a request from the page itself, found another origin\n"
-        if isinstance(answer, str):
-            answer = PlainTextResponse(answer, 403)
+            text = "expected the token of the address that `ckai board` printed, found none or another\n"
+            answer = PlainTextResponse(text, 403)
+        elif scope["type"] == "websocket" and not own:
+            answer = PlainTextResponse("expected a request from the page itself, found another origin\n", 403)
         await answer(scope, receive, sent)

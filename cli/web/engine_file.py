@@ -3,6 +3,7 @@
 import json
 import zlib
 from dataclasses import asdict
+from functools import cache
 
 import numpy as np
 
@@ -21,6 +22,7 @@ UNITS = 16
 """What the units of the layers after the first must be a multiple of."""
 
 
+@cache
 def engine_file(network: str = CKAI) -> bytes:
     """Return the integers of a network of checkers in one file, with what the levels of play are.
 

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from importlib.resources import as_file, files
 from pathlib import Path
 
 from ckai.cli.playing.start import ballot_lines
@@ -32,30 +31,22 @@ def export_site(folder: Path) -> int:
     Raises:
         WriteError: it cannot be written.
     """
-    site = site_of({DEFAULT_GAME.name: DEFAULT_GAME}, server=False) | {"players": level_players()}
+    site = site_of({DEFAULT_GAME.name: DEFAULT_GAME}, server=False)
+    site |= {"players": level_players(), "ballots": ballot_lines(DEFAULT_GAME)}
     policy = POLICY.replace("frame-ancestors 'none'; ", "")  # which only a header can say
     csp = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     found = {
         "index.html": page_text().replace("<title>", f"{csp}\n<title>", 1).encode(),
         "site.json": json.dumps(site).encode(),
-        "api/ballots": json.dumps({"lines": ballot_lines(DEFAULT_GAME)}).encode(),
         **{f"networks/{name}": engine_file(name) for name in (CKAI, HUMAN)},
     }
     for package in STATIC:
-        found |= _files(files(package) / "static", "static/")
+        with as_file(files(package) / "static") as static:
+            for path in filter(Path.is_file, static.rglob("*")):
+                found[f"static/{path.relative_to(static).as_posix()}"] = path.read_bytes()
     names = ["./", *sorted(found)]
     digest = hashlib.sha256(b"".join(found[name] for name in names[1:])).hexdigest()[:16]
     found["worker.js"] = (WORKER % (json.dumps(names), digest)).encode()
     for name, data in found.items():
         write_whole(folder / name, data)
     return sum(map(len, found.values()))
-
-
-def _files(folder: Traversable, before: str) -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for each in folder.iterdir():
-        if each.is_dir():
-            found |= _files(each, f"{before}{each.name}/")
-        else:
-            found[before + each.name] = each.read_bytes()
-    return found

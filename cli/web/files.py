@@ -2,6 +2,7 @@
 
 import io
 import tempfile
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -21,64 +22,50 @@ def read_tree(text: bytes, spec: GameSpec, number: int = 1) -> dict[str, Any]:
 
     Returns:
         `game`; `headers`, pairs; `start`, its first position as text, empty for the usual one; `result`;
-        `comment` before the first move; `line`: for each move its text, comment, nags and variations, in
-        games whose rules the page does not know also its step; `problem`, why it ends early, or empty.
+        `comments` before the first move; `line`: for each move its text, comments, nags and variations, in
+        games whose rules the page does not know its step; `problem`, why it ends early, or empty.
 
     Raises:
         ValueError: it cannot be read at all.
     """
-    if spec != DEFAULT_GAME:
+    found: dict[str, Any] = {"game": spec.name, "start": ""}
+    if spec == DEFAULT_GAME:
+        game = next(islice(read_games(io.BytesIO(text), "text"), number - 1, None), None)
+        if game is None or game.rejected:
+            raise ValueError(str(game.problem) if game else f"expected game {number}, found no such game")
+        first, headers = game.start, list(game.headers)
+        found |= {"result": game.result or "*", "problem": str(game.problem or "")}
+        found |= {"comments": game.comments, "line": _line(game.moves, game.final_comments)}
+    else:
         with tempfile.TemporaryDirectory() as place:
             path = Path(place, "game")
             path.write_bytes(text)
             loaded = spec.read_game(path, number)
         first, headers = loaded.game.positions[0], list(loaded.headers.items())
-        line = [_plain(step["move"]) | step for step in steps_of(spec, first, loaded.game.moves)]
-        found: dict[str, Any] = {
-            "result": loaded.result,
-            "comment": "",
-            "line": line,
-            "problem": loaded.problem,
-        }
-    else:
-        game = next(islice(read_games(io.BytesIO(text), "text"), number - 1, None), None)
-        if game is None or game.rejected:
-            raise ValueError(str(game.problem) if game else f"expected game {number}, found no such game")
-        first, headers = game.start, game.headers
-        found = {"result": game.result or "*", "comment": " ".join(game.comments), "line": _line(game.moves)}
-        found["problem"] = "" if game.problem is None else str(game.problem)
-        if game.final_comments and game.moves:
-            _add(found["line"][-1], " ".join(game.final_comments))
-    usual = first.key == spec.position().key
-    start = "" if usual else spec.position_text(first)
-    return {"game": spec.name, "headers": [list(pair) for pair in headers], "start": start, **found}
+        found |= {"result": loaded.result, "problem": loaded.problem}
+        found["line"] = steps_of(spec, first, loaded.game.moves)
+    if first.key != spec.position().key:
+        found["start"] = spec.position_text(first)
+    return found | {"headers": headers}
 
 
-def _plain(move: Any) -> dict[str, Any]:
-    return {"move": str(move), "comment": "", "nags": [], "variations": []}
-
-
-def _line(moves: list[PdnMove]) -> list[dict[str, Any]]:
-    line = []
+def _line(moves: Sequence[PdnMove], last: Sequence[str]) -> list[dict[str, Any]]:
+    """Return moves with what is written about them, and about the last one."""
+    line: list[dict[str, Any]] = []
     for each in moves:
-        signs = [SIGNS[each.marks]] if each.marks in SIGNS else []
-        found = _plain(each.move) | {"nags": list(dict.fromkeys([*signs, *each.nags]))}
-        unknown = [each.marks] if each.marks and not signs else []
-        _add(found, " ".join([*unknown, *each.comments]))
+        sign = SIGNS.get(each.marks)
+        comments = [each.marks if sign is None else "", *each.comments]
+        variations = []
         for other in each.variations:
             if other.moves:
-                variation = _line(other.moves)
-                _add(variation[-1], other.rest)
-                comment = " ".join(other.comments)
-                found["variations"].append({"comment": comment, "line": variation})
+                variations.append({"comments": other.comments, "line": _line(other.moves, [other.rest])})
             else:
-                _add(found, " ".join([*other.comments, other.rest]))
-        line.append(found)
+                comments += [*other.comments, other.rest]
+        nags = [*([] if sign is None else [sign]), *each.nags]
+        line.append({"move": str(each.move), "comments": comments, "nags": nags, "variations": variations})
+    if line:
+        line[-1]["comments"] += last
     return line
-
-
-def _add(move: dict[str, Any], text: str) -> None:
-    move["comment"] = " ".join(filter(None, [move["comment"], text]))
 
 
 def save(text: str, before: str, name: str, spec: GameSpec) -> str:

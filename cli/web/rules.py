@@ -1,6 +1,6 @@
 """What the page gets: games, positions, moves that it can show without rules, results of searches."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -11,25 +11,34 @@ from ckai.rl.engine.score import expected_score
 from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec
 
-DIGITS = 4
-"""Of values and shares."""
-Text = Annotated[str, Field(max_length=2000)]
 Word = Annotated[str, Field(max_length=200)]
 
 
-class Placed(BaseModel):
-    """A position as its pieces."""
+class Place(BaseModel):
+    """A position of a game: its first one and the moves from there."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
-    pieces: Annotated[
-        dict[Annotated[str, Field(pattern="^[0-9]{1,4}$")], Literal["b", "w", "B", "W"]],
-        Field(max_length=1000),
-    ]
-    turn: Literal["black", "white"]
+    game: Word = DEFAULT_GAME.name
+    start: Annotated[str, Field(max_length=2000)] = ""
+    """The first position as text; empty: the usual one."""
+    pieces: dict[Annotated[str, Field(pattern="^[0-9]{1,4}$")], Literal["b", "w", "B", "W"]] | None = None
+    """The first position as its pieces, in place of a text, with who is to move."""
+    black: bool = True
+    moves: Annotated[Sequence[Word], Field(max_length=5000)] = ()
 
 
-Start = Placed | Text
-Moves = Annotated[Sequence[Word], Field(max_length=5000)]
+class Asked(Place):
+    """A search of the page."""
+
+    kind: Literal["play", "ask", "analyse", "explain", "inside"]
+    engine: Word = ""
+    """Empty: the one that explains and judges."""
+    lines: Annotated[int, Field(ge=1, le=10)] = 1
+    seconds: Annotated[float, Field(gt=0, le=3600)] | None = None
+    visits: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    clock: Annotated[float, Field(ge=0, le=1e6)] | None = None
+    """Seconds left of the side to move."""
+    increment: Annotated[float, Field(ge=0, le=1e6)] = 0.0
 
 
 def drawn_games() -> dict[str, GameSpec]:
@@ -57,39 +66,48 @@ def game_of(spec: GameSpec) -> dict[str, Any]:
     }
 
 
-def played(spec: GameSpec, start: Start, moves: Sequence[str]) -> Any:
-    """Return a game.
-
-    Args:
-        spec: its rules.
-        start: the first position as text or as pieces; empty: the usual one.
-        moves: as texts.
+def played(games: Mapping[str, GameSpec], at: Place) -> tuple[GameSpec, Any]:
+    """Return the rules and the game of a place.
 
     Raises:
-        ValueError: a position or a move that the rules exclude; says what was expected.
+        ValueError: a game, a position or a move that is none; says what was expected.
     """
-    if isinstance(start, Placed):
-        pieces = {int(square): piece for square, piece in start.pieces.items()}
-        first = spec.set_up(pieces, black=start.turn == "black")
+    spec = named(games, at.game)
+    if at.pieces is not None:
+        first = spec.set_up({int(square): piece for square, piece in at.pieces.items()}, black=at.black)
     else:
-        first = spec.read_position(start) if start else None
+        first = spec.read_position(at.start) if at.start else None
     game = spec.game(first)
-    for move in moves:
+    for move in at.moves:
         game.push(spec.read_move(game.position, move))
-    return game
+    return spec, game
+
+
+def named(games: Mapping[str, GameSpec], name: str) -> GameSpec:
+    """Return a game by its name.
+
+    Raises:
+        ValueError: there is no such game.
+    """
+    if name not in games:
+        raise ValueError(f"expected one of the games {', '.join(games)}, found {name[:60]!r}")
+    return games[name]
 
 
 def look(spec: GameSpec, game: Any) -> dict[str, Any]:
     """Return what the page shows of the position of a game: text, pieces, legal moves, how the game ended."""
     position, outcome = game.position, game.outcome()
+    over = outcome and {
+        "text": outcome_text(outcome, spec),
+        "result": outcome.result,
+        "winner": outcome.winner,
+    }
     return {
         "fen": spec.position_text(position),
         "turn": side_of(position),
         "pieces": spec.pieces(position),
-        "legal": [] if outcome else [step_of(spec, position, move) for move in position.legal_moves()],
-        "outcome": None
-        if outcome is None
-        else {"text": outcome_text(outcome, spec), "result": outcome.result, "winner": outcome.winner},
+        "legal": [] if over else [step_of(spec, position, move) for move in position.legal_moves()],
+        "outcome": over,
         "notices": spec.notices(game),
     }
 
@@ -122,30 +140,12 @@ def steps_of(spec: GameSpec, position: Any, line: Any) -> list[dict[str, Any]]:
     return steps
 
 
-def describe(spec: GameSpec, position: Any, result: Any, lines: int) -> dict[str, Any]:
+def describe(spec: GameSpec, position: Any, result: Any, lines: int = 1) -> dict[str, Any]:
     """Return a result as the page gets it; values are expected scores of the first player."""
-
-    def score(value: float | None) -> float | None:
-        return None if value is None else round(expected_score(value, black=position.black), DIGITS)
-
-    return {
-        "move": str(result.move),
-        "value": score(result.value),
-        "visits": result.sims,
-        "nodes": result.nodes,
-        "depth": result.depth,
-        "seconds": round(result.seconds, 3),
-        "lines": [
-            {
-                "value": score(line.value),
-                "proven": line.proven,
-                "plies": line.plies,
-                "pv": steps_of(spec, position, line.pv),
-            }
-            for line in result.lines[:lines]
-        ],
-        "priors": [
-            {"move": str(move), "prior": round(result.priors[move], DIGITS), "visits": visits}
-            for move, visits in result.visits.items()
-        ],
-    }
+    shown = []
+    for line in result.lines[:lines]:
+        value = None if line.value is None else expected_score(line.value, black=position.black)
+        shown.append({"value": value, "proven": line.proven, "plies": line.plies})
+        shown[-1]["pv"] = steps_of(spec, position, line.pv)
+    counts = {"visits": result.sims, "nodes": result.nodes, "depth": result.depth, "seconds": result.seconds}
+    return {"lines": shown, **counts}

@@ -1,88 +1,84 @@
 """One search at a time over the whole server: what waits, what gives way, and how a search is stopped."""
 
-import itertools
-import threading
+import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from enum import IntEnum
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
 
 from ckai.rl.engine.base import Stop
 
-
-class Priority(IntEnum):
-    """What goes first: lower numbers. An analysis gives way to everything, also to a newer one."""
-
-    MOVE = 0
-    QUESTION = 1
-    ANALYSIS = 2
+KINDS = ("play", "ask", "explain", "inside", "analyse")
+"""Kinds of searches: what goes first. An analysis gives way to everything, also to a newer one."""
 
 
-class Job:
-    """A search that waits for its turn, runs or has ended.
+@dataclass(order=True)
+class Search:
+    """A search that waits for its turn, runs or has ended."""
 
-    Args:
-        priority: what goes first.
-        work: searches with `stop`, and sees to its errors. An analysis that returns while it is `interrupted`
-            is called again later, unless it is `cancelled`.
-    """
+    order: tuple[int, int]
+    """Of two searches the lower one goes first."""
+    work: Callable[["Search"], Any] = field(compare=False)
+    """Searches with `stop`, in the thread of searches; an analysis that is `interrupted` is called again."""
+    tell: Callable[[dict[str, Any]], Any] = field(compare=False)
+    """Takes an answer before the last one; may be called from any thread."""
+    found: "asyncio.Future[Any]" = field(compare=False)
+    """What `work` returns in the end, or its error; cancelled if nobody wants it any more."""
+    stop: Stop = field(compare=False, default_factory=Stop)
+    interrupted: bool = field(compare=False, default=False)
 
-    def __init__(self, priority: Priority, work: Callable[["Job"], None]) -> None:
-        self.priority, self.work, self.stop = priority, work, Stop()
-        self.cancelled = self.interrupted = False
-
-    def interrupt(self) -> None:
-        """End the run in progress soon."""
-        self.interrupted = True
+    def end(self, *, cancel: bool = False) -> None:
+        """End the search soon, with its result so far or without one."""
+        if cancel:
+            self.found.cancel()
         with suppress(Exception):  # of a program that has died: its search ends with that error
             self.stop.set()
 
 
 class Searches:
-    """Runs jobs one at a time in a thread."""
+    """Runs searches one at a time in `thread`; its methods are for the thread of the server."""
 
     def __init__(self) -> None:
-        self._changed, self._order = threading.Condition(), itertools.count()
-        self._waiting: list[tuple[int, int, Job]] = []
-        self._running: Job | None = None
-        self._closed = False
-        self._thread = threading.Thread(target=self._run, name="ckai-board-search", daemon=True)
-        self._thread.start()
+        self.thread = ThreadPoolExecutor(1, "ckai-board-search")
+        self._numbers = count()
+        self._waiting: asyncio.PriorityQueue[Search] = asyncio.PriorityQueue()
+        self._running: Search | None = None
 
-    def submit(self, job: Job) -> None:
-        """Put a job in its place; an analysis that runs gives way to it."""
-        with self._changed:
-            self._waiting.append((job.priority, next(self._order), job))
-            if self._running is not None and self._running.priority == Priority.ANALYSIS:
-                self._running.interrupt()
-            self._changed.notify_all()
+    def submit(self, kind: str, work: Callable[[Search], Any], tell: Callable[..., Any]) -> Search:
+        """Put a search in its place; an analysis that runs gives way to it."""
+        last, number = KINDS[-1], next(self._numbers)
+        order = (KINDS.index(kind), -number if kind == last else number)
+        search = Search(order, work, tell, asyncio.get_running_loop().create_future())
+        self._waiting.put_nowait(search)
+        if self._running is not None and KINDS[self._running.order[0]] == last:
+            self._running.interrupted = True
+            self._running.end()
+        return search
 
-    def cancel(self, job: Job) -> None:
-        """End a job soon. May be called again."""
-        with self._changed:
-            job.cancelled = True
-            self._waiting = [each for each in self._waiting if each[2] is not job]
-            job.interrupt()
+    async def run(self) -> None:
+        """Run what is submitted."""
+        while search := await self._waiting.get():
+            if search.found.done():
+                continue
+            search.stop, search.interrupted, self._running = Stop(), False, search
+            run = asyncio.get_running_loop().run_in_executor(self.thread, search.work, search)
+            await asyncio.wait([run])
+            self._running = None
+            if search.found.done():
+                continue
+            if error := run.exception():
+                search.found.set_exception(error)
+            elif search.interrupted:
+                search.tell({"waiting": "Another search comes first …"})
+                self._waiting.put_nowait(search)
+            else:
+                search.found.set_result(run.result())
 
-    def close(self, seconds: float = 2.0) -> None:
-        """End all jobs, and wait until the one that runs has ended, but not longer than `seconds`."""
-        with self._changed:
-            self._closed, self._waiting, running = True, [], self._running
-            self._changed.notify_all()
-        if running is not None:
-            self.cancel(running)
-        self._thread.join(seconds)
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._closed)
-                if self._closed:
-                    return
-                self._waiting.sort(key=lambda each: each[:2])
-                self._running = job = self._waiting.pop(0)[2]
-                job.interrupted, job.stop = False, Stop()
-            job.work(job)
-            with self._changed:
-                self._running = None
-                if job.interrupted and not job.cancelled and job.priority == Priority.ANALYSIS:
-                    self._waiting.append((job.priority, next(self._order), job))
+    async def close(self, seconds: float = 2.0) -> None:
+        """End the search that runs, and wait for that, but not longer than `seconds`; drop what waits."""
+        if self._running is not None:
+            self._running.end(cancel=True)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.to_thread(self.thread.shutdown, cancel_futures=True), seconds)

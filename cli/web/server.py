@@ -1,12 +1,14 @@
 """What the requests of all tabs share: the games, the engines, the one search, the data set of experts."""
 
+import asyncio
 import random
-import threading
-from functools import partial
-from pathlib import Path
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from ckai.cli.playing.engines import EngineLoader, LazyEngine, player_name
+from ckai.cli.playing.engines import EngineLoader, player_name
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.shared.networks import NO_NETWORK, networks_in
 from ckai.cli.shared.tables import open_tables
@@ -36,16 +38,12 @@ class Server:
     Args:
         games: the games on the page, by name.
         evaluator, tables, seed: as the options of `ckai play`.
-        vary: whether engines may play moves nearly as good as the best at the start of a game.
         given: texts of engines given on the command line.
         experts: the data set in which moves are counted, if any.
-        folder: where runs are looked for.
 
     Attributes:
-        offered: players and analysts: game, spec, name, group, note; of a level its `level`.
+        players: players and analysts, once known: game, spec, name, group, note; a level has `level`.
         searches: the one search that runs, and those that wait.
-        ready: set once the players are known.
-        problem: why there are none; empty if nothing is wrong.
         chance: of `choose_move`.
     """
 
@@ -56,94 +54,75 @@ class Server:
         evaluator: str,
         tables: str,
         seed: int | None,
-        vary: bool = True,
         given: tuple[str, ...] = (),
         experts: ExpertMoves | None = None,
-        folder: Path = Path(),
     ) -> None:
-        self.games, self.experts, self.folder = games, experts, folder
-        self.chance = random.Random(seed) if vary else None
-        self.searches, self.ready, self.problem = Searches(), threading.Event(), ""
-        self.offered: list[dict[str, Any]] = []
+        self.games, self.experts = games, experts
+        self.chance = random.Random(seed)
+        self.searches = Searches()
         self._options, self._given = (evaluator, tables, seed), [EngineText.read(text) for text in given]
-        self._engines: dict[tuple[str, str], LazyEngine] = {}
+        self._engines: dict[tuple[str, str], Engine] = {}
         """By game and text, the least recently used one first."""
-        self._loader = threading.Timer(LOAD_AFTER_SECONDS, self._load)
 
-    def open(self) -> None:
+    async def __aenter__(self) -> None:
         """Begin to load what the first game and the first analysis need."""
-        self._loader.daemon = True
-        self._loader.start()
+        self.players: Future[list[dict[str, Any]]] = self.searches.thread.submit(self._find)
+        self.searches.thread.submit(self.engine, "", DEFAULT_GAME)
+        self._runner = asyncio.create_task(self.searches.run())
 
-    def close(self) -> None:
+    async def __aexit__(self, *error: object) -> None:
         """End all searches and release what is loaded."""
-        self._loader.cancel()
-        self.ready.set()  # what waits for the players ends
-        self.searches.close()
+        self._runner.cancel()
+        await self.searches.close()
         while self._engines:
             self._engines.popitem()[1].close()
 
-    def _load(self) -> None:
-        try:
-            self._find()
-        except Exception as error:  # people can play each other
-            self.problem = f"no players can be loaded: {error}"
-        finally:
-            self.ready.set()
-        try:
-            if not self.problem:
-                self.engine(ANALYST, DEFAULT_GAME)
-        except Exception as error:
-            self.problem = f"the network cannot be loaded: {error}"
-
-    def _find(self) -> None:
+    def _find(self) -> list[dict[str, Any]]:
         """Look for the players; takes seconds, as it imports what they need."""
         from ckai.rl.engine.loading import game_of
 
+        time.sleep(LOAD_AFTER_SECONDS)
         open_tables(self._options[1])
-        main, limit = DEFAULT_GAME.name, f"@{FULL_STRENGTH_SECONDS:g}s"
-        offered = level_players()
-
-        def offer(game: str, spec: str, name: str, group: str, note: str = "") -> None:
-            offered.append({"game": game, "spec": spec, "name": name, "group": group, "note": note})
-
-        offer(main, f"{ANALYST}@1s", "Alpha-beta, ckai", "engine", "the strongest; 1 s a move")
+        main, limit = DEFAULT_GAME.name, FULL_STRENGTH_SECONDS
         found = [(str(path), game) for path, game in networks_in() if game is not None]
-        for name, game in [*found, (CKAI, main), (SMALL, main)]:
-            offer(game, name + limit, name, "network", f"tree search, {FULL_STRENGTH_SECONDS:g} s a move")
-        for spec in self.games.values():
-            offer(spec.name, "rollout@1000", "Random playouts", "search", "1,000 a move")
-            offer(spec.name, "uniform@400", "Search without a network", "search", "400 visits a move")
-            if spec.solver is not None:
-                offer(spec.name, "perfect", "Perfect play", "other")
-            offer(spec.name, "random", "Random moves", "other")
-        offer(main, "alphabeta@6", "Alpha-beta, material only", "other", "6 plies deep")
+        offered = [
+            (main, f"{ANALYST}@1s", "Alpha-beta, ckai", "engine", "the strongest; 1 s a move"),
+            *(
+                (game, f"{name}@{limit:g}s", name, "network", f"tree search, {limit:g} s a move")
+                for name, game in [*found, (CKAI, main), (SMALL, main)]
+            ),
+            (main, "alphabeta@6", "Alpha-beta, material only", "other", "6 plies deep"),
+        ]
+        for name, spec in self.games.items():
+            offered += [
+                (name, "rollout@1000", "Random playouts", "search", "1,000 a move"),
+                (name, "uniform@400", "Search without a network", "search", "400 visits a move"),
+                *([(name, "perfect", "Perfect play", "other", "")] if spec.solver else []),
+                (name, "random", "Random moves", "other", ""),
+            ]
         for player in self._given:
-            try:
-                game, note = game_of([player.text]) or main, "given at the start"
-            except ValueError as error:  # the same error comes again when the player is to move
-                game, note = main, str(error)
-            offer(game, player.text, player_name(player.text), "other", note)
-        self.offered = offered
+            game = main
+            with suppress(ValueError):  # the error comes when the player is to move
+                game = game_of([player.text]) or main
+            offered.append((game, player.text, player_name(player.text), "other", "given at the start"))
+        names = ("game", "spec", "name", "group", "note")
+        return level_players() + [dict(zip(names, each, strict=True)) for each in offered]
 
-    def spec(self, name: str) -> GameSpec:
-        """Return a game.
+    def engine(
+        self, text: str, spec: GameSpec, tell: Callable[[dict[str, Any]], Any] = lambda answer: None
+    ) -> "Engine":
+        """Return an engine, loaded, in the thread of searches.
 
-        Raises:
-            ValueError: there is no such game.
-        """
-        if name not in self.games:
-            raise ValueError(f"expected one of the games {', '.join(self.games)}, found {name[:60]!r}")
-        return self.games[name]
-
-    def engine(self, text: str, spec: GameSpec) -> "Engine":
-        """Return an engine, loaded; of an empty text the one that explains and judges a game.
+        Args:
+            text: the engine; empty: the one that explains and judges a game.
+            spec: the game.
+            tell: is told that the engine is being loaded, if it is.
 
         Raises:
             ValueError: the page may not choose it, or it cannot be loaded.
             OSError, RuntimeError: it cannot be loaded.
         """
-        mine = [each for each in self.offered if each["game"] == spec.name]
+        mine = [each for each in self.players.result() if each["game"] == spec.name]
         if not text:
             networks = [each["spec"] for each in mine if each["group"] == "network"]
             text = ANALYST if spec == DEFAULT_GAME else (networks or ["rollout@1000"])[0]
@@ -155,17 +134,18 @@ class Server:
             )
         if player.control is not None:
             raise ValueError(f"{text[:60]}: expected one clock for both sides; give it as the game's")
-        lazy = self._engines.pop((spec.name, text), None)
-        if lazy is None:
-            lazy = LazyEngine(partial(EngineLoader(spec, *self._options).load, text), player_name(text))
-        self._engines[spec.name, text] = lazy
+        engine = self._engines.pop((spec.name, text), None)
+        if engine is None:
+            tell({"waiting": "Loading the engine …"})
+            engine = EngineLoader(spec, *self._options).load(text)
+        self._engines[spec.name, text] = engine
         while len(self._engines) > MAX_LOADED:
             self._engines.pop(next(iter(self._engines))).close()
-        return lazy.get()
+        return engine
 
 
 def level_players() -> list[dict[str, Any]]:
-    """Return the levels of play as players, see `Server.offered`."""
+    """Return the levels of play as players, see `Server.players`."""
     from ckai.rl.engine.levels import FULL_LEVEL, describe_level, level_name
 
     return [

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 from board_runs import played_run
-from board_tab import refused, serving
+from board_tab import ask, refused, serving
 
 from ckai.datasets.files import locked
 from ckai.rl.run.run import LOCK, Run
@@ -36,7 +36,7 @@ def client(folder):
 
 
 def test_runs_are_listed(client):
-    runs = {row["run"]: row for row in client.get("/api/runs").json()["runs"]}
+    runs = {row["run"]: row for row in ask(client, "runs")["runs"]}
     row = {"kind": "self-play", "game": "checkers", "status": "finished", "text": "2 of 2 generations"}
     assert runs["runs/checkers"] == {"run": "runs/checkers", **row}
     assert (runs["pretrained.run"]["kind"], runs["pretrained.run"]["text"]) == (
@@ -46,19 +46,19 @@ def test_runs_are_listed(client):
 
 
 def test_a_run_of_self_play_is_shown_with_its_games(client):
-    run = client.get("/api/run?run=runs/checkers").json()
+    run = ask(client, "runs", run="runs/checkers")["run"]
     curves = {curve["title"].split(":")[0]: curve for curve in run["curves"]}
     assert curves["Losses"]["x"] == [1, 2]
     assert all(len(series["y"]) == 2 for curve in run["curves"] for series in curve["series"])
     assert (run["settings"]["selfplay.sims"], run["games"]["generation"]) == (4, 2)
     assert len(run["games"]["rows"]) == 4
     row = run["games"]["rows"][1]
-    game = client.get("/api/run_game?run=runs/checkers&generation=2&index=1").json()
+    game = ask(client, "run_game", run="runs/checkers", generation=2, index=1)
     assert (len(game["line"]), game["result"]) == (row["plies"], row["result"])
 
 
 def test_a_training_is_shown_and_its_next_epoch(client, folder):
-    losses, accuracy = client.get("/api/run?run=pretrained.run").json()["curves"]
+    losses, accuracy = ask(client, "runs", run="pretrained.run")["run"]["curves"]
     assert losses["series"] == [
         {"name": "policy, training", "y": [1.5, 1.25]},
         {"name": "value against the result, held out", "y": [None, 0.5]},
@@ -67,32 +67,26 @@ def test_a_training_is_shown_and_its_next_epoch(client, folder):
     metrics = folder / "pretrained.run" / "metrics.csv"
     before = metrics.read_text()
     metrics.write_text(before + "3,6,1.0,0.5,0.25\n")
-    assert client.get("/api/run?run=pretrained.run").json()["curves"][0]["x"] == [1, 2, 3]
+    assert ask(client, "runs", run="pretrained.run")["run"]["curves"][0]["x"] == [1, 2, 3]
     metrics.write_text(before)
 
 
-@pytest.mark.parametrize("run", ["nope", "..%2fx", "%2fetc", "runs", "runs/..%2fruns/checkers"])
-def test_what_is_no_run_is_refused(client, run):
-    for path in (f"/api/run?run={run}", f"/api/run_game?run={run}&generation=1&index=0"):
-        assert "expected a run of this folder" in refused(client.get(path))
+@pytest.mark.parametrize("run", ["nope", "../x", "/etc", "runs", "runs/../runs/checkers", "pretrained.run"])
+def test_what_is_no_run_of_self_play_has_no_games(client, run):
+    assert ask(client, "runs", run=run)["run"]["run"] in ("runs/checkers", "pretrained.run")
+    assert "expected a run of self-play here" in refused(client, "run_game", run=run, generation=1, index=0)
 
 
-def test_games_that_are_not_there_are_refused(client):
-    for query in (
-        "generation=2&index=4",
-        "generation=9&index=0",
-        "generation=0&index=0",
-        "generation=x&index=0",
-    ):
-        refused(client.get(f"/api/run_game?run=runs/checkers&{query}"))
-    assert "pretraining" in refused(client.get("/api/run_game?run=pretrained.run&generation=1&index=0"))
+@pytest.mark.parametrize(("generation", "index"), [(2, 4), (9, 0), (0, 0), (1, -1), ("x", 0)])
+def test_games_that_are_not_there_are_refused(client, generation, index):
+    refused(client, "run_game", run="runs/checkers", generation=generation, index=index)
 
 
 def test_a_damaged_run_says_so(folder, tmp_path):
     shutil.copytree(folder / "runs" / "checkers", tmp_path / "runs" / "bad")
     Run.open(tmp_path / "runs" / "bad").measured_path(1).write_text("{")
     with serving(tmp_path) as client:
-        assert "cannot be read" in refused(client.get("/api/run?run=runs/bad"))
+        assert "cannot be read" in ask(client, "runs")["run"]["problem"]
 
 
 def test_what_a_run_is_doing(folder, tmp_path):

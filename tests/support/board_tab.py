@@ -16,7 +16,7 @@ HOME = {"host": HOST, "origin": ORIGIN}
 @contextmanager
 def serving(folder, *, token=None, given=(), experts=None):
     """A test client of a server in a folder."""
-    options = {"evaluator": "torch", "tables": "3", "seed": 1, "vary": False}
+    options = {"evaluator": "torch", "tables": "3", "seed": 1}
     with chdir(folder):
         server = Server(drawn_games(), given=given, experts=experts, **options)
         with TestClient(make_app(server, token), base_url=ORIGIN, headers={"origin": ORIGIN}) as client:
@@ -62,8 +62,13 @@ def tab(client):
         yield Tab(socket)
 
 
-def refused(answer):
+def ask(client, kind, **fields):
+    """What a request of a tab of its own is answered with."""
+    with tab(client) as here:
+        return here.find(kind, **fields)
+
+
+def refused(client, kind, **fields):
     """The line that a request is refused with."""
-    assert answer.status_code == 400, answer.text
-    assert "\n" not in answer.json()["error"]
-    return answer.json()["error"]
+    with tab(client) as here:
+        return here.refused(kind, **fields)

@@ -3,7 +3,7 @@ import { svgElement } from "./board.js";
 import { bar, confirmed, el, iconButton, refill, select, table as tableOf, tabs, toggle } from "./dom.js";
 import { after } from "./look.js";
 import { MoveList, SIGNS } from "./movelist.js";
-import { post, store, stored } from "./net.js";
+import { ask, store, stored } from "./net.js";
 import { askNewGame } from "./newgame.js";
 import { count, percent, scoreHelp, scoreText, sideName } from "./words.js";
 
@@ -14,7 +14,7 @@ const WIDTH = 600, HEIGHT = 120, CURVE = "Curve";
 export class AnalysisView {
   constructor(app) {
     Object.assign(this, { app, table: app.table, on: true, lines: 3, engine: "", ...stored(SETTINGS) });
-    for (const name of ["tools", "scroll", "explained", "signs"]) this[name] = el(`div.${name}`);
+    for (const name of ["tools", "explained", "signs"]) this[name] = el(`div.${name}`);
     Object.assign(this, { head: el("div.engine-head"), note: el("p.engine-note"), details: el("p.details"), files: el("div.tools"),
       buttons: el("div.tools"), experts: el("div.scroll") });
     this.list = el("ol.lines", { pointerleave: () => this.leaveLine() });
@@ -31,7 +31,7 @@ export class AnalysisView {
     this.pass = iconButton("next", "Pass", () => this.table.move(this.table.legal.find(({ path }) => !path.length)), { bare: false });
     this.tabs = tabs("about", [
       ["moves", "Moves", el("div", {}, this.moves.root, this.pass, el("div.annotations", {}, this.signs, this.tools, this.comment))],
-      ...(app.site.server ? [["priors", "Network", this.scroll], ["experts", "Experts", this.experts], ["explain", "Explain", this.explained]] : []),
+      ...(app.site.server ? [["experts", "Experts", this.experts], ["explain", "Explain", this.explained]] : []),
     ], () => this.drawTab());
     this.root = el("section.card.analysis-view", { "aria-label": "Analysis" }, this.head, el("div.note-row", {}, this.note, this.buttons), this.list,
       el("div.about-game", {}, this.details, this.curveButton, this.files), el("div.curve-box", {}, this.curve), this.tabs);
@@ -102,11 +102,10 @@ export class AnalysisView {
   }
   show(node, found) {
     this.found = found;
-    this.table.judge(node, found.value);
+    this.table.judge(node, found.lines[0].value);
     if (!this.hovering) this.drawLines();
     const { visits, nodes, depth, seconds } = found;
     this.note.textContent = [visits ? count(visits, "visit") : count(nodes, "position"), `depth ${depth}`, `${seconds.toFixed(1)} s`].join(" · ");
-    if (this.tabs.shown === "priors") this.drawTab();
   }
   drawLines() {
     const { game } = this.table, turn = this.table.turn(), lines = this.found?.lines ?? [];
@@ -159,7 +158,8 @@ export class AnalysisView {
         const outcome = table.look(node)?.outcome;
         if (outcome) table.judge(node, { black: 1, white: 0 }[outcome.winner] ?? 0.5);
         else if (node !== table.node || !this.found) {
-          table.judge(node, (await this.app.engines.ask("ask", { table, node, engine: this.analyst, seconds: CURVE_SECONDS })).value);
+          const { lines } = await this.app.engines.ask("ask", { table, node, engine: this.analyst, seconds: CURVE_SECONDS });
+          table.judge(node, lines[0].value);
         }
       }
     } catch (error) {
@@ -202,18 +202,12 @@ export class AnalysisView {
 
   // --- tabs ---------------------------------------------------------------------------------------------
   drawTab() {
-    ({ priors: () => this.drawPriors(), experts: () => this.drawExperts(), explain: () => this.drawExplain() })[this.tabs?.shown]?.();
-  }
-  drawPriors() {
-    const priors = this.found?.priors ?? [], total = priors.reduce((sum, { visits }) => sum + visits, 0) || 1;
-    refill(this.scroll, priors.length ? tableOf(["Move", "Prior", "Visits"], priors.map(({ move, prior, visits }) =>
-      [this.moveButton(move), bar(prior, "prior"), bar(visits / total, "visits", visits.toLocaleString("en"))]))
-      : el("p.soft", {}, "Choose a network as the engine, such as ckai: its first guess (prior) and its visits appear here, side by side."));
+    ({ experts: () => this.drawExperts(), explain: () => this.drawExplain() })[this.tabs?.shown]?.();
   }
   async drawExperts() {
     const { table } = this, { node, game, start } = table;
     try {
-      const { source, rows } = await post("api/experts", { game: game.name, start, moves: table.moves() });
+      const { source, rows } = await ask("experts", { game: game.name, start, moves: table.moves() });
       if (node !== table.node) return;
       const total = rows.reduce((sum, { times }) => sum + times, 0);
       refill(this.experts, el("p.soft", {}, !source ? "No data set is at hand here. `ckai parse` makes one from games of experts."

@@ -6,18 +6,19 @@ const CKAI = "ckai", HUMAN = "human"; // the network that searches, and the one 
 const MOVES_LEFT = 25, MOVE_SECONDS = 1; // of a clock; of a move without one
 
 export class BrowserEngine {
-  constructor() { Object.assign(this, { jobs: [], running: null, loaded: new Set() }); }
+  constructor() { Object.assign(this, { jobs: [], running: null, loaded: new Set(), number: 0 }); }
 
-  // One search at a time; a search that another one interrupts waits in its place.
-  search(message, told) {
-    this.jobs.push({ message, told });
-    this.jobs.sort((a, b) => ORDER.indexOf(a.message.kind) - ORDER.indexOf(b.message.kind) || b.message.id - a.message.id);
+  /** Search, see `request` in net.js. One search at a time; a search that another one interrupts waits in its place. */
+  search(kind, message, told) {
+    const job = { ...message, kind, told, id: ++this.number };
+    this.jobs.push(job);
+    this.jobs.sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.id - a.id);
     if (!this.running) this.begin();
-    else if (this.running.message.kind === "analyse") this.worker.postMessage({ type: "stop" });
-  }
-  stop(id, now = false) {
-    if (!now) this.jobs = this.jobs.filter(({ message }) => message.id !== id);
-    if (this.running?.message.id === id) this.worker.postMessage({ type: "stop" });
+    else if (this.running.kind === "analyse") this.worker.postMessage({ type: "stop" });
+    return (how) => {
+      if (how === "stop") this.jobs = this.jobs.filter((each) => each !== job);
+      if (this.running === job) this.worker.postMessage({ type: "stop" });
+    };
   }
   load(name) {
     if (this.loaded.has(name)) return;
@@ -31,13 +32,13 @@ export class BrowserEngine {
       this.worker = new Worker(new URL("./engine/worker.js", import.meta.url), { type: "module" });
       this.worker.onmessage = ({ data }) => this.received(data);
     }
-    const { kind, id, engine = "", start, moves, lines = 1, seconds, clock, increment } = job.message, level = Number(engine.split(":")[1]) || null;
+    const { kind, id, engine = "", start, moves, lines = 1, seconds, clock, increment, told } = job, level = Number(engine.split(":")[1]) || null;
     const history = positionsOf(start, moves), fens = history.map(({ text }) => text);
-    Object.assign(job, { position: history.at(-1).position, black: history.at(-1).position.black });
+    job.position = history.at(-1).position;
     const most = clock ? Math.max(0.05, Math.min(clock / 4, clock / MOVES_LEFT + 0.8 * increment)) : MOVE_SECONDS;
     this.load(CKAI);
     if (level) this.load(HUMAN);
-    if (kind === "play") job.told({ begun: true });
+    if (kind === "play") told({ begun: true });
     this.worker.postMessage({ type: "search", id, fen: fens.at(-1), history: fens.slice(0, -1),
       limit: { lines, ...(level && { level }), ...(kind === "analyse" ? {} : { seconds: seconds ?? most }) } });
   }
@@ -45,8 +46,8 @@ export class BrowserEngine {
     const job = this.running;
     if (type === "loaded") return;
     if (type === "error") this.loaded.clear();
-    if (job && (id === undefined || id === job.message.id)) {
-      const over = type !== "info", again = type === "done" && job.message.kind === "analyse";
+    if (job && (id === undefined || id === job.id)) {
+      const over = type !== "info", again = type === "done" && job.kind === "analyse";
       const waits = again && this.jobs[0] !== job && this.jobs.includes(job);
       if (over && !waits) this.jobs = this.jobs.filter((each) => each !== job);
       job.told(type === "error" ? { error: message, final: true } : { ...this.answer(job, found), final: over && !waits });
@@ -54,10 +55,9 @@ export class BrowserEngine {
     }
     this.begin();
   }
-  answer({ position, black }, { lines, nodes = 0, depth = 0, seconds = 0 }) {
-    const score = (value) => (value === undefined ? null : (1 + (black ? value : -value)) / 2);
-    return { move: lines[0].move, value: score(lines[0].value), visits: 0, nodes, depth, seconds, priors: [], lines: lines.map((line) => (
-      { value: score(line.value), proven: line.plies ? (line.value > 0 ? "win" : "loss") : null, plies: line.plies ?? null,
-        pv: steps(position, line.pv) })) };
+  answer({ position }, { lines, nodes = 0, depth = 0, seconds = 0 }) {
+    const score = (value) => (value === undefined ? null : (1 + (position.black ? value : -value)) / 2);
+    return { nodes, depth, seconds, lines: lines.map(({ value, plies = null, pv }) => (
+      { value: score(value), proven: plies ? (value > 0 ? "win" : "loss") : null, plies, pv: steps(position, pv) })) };
   }
 }

@@ -1,27 +1,17 @@
-// The engines: the server's over one WebSocket, and the one in this browser, called in the same way.
+// The engines: the server's, and the one in this browser, called in the same way.
 import { BrowserEngine } from "./browser.js";
-import { get } from "./net.js";
+import { ask, last, request } from "./net.js";
 
-const FIRST_WAIT = 300, MAX_WAIT = 8000, BROWSER = "browser"; // milliseconds before another attempt to connect
+const BROWSER = "browser";
 
-/** Tells of "players" (who can play and analyse is known), "problem" and "online" (the connection has come or gone). */
+/** Tells of "players" (who can play and analyse is known) and "problem". */
 export class Engines extends EventTarget {
   /** @param site what site.json says. */
   constructor(site) {
     super();
-    Object.assign(this, { site, number: 1, wait: FIRST_WAIT, browser: new BrowserEngine() });
-    this.active = new Map(); // what has been asked for and is not over, by its number
+    Object.assign(this, { site, browser: new BrowserEngine(), running: {} });
     this.offer(site.players ?? []);
-    if (!site.server) return;
-    addEventListener("online", () => this.timer && this.open());
-    this.open();
-    this.find();
-  }
-  find() {
-    get("api/players").then(({ players, problem }) => {
-      this.offer(players);
-      if (problem) this.tell("problem", problem);
-    }, () => setTimeout(() => this.find(), 3000));
+    if (site.server) ask("players").then(({ players }) => this.offer(players), (error) => this.tell("problem", error));
   }
   offer(players) {
     this.players = [...players, { game: "checkers", spec: BROWSER, name: "In this browser", group: BROWSER, note: "alpha-beta, ckai" }];
@@ -45,56 +35,23 @@ export class Engines extends EventTarget {
    * @returns {stop, now}: end it without a result, or with the one so far.
    */
   search(kind, { table, node = table.node, ...fields }, told) {
-    for (const [number, old] of this.active) {
-      if (old.message.kind === kind) this.stop(number) ?? old.told({ error: "another search took its place", final: true });
-    }
-    const id = this.number++, message = { id, kind, game: table.game.name, start: table.start, moves: table.moves(node), ...fields };
-    this.active.set(id, { message, told });
-    if (this.here(message)) this.browser.search(message, (answer) => this.received({ id, ...answer }));
-    else this.send(message);
-    return { stop: () => this.stop(id), now: () => this.end(id, "now") };
+    const { running, site } = this, message = { game: table.game.name, start: table.start, moves: table.moves(node), ...fields };
+    running[kind]?.stop({ error: "another search took its place", final: true });
+    const found = (answer) => {
+      if (running[kind] !== search) return; // it has been stopped
+      if (answer.final) delete running[kind];
+      told(answer);
+    };
+    const search = running[kind] = { now: () => end("now"), stop: (answer) => {
+      if (running[kind] !== search) return;
+      delete running[kind];
+      end("stop");
+      if (answer) told(answer);
+    } };
+    const end = fields.engine === BROWSER || !site.server ? this.browser.search(kind, message, found) : request(kind, message, found);
+    return search;
   }
 
   /** Search, and resolve to the last answer, or reject with its error. */
-  ask(kind, fields) {
-    return new Promise((resolve, reject) => this.search(kind, fields, (answer) => {
-      if (answer.error) reject(new Error(answer.error));
-      else if (answer.final) resolve(answer);
-    }));
-  }
-
-  // Whether this browser itself searches.
-  here({ engine }) { return engine === BROWSER || !this.site.server; }
-  stop(id) { if (this.active.delete(id)) this.end(id, "stop"); }
-  end(id, kind) {
-    this.browser.stop(id, kind === "now");
-    this.send({ id, kind });
-  }
-  send(message) { if (this.socket?.readyState === WebSocket.OPEN) this.socket.send(JSON.stringify(message)); }
-  received({ id, ...answer }) {
-    const asked = this.active.get(id);
-    if (answer.final) this.active.delete(id);
-    asked?.told(answer);
-  }
-
-  // Connect; what was asked for and is not over is asked for again.
-  open() {
-    clearTimeout(this.timer);
-    this.timer = null;
-    const address = new URL("ws", location.href.split(/[?#]/)[0]);
-    address.protocol = address.protocol.replace("http", "ws");
-    const socket = this.socket = new WebSocket(address);
-    socket.onopen = () => {
-      this.wait = FIRST_WAIT;
-      this.tell("online", true);
-      for (const { message } of this.active.values()) if (!this.here(message)) this.send(message);
-    };
-    socket.onmessage = ({ data }) => this.received(JSON.parse(data));
-    socket.onclose = () => {
-      if (socket !== this.socket) return;
-      this.tell("online", false);
-      this.timer = setTimeout(() => this.open(), this.wait * (0.7 + 0.6 * Math.random()));
-      this.wait = Math.min(MAX_WAIT, 2 * this.wait);
-    };
-  }
+  ask(kind, fields) { return last((told) => this.search(kind, fields, told)); }
 }

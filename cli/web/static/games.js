@@ -1,6 +1,6 @@
 // Your games, and the games of a PDN file, as a list with search; opening one leads to its analysis.
 import { el, icon, openDialog, refill, segments, select } from "./dom.js";
-import { get, post } from "./net.js";
+import { ask } from "./net.js";
 import { storedGames } from "./table.js";
 import { count } from "./words.js";
 
@@ -52,7 +52,7 @@ export class GamesView {
     let rows = source === "file" ? this.file?.rows ?? [] : this.stored();
     if (source === "mine" && this.app.site.server) {
       try {
-        ({ rows } = await get("api/games"));
+        ({ rows } = await ask("games"));
       } catch (error) {
         this.app.fail(error);
       }
@@ -71,16 +71,25 @@ export class GamesView {
   }
   async read(file) {
     this.input.value = "";
-    if (file) await this.take(new Uint8Array(await file.arrayBuffer()), file.name);
+    if (!file) return;
+    const bytes = await file.arrayBuffer(), decoded = (name, options) => new TextDecoder(name, options).decode(bytes);
+    let text = "";
+    try {
+      text = decoded("utf-8", { fatal: true });
+    } catch {
+      text = decoded("windows-1252"); // of an old program
+    }
+    await this.take(text, file.name);
   }
-  async take(bytes, name) {
+  async take(text, name) {
+    const bytes = new TextEncoder().encode(text);
     if (bytes.length > MOST) {
       this.app.toast(`${name}: expected at most ${MOST / 1e6} MB, found ${(bytes.length / 1e6).toFixed(1)} MB; split the file`);
       return false;
     }
     this.count.textContent = `Reading ${name} …`;
     try {
-      const { rows } = await post("api/pdn", bytes);
+      const { rows } = await ask("pdn", { text });
       Object.assign(this, { file: { name, bytes, rows }, source: "file", query: "" });
       this.find.value = "";
       await this.load();
@@ -94,7 +103,7 @@ export class GamesView {
   paste() {
     const text = el("textarea", { rows: "12", "aria-label": "Paste games in PDN", spellcheck: "false" });
     const dialog = openDialog("Paste games in PDN", text, [["Cancel", null, "quiet"], ["Load", async () => {
-      if (await this.take(new TextEncoder().encode(text.value), "pasted.pdn")) dialog.close();
+      if (await this.take(text.value, "pasted.pdn")) dialog.close();
     }, "primary"]]);
   }
 
@@ -142,11 +151,11 @@ export class GamesView {
     try {
       if (row.data) table.restore(row.data);
       else if (row.file) {
-        const read = await get(`api/game?name=${encodeURIComponent(row.file)}&number=${row.number}`);
+        const read = await ask("game", { name: row.file, number: row.number });
         table.open(read, read.text ? { file: { name: row.file, text: read.text } } : { from: row.file });
       } else {
-        const end = file.rows[row.i + 1]?.start ?? file.bytes.length;
-        table.open(await post("api/read", file.bytes.slice(row.start, end)), { from: `${file.name}, game ${row.number} of ${file.rows.length}` });
+        const text = new TextDecoder().decode(file.bytes.slice(row.start, file.rows[row.i + 1]?.start));
+        table.open(await ask("read", { text }), { from: `${file.name}, game ${row.number} of ${file.rows.length}` });
       }
       app.show("analysis");
     } catch (error) {

@@ -51,6 +51,7 @@ export class InsideView {
     this.result.replaceChildren(el("p.soft", { role: "status" }, "Searching and recording …"));
     try {
       const found = await this.app.engines.ask("inside", { table, node, engine: this.player, visits: this.visits });
+      for (const each of found.moves) each.path = table.look(node).legal.find(({ move }) => move === each.move).path;
       Object.assign(this, { found, node });
       if (node === table.node) this.draw();
       else this.update();
@@ -59,7 +60,7 @@ export class InsideView {
     }
   }
   draw() {
-    const { before, after, moves, encoding, planes, squares } = this.found, { game } = this.table;
+    const { before, lines: [{ value: after }], moves, encoding, planes } = this.found, { game } = this.table, squares = this.app.stage.board.squares;
     const text = (value) => (value === null ? "–" : percent(value));
     this.toggle = segments("On the board", [["before", "First sight"], ["after", "After the search"]], this.when, (when) => {
       this.when = when;

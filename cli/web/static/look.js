@@ -1,6 +1,6 @@
 // The rules: checkers in the page itself, other games from the server.
 import * as checkers from "./engine/rules.js";
-import { post } from "./net.js";
+import { ask } from "./net.js";
 
 function step(before, move) {
   const after = checkers.play(before, move), old = checkers.pieces(before), now = checkers.pieces(after);
@@ -62,9 +62,8 @@ export function seen(positions) {
   };
 }
 
-/** What is to be seen in a position of any game: given as text, as {pieces, turn}, or "" for the first one. */
+/** What is to be seen in a position of any game: given as text, as {pieces, black}, or "" for the first one. */
 export async function look(game, start, moves = []) {
-  if (!game.rules) return post("api/legal", { game: game.name, start, moves });
-  const begin = typeof start === "string" ? start : checkers.fen(checkers.fromPieces(start.pieces, start.turn === "black"));
-  return seen(replay(begin, moves));
+  if (!game.rules) return ask("legal", { game: game.name, moves, ...(start.pieces ? start : { start }) });
+  return seen(replay(start.pieces ? checkers.fen(checkers.fromPieces(start.pieces, start.black)) : start, moves));
 }

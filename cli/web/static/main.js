@@ -5,7 +5,7 @@ import { Engines } from "./engines.js";
 import { GamesView } from "./games.js";
 import { InsideView } from "./inside.js";
 import { look } from "./look.js";
-import { get, store, stored } from "./net.js";
+import { connect, store, stored } from "./net.js";
 import { PlayView } from "./play.js";
 import { Referee } from "./referee.js";
 import { RunsView } from "./runs.js";
@@ -39,14 +39,14 @@ class Page {
     dark.addEventListener("change", () => this.drawButtons());
     this.table.on("state", () => this.address());
     this.table.on("error", (error) => this.fail(error));
-    this.engines.addEventListener("online", ({ detail }) => this.connected(detail));
-    this.engines.addEventListener("problem", ({ detail }) => this.toast(detail));
+    this.engines.addEventListener("problem", ({ detail }) => this.fail(detail));
+    if (site.server) connect((yes) => this.connected(yes));
+    else navigator.serviceWorker?.register("worker.js"); // the page opens without a network from now on
     addEventListener("hashchange", () => this.show(this.named()));
     addEventListener("keydown", (event) => { // left and right step through the game wherever nothing else takes them
       if (event.defaultPrevented || event.target.closest("input, textarea, select, dialog, [role=tablist]")) return;
       this.views[this.view]?.moves?.key(event);
     });
-    if (!site.server) navigator.serviceWorker?.register("worker.js"); // the page opens without a network from now on
     this.show(this.named());
   }
 
@@ -145,4 +145,4 @@ class Page {
   }
 }
 
-get("site.json").then((site) => new Page(site));
+fetch("site.json").then((answer) => answer.json()).then((site) => new Page(site));

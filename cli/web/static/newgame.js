@@ -1,6 +1,6 @@
 // The dialog of a new game: strength, side, clock; which game, which engine and from where under "More".
 import { el, field, openDialog, refill, segments, select } from "./dom.js";
-import { get, store, stored } from "./net.js";
+import { ask, store, stored } from "./net.js";
 import { sideName } from "./words.js";
 
 const SETTINGS = "ckai-new-game", HUMAN = { spec: "human", name: "human" }, SIDES = ["black", "white"], MOST = 600;
@@ -80,7 +80,8 @@ export function askNewGame(app, here = false) {
       }
       if (start === "here" && table.look()?.outcome) throw new Error("the game is over in this position; begin in another one");
       const [seconds, added] = clock === "own" ? [60 * minutes, increment] : clock.split("+").map(Number);
-      const lines = start === "ballot" ? (await get(`api/ballots?game=${game.name}`)).lines : [game.openings[start] ?? []];
+      const lines = start !== "ballot" ? [game.openings[start] ?? []]
+        : app.site.ballots ?? (await ask("ballots", { game: game.name })).lines;
       const moves = await app.steps(game, lines[Math.floor(lines.length * Math.random())]);
       table.play(game, { black, white }, clock ? { seconds, increment: added } : null, { here: start === "here", moves });
       store(SETTINGS, { ...chosen, start: undefined });

@@ -89,7 +89,7 @@ export class PlayView {
     const { table, app } = this, { node, mySide } = table;
     if (mySide) {
       try {
-        const { value } = await this.judge();
+        const { lines: [{ value }] } = await this.judge();
         if (table.node !== node) return;
         if (value !== null && (mySide === "black" ? value < 0.49 : value > 0.51)) {
           app.toast("The draw is declined.");

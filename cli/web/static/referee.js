@@ -1,5 +1,5 @@
 // Sees to the game that is played: engines move, clocks run, games are saved.
-import { post } from "./net.js";
+import { ask } from "./net.js";
 import { sideName } from "./words.js";
 
 const PAUSE = 1000, MANY = 10; // milliseconds after a change; new moves from which an analysis is saved without being asked for
@@ -31,10 +31,11 @@ export class Referee {
       if (answer.begun) table.run(side);
       thinking.problem = answer.error ?? answer.waiting ?? "";
       if (answer.resigns) table.end(side === "black" ? "white" : "black", `${sideName(table.game, side)} resigned`, { engine: true });
-      else if (answer.final && answer.move) {
+      else if (answer.final && answer.lines) {
+        const [{ value, pv: [step] }] = answer.lines;
         Object.assign(this, { thinking: null, wanted: "" });
-        node.value = answer.value ?? node.value;
-        table.move(table.look(node).legal.find(({ move }) => move === answer.move));
+        node.value = value ?? node.value;
+        table.move(step);
       } else table.tell("state");
     });
     table.tell("state");
@@ -79,7 +80,7 @@ export class Referee {
     const { table } = this;
     this.saving = this.saving.catch(() => {}).then(() => {
       const { name = "", text: before = "" } = this.files[key] ?? file ?? {};
-      return before === text ? { name } : post("api/save", { game, text, name, before });
+      return before === text ? { name } : ask("save", { game, text, name, before });
     });
     const { name } = await this.saving;
     this.files[key] = { name, text };

@@ -1,7 +1,7 @@
 // Runs of self-play and of pretraining, followed while they go: curves, the newest games.
 import { chart } from "./chart.js";
 import { el, icon, refill, table as tableOf } from "./dom.js";
-import { get } from "./net.js";
+import { ask } from "./net.js";
 
 const PAUSE = 3000; // milliseconds until the server is asked again
 
@@ -23,10 +23,9 @@ export class RunsView {
   async look(run = this.followed) {
     clearTimeout(this.timer);
     try {
-      const { runs } = await get("api/runs");
-      this.followed = runs.some((each) => each.run === run) ? run : runs[0]?.run;
+      const { runs, run: found } = await ask("runs", { run });
+      this.followed = found?.run;
       this.drawList(runs);
-      const found = this.followed ? await get(`api/run?run=${encodeURIComponent(this.followed)}`) : null;
       if (JSON.stringify(found) !== JSON.stringify(this.found)) this.show(found);
       this.found = found;
     } catch (error) {
@@ -43,10 +42,7 @@ export class RunsView {
       : [el("p.card.soft.padded", {}, "No runs here yet. `ckai selfplay` and `ckai pretrain` make them; they appear while they run.")]));
   }
   show(run) {
-    if (!run) {
-      this.detail.replaceChildren();
-      return;
-    }
+    if (!run || run.problem) return void this.detail.replaceChildren(el("p.card.padded.error", { hidden: !run }, run?.problem ?? ""));
     const place = this.detail.querySelector(".scroll")?.scrollTop ?? 0, open = this.detail.querySelector("details")?.open;
     const settings = Object.entries(run.settings);
     this.detail.replaceChildren(...[
@@ -68,7 +64,7 @@ export class RunsView {
   }
   async replay(run, generation, index) {
     try {
-      const read = await get(`api/run_game?run=${encodeURIComponent(run)}&generation=${generation}&index=${index}`);
+      const read = await ask("run_game", { run, generation, index });
       this.table.open(read, { from: `${run}, generation ${generation}, game ${index + 1}` });
       this.app.show("analysis");
     } catch (error) {

@@ -38,7 +38,7 @@ export class SetupView {
   }
   redraw() {
     this.show();
-    this.check({ pieces: this.pieces, turn: this.turn });
+    this.check({ pieces: this.pieces, black: this.turn === "black" });
   }
   async check(position) {
     const asked = this.asked = {}, found = await look(this.game, position).catch(({ message }) => ({ message }));

@@ -76,25 +76,21 @@ export class Table extends EventTarget {
   open(read, fields = {}) {
     const headers = read.headers.filter(([name]) => !["result", "setup", "fen", "gametype", "game"].includes(name.toLowerCase()));
     this.reset(this.gameNamed(read.game), read.start, { headers, result: read.result, problem: read.problem, ...fields });
-    this.root.comment = read.comment;
+    this.root.comment = (read.comments ?? []).join(" ");
     this.addLine(this.root, read.line);
     this.changed();
   }
 
-  // The moves of a line, then the variations: one of them may begin with a move of the line itself. Returns its first node.
-  addLine(node, line) {
-    const variations = [], [begin] = [node];
-    for (const each of line) {
-      variations.push(...each.variations.map((variation) => [node, variation]));
-      node = this.add(node, each.path ? each : each.move);
-      node.comment = [node.comment, each.comment].filter(Boolean).join(" ");
-      node.nags = [...new Set([...node.nags, ...each.nags])];
+  // The moves of a line, then the variations: one of them may begin with a move of the line itself.
+  addLine(node, line, before = []) {
+    const later = [];
+    for (const { comments = [], nags = [], variations = [], ...step } of line) {
+      later.push(...variations.map((each) => [node, each]));
+      node = this.add(node, step.path ? step : step.move);
+      node.comment = [node.comment, ...before.splice(0), ...comments].filter(Boolean).join(" ");
+      node.nags = [...new Set([...node.nags, ...nags])];
     }
-    for (const [parent, { comment, line: moves }] of variations) {
-      const first = this.addLine(parent, moves);
-      first.comment = [comment, first.comment].filter(Boolean).join(" ");
-    }
-    return begin.children.find(({ move }) => move === line[0]?.move);
+    for (const [parent, each] of later) this.addLine(parent, each.line, each.comments);
   }
 
   // --- the tree -----------------------------------------------------------------------------------------
@@ -143,10 +139,7 @@ export class Table extends EventTarget {
     node.asked ??= look(this.game, this.start, this.moves(node)).then((found) => {
       Object.assign(node, { look: found, pieces: found.pieces });
       this.tell("state");
-    }, (error) => {
-      this.tell("error", error);
-      setTimeout(() => { node.asked = null; this.tell("state"); }, 2000);
-    });
+    }, (error) => this.tell("error", error));
     return null;
   }
 

@@ -1,0 +1,108 @@
+"""What engines say about a position: a move, the best lines, an explanation, a look inside a network."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ckai.cli.playing.engines import choose_move
+from ckai.cli.playing.explain import Explainer
+from ckai.cli.playing.lines import search_lines
+from ckai.cli.shared.networks import NO_NETWORK, network_file
+from ckai.cli.web.rules import Asked, describe, played
+from ckai.cli.web.searches import Search
+from ckai.cli.web.server import Server
+from ckai.models.checkpoint import load_network
+from ckai.models.inference.devices import one_torch_thread
+from ckai.rl.engine.base import ResignsError
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.score import expected_score
+from ckai.rl.games.clock import Clock, TimeControl
+from ckai.rl.games.spec import GameSpec
+
+EXPLAIN_SECONDS = 1.0
+"""Time of each search for an explanation."""
+GROWTH = tuple(16 << n for n in range(20))
+"""Visits after which a look inside notes how they are shared out."""
+DIGITS = 3
+"""Of what a network sees."""
+
+
+def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
+    """Search, and return the last answer, see `describe`; also `text`, `resigns`, or what `_inside` adds."""
+    spec, game = played(server.games, asked)
+    if asked.kind != "explain" and (over := game.outcome()) is not None:
+        raise ValueError(f"expected a position with a legal move, but the game is over: {over}")
+    engine = server.engine(asked.engine, spec, search.tell)
+    if asked.kind == "explain":
+        if not asked.moves:
+            raise ValueError("expected a move to explain, found the first position")
+        move, limit = game.pop(), Limit(seconds=EXPLAIN_SECONDS)
+        explainer = Explainer(
+            spec, lambda game, lines: search_lines(engine, game, limit, lines, search.stop), server.experts
+        )
+        return {"text": explainer.explain(game, move)}
+    if asked.kind == "inside":
+        return _inside(spec, game, engine, asked, search)
+    if asked.kind == "play":
+        search.tell({"begun": True})  # its clock does not run while it is loaded or waits for others
+        left = asked.clock
+        clock = None if left is None else Clock(TimeControl(max(0.01, left), asked.increment))
+        try:
+            result = choose_move(engine, game, clock=clock, chance=server.chance, stop=search.stop)
+        except ResignsError:
+            return {"resigns": True}
+        return describe(spec, game.position, result)
+
+    def tell(result: Any) -> None:
+        search.tell(describe(spec, game.position, result, asked.lines))
+
+    limit = Limit(seconds=asked.seconds, visits=asked.visits)
+    result = search_lines(engine, game, limit, asked.lines, search.stop, tell)
+    return describe(spec, game.position, result, asked.lines)
+
+
+def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search) -> dict[str, Any]:
+    """Return how the visits of a search grew, and what the network saw at first sight.
+
+    Returns:
+        `growth`; `moves` with their share `before` and `after` the search; `encoding` and `planes`, each with
+        its name and a value for each square in order; the expected score of the first player `before` the
+        search. None and none without a network.
+    """
+    engine.new_game()
+    growth, position, visits = [], game.position, asked.visits or 400
+    for number in [*(each for each in GROWTH if each < visits), visits]:
+        result = engine.search(game, sims=number, stop=search.stop)
+        growth.append({"visits": result.sims, "moves": {str(move): n for move, n in result.visits.items()}})
+        if search.stop.is_set() or result.proven is not None:
+            break
+    total = max(1, sum(result.visits.values()))
+    moves = [
+        {
+            "move": str(move),
+            "before": round(prior, DIGITS + 1),
+            "after": round(result.visits[move] / total, DIGITS + 1),
+        }
+        for move, prior in result.priors.items()
+    ]
+    found = describe(spec, position, result) | {"growth": growth, "moves": moves}
+    source = asked.engine.partition("@")[0]
+    if source in NO_NETWORK:
+        return found | {"encoding": None, "planes": [], "before": None}
+    network = load_network(network_file(Path(source)), spec.name)
+    encoded = torch.from_numpy(spec.encoded(position)).unsqueeze(0)
+    board, jumper = encoded[:, : spec.board_bytes], encoded[:, spec.board_bytes]
+    clock = encoded[:, spec.board_bytes + 1].to(torch.int16)
+    with torch.inference_mode(), one_torch_thread():
+        planes = network.encode(board, jumper, clock, torch.float32)[0].flatten(1).numpy()
+        value = float(network(board, jumper, clock)[1][0])
+    order, named = np.argsort(spec.view(position)), list(network.encode.NAMES)
+    names = named if len(named) == len(planes) else [f"plane {n + 1}" for n in range(len(planes))]
+    shown = [
+        {"name": name, "values": np.round(plane[order], DIGITS).tolist()}
+        for name, plane in zip(names, planes, strict=True)
+    ]
+    before = expected_score(value, black=position.black)
+    return found | {"encoding": network.encode.VERSION, "planes": shown, "before": before}
