@@ -85,14 +85,12 @@ def command(
         _export(folder)
         return
     from ckai.cli.web.app import make_app
-    from ckai.cli.web.rules import drawn_games
     from ckai.cli.web.server import Server
     from ckai.rl.games.registry import DEFAULT_GAME
 
     report_compilation()
-    games = drawn_games()
     experts = data_set(DEFAULT_GAME)
-    board = Server(games, evaluator=evaluator, tables="auto", seed=seed, given=engines, experts=experts)
+    board = Server(evaluator=evaluator, tables="auto", seed=seed, given=engines, experts=experts)
     token = None if host in LOOPBACK else secrets.token_urlsafe(16)
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1], token)

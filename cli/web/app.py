@@ -1,6 +1,5 @@
 """The application: the page, its files, the WebSocket of its requests, and who may make them."""
 
-import re
 import secrets
 from importlib.resources import files
 from typing import Any
@@ -17,27 +16,29 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ckai.cli.pages.board import shapes
 from ckai.cli.web.connection import Connection
-from ckai.cli.web.rules import game_of
+from ckai.cli.web.rules import drawn_games, game_of
 from ckai.cli.web.server import Server
 from ckai.models.pretrained import PRETRAINED
 from ckai.rl.engine.text import DEFAULT_LEVEL
+from ckai.rl.games.spec import GameSpec
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 """Names of this machine by which only this machine can be reached."""
 STATIC = ("ckai.cli.web", "ckai.cli.pages")
 """Packages whose folders `static` have the files of the page."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'"
+)
+"""Nothing but the page's own files may be loaded or run."""
 HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
+    "Content-Security-Policy": POLICY,
 }
-POLICY = (
-    "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; connect-src 'self'"
-)
-"""Nothing but the page's own files may be loaded or run; the address of the WebSocket follows."""
 
 
 def make_app(server: Server, token: str | None = None) -> Starlette:
@@ -48,7 +49,7 @@ def make_app(server: Server, token: str | None = None) -> Starlette:
         token: that the address or the cookie of a request must have; None: none, and then only requests to a
             name of this machine itself are let in, against DNS rebinding.
     """
-    index, site = page_text(), site_of(server.games)
+    index, site = page_text(), site_of(drawn_games())
     hosts = LOOPBACK if token is None else ("*",)
     return Starlette(
         routes=[
@@ -79,9 +80,9 @@ def page_text() -> str:
     return text.replace("<!-- shapes -->", str(shapes()))
 
 
-def site_of(games: dict[str, Any], *, server: bool = True) -> dict[str, Any]:
+def site_of(games: list[GameSpec], *, server: bool = True) -> dict[str, Any]:
     """Return what the page needs to know before anything else."""
-    return {"server": server, "games": [game_of(spec) for spec in games.values()], "level": DEFAULT_LEVEL}
+    return {"server": server, "games": [game_of(spec) for spec in games], "level": DEFAULT_LEVEL}
 
 
 class Guard:
@@ -102,10 +103,8 @@ class Guard:
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                named = re.fullmatch(r"[A-Za-z0-9.:\[\]-]{1,300}", host)
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                headers["content-security-policy"] = POLICY + (f" ws://{host}" if named else "")
                 if token is not None and message["status"] < 400:
                     headers["set-cookie"] = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
             await send(message)

@@ -7,13 +7,12 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ckai.cli.playing.record import error_text
 from ckai.cli.web.api import REQUESTS
 from ckai.cli.web.rules import Asked
-from ckai.cli.web.searches import Search
+from ckai.cli.web.searches import KINDS, Search
 from ckai.cli.web.server import Server
 
 EXPECTED_ERRORS = (ValueError, OSError, RuntimeError, NotImplementedError)
@@ -21,24 +20,18 @@ EXPECTED_ERRORS = (ValueError, OSError, RuntimeError, NotImplementedError)
 _LOG = logging.getLogger("ckai.board")
 
 
-class Message(BaseModel):
-    """A message of the page; its other fields are those of the request or of the search."""
-
-    model_config = ConfigDict(strict=True, extra="allow")
-    id: int
-    """The answers have it too; the last one is `final`, maybe with an `error`."""
-    kind: str
-    """A request, a search, or `now` and `stop`: they end the search with that id, with its result so far or
-    without."""
-
-
 class Connection:
-    """One WebSocket; a slow tab misses results between the newest ones."""
+    """Answers the messages of one WebSocket; a slow tab misses results between the newest ones.
+
+    A message is a JSON object: `id`, `kind` and the fields of a request or of a search. Its answers have the
+    `id` too, and the last one is `final`, maybe with an `error`. The kinds `now` and `stop` end the search
+    with that id, with its result so far or without one.
+    """
 
     def __init__(self, socket: WebSocket, server: Server) -> None:
         self._socket, self._server = socket, server
         self._searches: dict[int, Search] = {}
-        self._news: dict[int | None, dict[str, Any]] = {}
+        self._news: dict[Any, dict[str, Any]] = {}
         """The newest answer to each message that has not been sent."""
         self._changed = asyncio.Event()
 
@@ -62,34 +55,38 @@ class Connection:
                     number = next(iter(self._news))
                     await self._socket.send_text(json.dumps({"id": number, **self._news.pop(number)}))
 
-    def _tell(self, number: int | None, answer: dict[str, Any]) -> None:
+    def _tell(self, number: Any, answer: dict[str, Any]) -> None:
         self._news[number] = answer
         self._changed.set()
 
     def _take(self, text: str) -> None:
         number = None
         try:
-            message = Message.model_validate_json(text)
-            number, kind, fields = message.id, message.kind, message.model_extra or {}
+            fields = json.loads(text)
+            number, kind = int(fields.pop("id")), str(fields.pop("kind"))
             if kind not in ("now", "stop"):
                 self._begin(number, kind, fields).add_done_callback(partial(self._finish, number))
             elif search := self._searches.get(number):
                 search.end(cancel=kind == "stop")
-        except ValueError as error:
+        except Exception as error:
             self._tell(number, {"error": refusal(error), "final": True})
 
     def _begin(self, number: int, kind: str, fields: dict[str, Any]) -> "asyncio.Future[Any]":
         server, loop = self._server, asyncio.get_running_loop()
         if kind in REQUESTS:
             return loop.run_in_executor(None, partial(REQUESTS[kind], server, **fields))
-        asked = Asked(kind=kind, **fields)  # type: ignore[arg-type]
+        if kind not in KINDS:
+            raise ValueError(f"expected one of {', '.join((*REQUESTS, *KINDS))}, found {kind[:60]!r}")
+        asked = Asked(kind=kind, **fields)
 
         def work(search: Search) -> Any:
             from ckai.cli.web.thinking import answer
 
             return answer(server, asked, search)
 
-        tell = partial(loop.call_soon_threadsafe, self._tell, number)
+        def tell(answer: dict[str, Any]) -> None:
+            loop.call_soon_threadsafe(self._tell, number, answer)
+
         search = self._searches[number] = server.searches.submit(kind, work, tell)
         return search.found
 
@@ -100,14 +97,8 @@ class Connection:
             self._tell(number, ({"error": refusal(error)} if error else found.result()) | {"final": True})
 
 
-def refusal(error: BaseException) -> str:
-    """Return an error as one line; of wrong fields, what is wrong with the first one."""
+def refusal(error: Any) -> str:
+    """Return an error as one line."""
     if not isinstance(error, EXPECTED_ERRORS):
         _LOG.error("a request failed", exc_info=error)
-    text = error_text(error)
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        found = "" if first["type"].startswith("missing") else f", found {str(first['input'])[:60]!r}"
-        where = ".".join(map(str, first["loc"]))
-        text = f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}{found}".removeprefix(": ")
-    return " ".join(text.split()) or type(error).__name__
+    return " ".join(error_text(error).split()) or type(error).__name__

@@ -31,7 +31,7 @@ def export_site(folder: Path) -> int:
     Raises:
         WriteError: it cannot be written.
     """
-    site = site_of({DEFAULT_GAME.name: DEFAULT_GAME}, server=False)
+    site = site_of([DEFAULT_GAME], server=False)
     site |= {"players": level_players(), "ballots": ballot_lines(DEFAULT_GAME)}
     policy = POLICY.replace("frame-ancestors 'none'; ", "")  # which only a header can say
     csp = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'

@@ -68,14 +68,14 @@ def _line(moves: Sequence[PdnMove], last: Sequence[str]) -> list[dict[str, Any]]
     return line
 
 
-def save(text: str, before: str, name: str, spec: GameSpec) -> str:
+def save(text: str, spec: GameSpec, before: str = "", name: str = "") -> str:
     """Write a game to `games/`, and return the name of its file.
 
     Args:
         text: the game as PDN.
+        spec: its rules.
         before: what the page saved last of this game, which the text replaces; empty: nothing.
         name: the file that has it. If it holds something else by now, the game gets a new file.
-        spec: the game.
 
     Raises:
         ValueError: the text is not one game with a move.

@@ -1,50 +1,36 @@
 """What the page gets: games, positions, moves that it can show without rules, results of searches."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
 
 from ckai.cli.pages.board import measures
 from ckai.cli.playing.session import outcome_text, side_of
+from ckai.datasets.settings import setting, settings
 from ckai.rl.engine.score import expected_score
 from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec
 
-Word = Annotated[str, Field(max_length=200)]
+
+@settings
+class Asked:
+    """A position, and what the page asks about it."""
+
+    game: str = setting(default=DEFAULT_GAME.name, help="Its game")
+    start: str = setting(default="", help="First position as text; empty: the usual one")
+    pieces: dict[str, str] | None = setting(default=None, help="First position as its pieces, by square")
+    black: bool = setting(default=True, help="Whether Black is to move there")
+    moves: tuple[str, ...] = setting(default=(), help="Moves from there")
+    kind: str = setting(default="", help="One of `KINDS` of searches")
+    engine: str = setting(default="", help="Engine; empty: the one that explains and judges")
+    lines: int = setting(default=1, ge=1, le=10, help="Lines")
+    seconds: float | None = setting(default=None, gt=0, help="Time of the search")
+    visits: int | None = setting(default=None, gt=0, help="Visits of the search")
+    clock: float | None = setting(default=None, ge=0, help="Seconds left of the side to move")
+    increment: float = setting(default=0.0, ge=0, help="Seconds added for each move")
 
 
-class Place(BaseModel):
-    """A position of a game: its first one and the moves from there."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-    game: Word = DEFAULT_GAME.name
-    start: Annotated[str, Field(max_length=2000)] = ""
-    """The first position as text; empty: the usual one."""
-    pieces: dict[Annotated[str, Field(pattern="^[0-9]{1,4}$")], Literal["b", "w", "B", "W"]] | None = None
-    """The first position as its pieces, in place of a text, with who is to move."""
-    black: bool = True
-    moves: Annotated[Sequence[Word], Field(max_length=5000)] = ()
-
-
-class Asked(Place):
-    """A search of the page."""
-
-    kind: Literal["play", "ask", "analyse", "explain", "inside"]
-    engine: Word = ""
-    """Empty: the one that explains and judges."""
-    lines: Annotated[int, Field(ge=1, le=10)] = 1
-    seconds: Annotated[float, Field(gt=0, le=3600)] | None = None
-    visits: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
-    clock: Annotated[float, Field(ge=0, le=1e6)] | None = None
-    """Seconds left of the side to move."""
-    increment: Annotated[float, Field(ge=0, le=1e6)] = 0.0
-
-
-def drawn_games() -> dict[str, GameSpec]:
-    """Return the games that say how they are drawn, by name."""
-    specs = map(get_game, game_names())
-    return {spec.name: spec for spec in specs if spec.layout is not None}
+def drawn_games() -> list[GameSpec]:
+    """Return the games that say how they are drawn."""
+    return [spec for spec in map(get_game, game_names()) if spec.layout is not None]
 
 
 def game_of(spec: GameSpec) -> dict[str, Any]:
@@ -66,32 +52,21 @@ def game_of(spec: GameSpec) -> dict[str, Any]:
     }
 
 
-def played(games: Mapping[str, GameSpec], at: Place) -> tuple[GameSpec, Any]:
-    """Return the rules and the game of a place.
+def played(asked: Asked) -> tuple[GameSpec, Any]:
+    """Return the rules and the game of a position.
 
     Raises:
         ValueError: a game, a position or a move that is none; says what was expected.
     """
-    spec = named(games, at.game)
-    if at.pieces is not None:
-        first = spec.set_up({int(square): piece for square, piece in at.pieces.items()}, black=at.black)
+    spec = get_game(asked.game)
+    if asked.pieces is not None:
+        first = spec.set_up({int(square): piece for square, piece in asked.pieces.items()}, black=asked.black)
     else:
-        first = spec.read_position(at.start) if at.start else None
+        first = spec.read_position(asked.start) if asked.start else None
     game = spec.game(first)
-    for move in at.moves:
+    for move in asked.moves:
         game.push(spec.read_move(game.position, move))
     return spec, game
-
-
-def named(games: Mapping[str, GameSpec], name: str) -> GameSpec:
-    """Return a game by its name.
-
-    Raises:
-        ValueError: there is no such game.
-    """
-    if name not in games:
-        raise ValueError(f"expected one of the games {', '.join(games)}, found {name[:60]!r}")
-    return games[name]
 
 
 def look(spec: GameSpec, game: Any) -> dict[str, Any]:
@@ -117,7 +92,7 @@ def step_of(spec: GameSpec, position: Any, move: Any) -> dict[str, Any]:
 
     Returns:
         `move`, its text; `path`, its squares in order; `captures`, the squares of captured pieces in order;
-        `changes`, the pieces after it by square where they differ, empty for none; `crowned`.
+        `changes`, the pieces after it by square where they differ, empty for none.
     """
     path = spec.path(position, move)
     old, new = spec.pieces(position), spec.pieces(position.push(move))
@@ -127,7 +102,6 @@ def step_of(spec: GameSpec, position: Any, move: Any) -> dict[str, Any]:
         "path": list(path),
         "captures": list(spec.captures(position, move)),
         "changes": {str(square): new.get(square, "") for square in sorted(changed)},
-        "crowned": len(path) > 1 and old.get(path[0]) != new.get(path[-1]),
     }
 
 

@@ -11,36 +11,27 @@ from typing import Any
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import files_in
 from ckai.models.training.runs import flat_settings, read_run
-from ckai.rl.run.dashboard import metrics
+from ckai.rl.run.dashboard import LOSSES, metrics
 from ckai.rl.run.events import RunError
 from ckai.rl.run.run import Run
 from ckai.rl.run.runs import progress_of
 
 MAX_ROWS, MAX_POINTS = 200, 2000
 """Most games of a generation that are listed, most points of a curve (the last ones)."""
+LOSS_TITLE = "Losses: cross-entropy, squared error"
 SELFPLAY, PRETRAINING = "self-play", "pretraining"
-_LOSSES = {
-    "Losses: cross-entropy, squared error": {
-        "policy, training": "train_policy_loss",
-        "policy, held out": "heldout_training_policy_loss",
-        "policy against the action played, held out": "heldout_policy_loss",
-        "value, training": "train_value_loss",
-        "value, held out": "heldout_training_value_loss",
-        "value against the result, held out": "heldout_value_mse",
-    }
-}
 _RESULTS = {"Black won": "black_won", "drawn": "drawn", "White won": "white_won", "stopped": "unknown"}
 _CURVES = {
     "Elo, sum of the gate matches": {"Elo": "elo"},
     "Gate match of each new network: share of the points": {"new against old": "match_score"},
-    **_LOSSES,
+    LOSS_TITLE: LOSSES,
     "Results of self-play: games": _RESULTS,
     "Length of a game: plies": {"mean": "plies_mean"},
     "Speed: evaluations per second": {"self-play": "evaluations_per_second"},
 }
 """Curves of a run of self-play: title, and column of metrics.csv by name."""
 _EPOCH_CURVES = {
-    **_LOSSES,
+    LOSS_TITLE: LOSSES,
     "Expert's action among the best: share": {
         "first, training": "train_top1",
         "first, held out": "heldout_top1",
@@ -51,7 +42,14 @@ _EPOCH_CURVES = {
 """Curves of a pretraining, in the same form."""
 
 
-def list_runs() -> list[dict[str, Any]]:
+def follow(name: str = "") -> dict[str, Any]:
+    """Return the rows of all `runs`, and all that the page shows of one `run`: the named or the newest."""
+    rows = _list()
+    row = next((each for each in rows if each["run"] == name), rows[0] if rows else None)
+    return {"runs": rows, "run": row and _describe(row)}
+
+
+def _list() -> list[dict[str, Any]]:
     """Return the self-play runs under `runs/`, and the pretraining runs there and here, the newest first."""
     rows = []
     for path in (*Path().glob("*.run"), *(each.parent for each in files_in(Path("runs"), "**/config.json"))):
@@ -70,7 +68,7 @@ def list_runs() -> list[dict[str, Any]]:
     return [row for _, row in sorted(rows, key=lambda each: each[0], reverse=True)]
 
 
-def describe_run(row: dict[str, Any]) -> dict[str, Any]:
+def _describe(row: dict[str, Any]) -> dict[str, Any]:
     """Return all that the page shows of a run: its row, `settings`, `curves` and `games`, the newest ones.
 
     A run that cannot be read has its `problem` alone.
@@ -111,16 +109,16 @@ def _known(value: Any) -> float | None:
     return value if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def game_text(name: str, generation: int, index: int) -> tuple[str, str]:
+def game_text(run: str, generation: int, index: int) -> tuple[str, str]:
     """Return the kind of game of a run of self-play, and one of its games as text.
 
     Raises:
         ValueError: there is no such run, generation or game.
     """
-    if not any(row["run"] == name and row["kind"] == SELFPLAY for row in list_runs()):
-        raise ValueError(f"expected a run of self-play here, found {name[:60]!r}; it may have been removed")
-    run = Run.open(Path(name))
-    found = next(islice(run.games(generation), index, None), None) if generation > 0 else None
+    if not any(row["run"] == run and row["kind"] == SELFPLAY for row in _list()):
+        raise ValueError(f"expected a run of self-play here, found {run[:60]!r}; it may have been removed")
+    opened = Run.open(Path(run))
+    found = next(islice(opened.games(generation), index, None), None) if generation > 0 else None
     if found is None:
-        raise ValueError(f"{name}: generation {generation}: expected a game of it, found no game {index + 1}")
-    return run.config.game, run.pdn_of(found)
+        raise ValueError(f"{run}: generation {generation}: expected a game of it, found no game {index + 1}")
+    return opened.config.game, opened.pdn_of(found)

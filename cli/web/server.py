@@ -12,6 +12,7 @@ from ckai.cli.playing.engines import EngineLoader, player_name
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.shared.networks import NO_NETWORK, networks_in
 from ckai.cli.shared.tables import open_tables
+from ckai.cli.web.rules import drawn_games
 from ckai.cli.web.searches import Searches
 from ckai.models.pretrained import CKAI, SMALL
 from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, LEVEL, EngineText
@@ -36,7 +37,6 @@ class Server:
     ckai and what was given when the server began.
 
     Args:
-        games: the games on the page, by name.
         evaluator, tables, seed: as the options of `ckai play`.
         given: texts of engines given on the command line.
         experts: the data set in which moves are counted, if any.
@@ -49,7 +49,6 @@ class Server:
 
     def __init__(
         self,
-        games: dict[str, GameSpec],
         *,
         evaluator: str,
         tables: str,
@@ -57,9 +56,7 @@ class Server:
         given: tuple[str, ...] = (),
         experts: ExpertMoves | None = None,
     ) -> None:
-        self.games, self.experts = games, experts
-        self.chance = random.Random(seed)
-        self.searches = Searches()
+        self.experts, self.chance, self.searches = experts, random.Random(seed), Searches()
         self._options, self._given = (evaluator, tables, seed), [EngineText.read(text) for text in given]
         self._engines: dict[tuple[str, str], Engine] = {}
         """By game and text, the least recently used one first."""
@@ -93,12 +90,12 @@ class Server:
             ),
             (main, "alphabeta@6", "Alpha-beta, material only", "other", "6 plies deep"),
         ]
-        for name, spec in self.games.items():
+        for spec in drawn_games():
             offered += [
-                (name, "rollout@1000", "Random playouts", "search", "1,000 a move"),
-                (name, "uniform@400", "Search without a network", "search", "400 visits a move"),
-                *([(name, "perfect", "Perfect play", "other", "")] if spec.solver else []),
-                (name, "random", "Random moves", "other", ""),
+                (spec.name, "rollout@1000", "Random playouts", "search", "1,000 a move"),
+                (spec.name, "uniform@400", "Search without a network", "search", "400 visits a move"),
+                *([(spec.name, "perfect", "Perfect play", "other", "")] if spec.solver else []),
+                (spec.name, "random", "Random moves", "other", ""),
             ]
         for player in self._given:
             game = main
@@ -111,12 +108,7 @@ class Server:
     def engine(
         self, text: str, spec: GameSpec, tell: Callable[[dict[str, Any]], Any] = lambda answer: None
     ) -> "Engine":
-        """Return an engine, loaded, in the thread of searches.
-
-        Args:
-            text: the engine; empty: the one that explains and judges a game.
-            spec: the game.
-            tell: is told that the engine is being loaded, if it is.
+        """Return an engine by its text, loaded; of an empty one the engine that explains and judges a game.
 
         Raises:
             ValueError: the page may not choose it, or it cannot be loaded.

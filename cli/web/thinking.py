@@ -31,7 +31,7 @@ DIGITS = 3
 
 def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
     """Search, and return the last answer, see `describe`; also `text`, `resigns`, or what `_inside` adds."""
-    spec, game = played(server.games, asked)
+    spec, game = played(asked)
     if asked.kind != "explain" and (over := game.outcome()) is not None:
         raise ValueError(f"expected a position with a legal move, but the game is over: {over}")
     engine = server.engine(asked.engine, spec, search.tell)
@@ -98,8 +98,8 @@ def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search
     with torch.inference_mode(), one_torch_thread():
         planes = network.encode(board, jumper, clock, torch.float32)[0].flatten(1).numpy()
         value = float(network(board, jumper, clock)[1][0])
-    order, named = np.argsort(spec.view(position)), list(network.encode.NAMES)
-    names = named if len(named) == len(planes) else [f"plane {n + 1}" for n in range(len(planes))]
+    order = np.argsort(spec.view(position))
+    names = network.encode.NAMES or [f"plane {n + 1}" for n in range(len(planes))]
     shown = [
         {"name": name, "values": np.round(plane[order], DIGITS).tolist()}
         for name, plane in zip(names, planes, strict=True)

@@ -47,6 +47,16 @@ COLUMNS = {
 `heldout_policy_loss` is against the action played, over the legal ones, and `heldout_value_mse` against z.
 """
 
+LOSSES = {
+    "policy, training": "train_policy_loss",
+    "policy, held out": "heldout_training_policy_loss",
+    "policy against the action played, held out": "heldout_policy_loss",
+    "value, training": "train_value_loss",
+    "value, held out": "heldout_training_value_loss",
+    "value against the result, held out": "heldout_value_mse",
+}
+"""Columns of losses by their names in plots: three cross-entropies, three squared errors."""
+
 WORKER_COLUMNS = {
     "workers": ("selfplay", "workers", "count"),
     "worker_games": ("selfplay", "workers", "games"),
@@ -123,12 +133,8 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
             axis.text(0.5, 0.6, "no matches", ha="center", transform=axis.transAxes)
             axis.set_xlim(min(x) - 0.5, max(x) + 0.5)
     curve.set(title="Elo above the first network", ylabel="Elo, sum of the matches")
-    line(losses, "train_policy_loss", "policy, training")
-    line(losses, "heldout_training_policy_loss", "policy, held out", linestyle="--")
-    line(losses, "heldout_policy_loss", "policy against the action played, held out", linestyle=":")
-    line(losses, "train_value_loss", "value, training")
-    line(losses, "heldout_training_value_loss", "value, held out", linestyle="--")
-    line(losses, "heldout_value_mse", "value against the result, held out", linestyle=":")
+    for (label, column), style in zip(LOSSES.items(), 2 * ("-", "--", ":"), strict=True):
+        line(losses, column, label, linestyle=style)
     losses.set(title="Losses", ylabel="cross-entropy; squared error")
     bottom = [0.0] * len(rows)
     for column, label, colour in (

@@ -5,7 +5,6 @@ from contextlib import chdir, contextmanager
 from starlette.testclient import TestClient
 
 from ckai.cli.web.app import make_app
-from ckai.cli.web.rules import drawn_games
 from ckai.cli.web.server import Server
 
 HOST = "127.0.0.1:8000"
@@ -18,7 +17,7 @@ def serving(folder, *, token=None, given=(), experts=None):
     """A test client of a server in a folder."""
     options = {"evaluator": "torch", "tables": "3", "seed": 1}
     with chdir(folder):
-        server = Server(drawn_games(), given=given, experts=experts, **options)
+        server = Server(given=given, experts=experts, **options)
         with TestClient(make_app(server, token), base_url=ORIGIN, headers={"origin": ORIGIN}) as client:
             yield client
 
