@@ -20,7 +20,6 @@ import torch
 from child_process import started
 from whole_run import check_whole
 
-from ckai.cli.web.runs import list_runs
 from ckai.datasets.reader import read_rows
 from ckai.models.checkpoint import CheckpointError
 from ckai.pdn import read_games
@@ -74,7 +73,6 @@ def test_what_does_not_belong_in_a_run_ends_nothing(tmp_path, network):
     (warning,) = {event.info["warning"] for event in events if "warning" in event.info}
     assert "a.parquet: left out: " in warning
     assert [found.generations for found in find_selfplay(tmp_path / "runs")] == [2]
-    assert "run" in list_runs(tmp_path)[0]["run"]
 
 
 @pytest.mark.slow
