@@ -17,7 +17,7 @@ help:  ## List the targets.
 demo: $(VENV)/.compiled  ## Set up and run the pipeline on the sample: rows, a small network, self-play, a game.
 	mkdir -p $(DEMO)/games
 	cd $(DEMO) && $(CKAI) parse $(CURDIR)/data/sample.pdn --force
-	cd $(DEMO) && $(CKAI) stats data/sample.parquet
+	cd $(DEMO) && $(CKAI) games data/sample.parquet --stats
 	cd $(DEMO) && $(CKAI) pretrain --epochs 4 --set hidden=256
 	cd $(DEMO) && $(CKAI) selfplay --init pretrained.ckpt --run runs/demo --generations 1 --games 64 --sims 32 --gate-games 20
 	cd $(DEMO) && $(CKAI) play --side none --sims 100 --seed 1 --pdn games/demo.pdn > game.txt

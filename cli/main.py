@@ -19,7 +19,7 @@ from ckai.cli.shared.output import CleanStream
 GROUPS = {
     "The pipeline": {
         "parse": "Convert PDN files to rows for training.",
-        "stats": "Show statistics of a data set.",
+        "games": "Find games, list or write them, and show statistics.",
         "pretrain": "Train a network on the moves of games.",
         "evaluate": "Evaluate a network on held-out games.",
         "runs": "Compare training and self-play runs.",

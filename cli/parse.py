@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="Rows to write, a name that ends in .parquet.  [default: data/<name of the first file>.parquet]",
 )
-@click.option("--strict", is_flag=True, help="Stop at the first game with an error or file without games.")
 @click.option(
     "--lenient",
     is_flag=True,
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 def command(
     files: tuple[Path, ...],
     output: Path | None,
-    strict: bool,
     lenient: bool,
     from_zero: bool,
     dedupe: bool,
@@ -69,7 +67,6 @@ def command(
         tally = parse_files(
             files,
             output,
-            strict=strict,
             lenient=lenient,
             from_zero=from_zero,
             dedupe=dedupe,

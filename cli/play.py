@@ -199,30 +199,22 @@ def command(
 
 def _list_games() -> None:
     """Print the saved games, the newest first."""
-    from rich.table import Table
-    from rich.text import Text
-
     from ckai.cli.playing.record import GAMES as FOLDER
     from ckai.cli.playing.saved import saved_games
-    from ckai.cli.shared.console import CleanConsole
+    from ckai.cli.shared.games_table import print_games
     from ckai.rl.games.registry import get_game
 
     rows = saved_games()
-    if not rows:
-        click.echo("no games in games/ yet: ckai play saves them there")
-        return
-    table = Table(box=None, pad_edge=False)
-    for title in ("game", "date", "Black", "White", "result", "plies", "opening"):
-        long = title in ("Black", "White", "opening")
-        table.add_column(
-            title, justify="right" if title == "plies" else "left", overflow="fold", no_wrap=not long
-        )
     for row in rows:
         name = str(FOLDER / row["file"]) + (f":{row['number']}" if row["number"] > 1 else "")
-        kind = row["opening"] if row["game"] == DEFAULT_GAME_NAME else get_game(row["game"]).title
-        cells = (name, row["date"], row["black"], row["white"], row["result"], str(row["plies"]), kind)
-        table.add_row(*map(Text, cells))  # no markup in what comes from a file
-    CleanConsole(highlight=False).print(table)
+        row |= {
+            "opening": row["opening"] if row["game"] == DEFAULT_GAME_NAME else get_game(row["game"]).title
+        }
+        row["game"] = name
+    if rows:
+        print_games(rows)
+    else:
+        click.echo("no games in games/ yet: ckai play saves them there")
 
 
 def _opponent_and_clock(

@@ -1,6 +1,5 @@
 """`ckai runs`: compare the training and self-play runs under a folder."""
 
-import math
 import shutil
 import sys
 import textwrap
@@ -12,24 +11,10 @@ import click
 
 from ckai.cli.shared.output import force_option, json_option, print_json
 
-_SORTS = {
-    "name": None,
-    "top1": "heldout_top1_legal",
-    "loss": "heldout_policy_loss_legal",
-    "seconds": "seconds",
-}
-
 
 @click.command("runs")
 @click.argument(
     "folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(path_type=Path, exists=True, file_okay=False)
-)
-@click.option(
-    "--sort",
-    default="name",
-    show_default=True,
-    type=click.Choice(list(_SORTS)),
-    help="Column to sort by, best first.",
 )
 @click.option(
     "--plot",
@@ -37,18 +22,9 @@ _SORTS = {
     metavar="FILE",
     help="Plot the self-play runs as PNG; of runs that differ in the seed alone, means and 95 % intervals.",
 )
-@click.option(
-    "--games",
-    "pdn",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write all games of the self-play runs as PDN.",
-)
 @force_option
 @json_option
-def command(
-    folders: tuple[Path, ...], sort: str, plot: Path | None, pdn: Path | None, force: bool, as_json: bool
-) -> None:
+def command(folders: tuple[Path, ...], plot: Path | None, force: bool, as_json: bool) -> None:
     """Compare the training and self-play runs in and under each FOLDER: settings and results.
 
     Training runs are shown at their best epoch on held-out games: top-1 accuracy, the same among legal moves
@@ -57,22 +33,19 @@ def command(
     the gate matches of accepted networks; drawn, policy and value are those of its last
     generation.
     """
+    from ckai.datasets.files import refuse_to_replace
     from ckai.models.training.runs import find_runs
-    from ckai.rl.run.runs import find_selfplay
+    from ckai.rl.run.run import Run
+    from ckai.rl.run.runs import find_selfplay, plot_runs
 
     folders = folders or (Path(),)
     runs = [run for folder in folders for run in find_runs(folder)]
     selfplay = [run for folder in folders for run in find_selfplay(folder)]
-    key = _SORTS[sort]
-    if key is not None:
-        sign = -1 if sort == "top1" else 1
-
-        def rank(run: Any) -> float:
-            value = sign * {**run.best, "seconds": run.seconds}.get(key, math.nan)
-            return math.inf if math.isnan(value) else value
-
-        runs.sort(key=rank)
-    _write(selfplay, plot, pdn, force)
+    if plot is not None:
+        refuse_to_replace(plot, force)
+        if not selfplay:
+            raise click.UsageError(f"expected self-play runs to write {plot} from, found none")
+        plot_runs(plot, [Run.open(each.path) for each in selfplay])
     if as_json:
         print_json(
             {
@@ -108,26 +81,6 @@ def command(
 def _name(folders: tuple[Path, ...], path: Path) -> str:
     """Return the path of a run as it is shown: relative to the folder, if there is but one above it."""
     return str(path.relative_to(folders[0]) if len(folders) == 1 and path != folders[0] else path)
-
-
-def _write(selfplay: list[Any], plot: Path | None, pdn: Path | None, force: bool) -> None:
-    """Write the plot and the games of self-play runs, if they are asked for."""
-    from ckai.datasets.files import refuse_to_replace, whole_file
-    from ckai.rl.run.run import Run
-    from ckai.rl.run.runs import plot_runs
-
-    for path in filter(None, (plot, pdn)):
-        refuse_to_replace(path, force)
-        if not selfplay:
-            raise click.UsageError(f"expected self-play runs to write {path} from, found none")
-    runs = [Run.open(each.path) for each in selfplay] if plot or pdn else []
-    if plot is not None:
-        plot_runs(plot, runs)
-    if pdn is not None:
-        with whole_file(pdn) as file:
-            for run in runs:
-                for text in run.pdn():
-                    file.write(text.encode())
 
 
 def _print_table(folders: tuple[Path, ...], runs: list[Any]) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.networks import evaluator_option
-from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.models.pretrained import CKAI
@@ -40,7 +39,7 @@ not, or if a problem cannot be read.
 \b
 Examples:
   ckai solve problems.pdn
-  ckai solve endings.fen --engine best.ckpt --seconds 10 --tables 4
+  ckai solve endings.fen --engine best.ckpt@10s --tables 4
   ckai solve problems.pdn --engine ckai@1000 --json
 """
 
@@ -50,24 +49,19 @@ Examples:
     "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
-    "--seconds",
-    type=FiniteRange(0, min_open=True),
-    help=f"Seconds per problem.  [default: the player's @LIMIT, else {SECONDS:g}]",
-)
-@click.option(
     "--engine",
     "spec",
     metavar="SPEC",
     default=FULL_STRENGTH,
     show_default=True,
-    help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK, with its @LIMIT.",
+    help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK; without @LIMIT, "
+    f"{SECONDS:g} seconds per problem.",
 )
 @evaluator_option()
 @tables_option
 @json_option
 def command(
     files: Sequence[Path],
-    seconds: float | None,
     spec: str,
     evaluator: str,
     tables: str,
@@ -93,9 +87,8 @@ def command(
     engine = Engine.load(spec, evaluator=evaluator, tables=endgames)
     outcomes: list[Outcome] = []
     try:
-        limit = Limit(seconds=seconds or SECONDS)
-        if seconds is None:
-            limit = engine.limit or (limit if limit.given <= engine.takes else Limit())
+        limit = Limit(seconds=SECONDS)
+        limit = engine.limit or (limit if limit.given <= engine.takes else Limit())
         with progress_bar("solving", "problems") as progress:
             for problem in problems:
                 progress(len(outcomes), len(problems))

@@ -8,12 +8,6 @@ import click
 from ckai.cli.shared.output import count_text, force_option, json_option, print_json
 from ckai.cli.shared.tables import build_with_progress, open_tables
 
-_folder = click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of the tablebases.  [default: the user's cache folder, or $CKAI_CACHE]",
-)
-
 
 @click.group("tables")
 def command() -> None:
@@ -28,16 +22,18 @@ def command() -> None:
     show_default=True,
     help="Largest number of pieces, both sides together.",
 )
-@_folder
 @click.option("--force", is_flag=True, help="Build them again, and replace the file.")
 @json_option
-def build(pieces: int, folder: Path | None, force: bool, as_json: bool) -> None:
-    """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies."""
+def build(pieces: int, force: bool, as_json: bool) -> None:
+    """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies.
+
+    The tables are kept in the user's cache folder, or in $CKAI_CACHE.
+    """
     from ckai.datasets.machine import cache_folder
     from ckai.datasets.tables import table_path
     from ckai.datasets.tables.file import read_tables
 
-    path = table_path(pieces, folder or cache_folder())
+    path = table_path(pieces, cache_folder())
     header: dict[str, Any] | None = None
     if path.exists() and not force:
         header = read_tables(path)[2]

@@ -1,15 +1,12 @@
 """`ckai warmup`: compile everything for this machine, once."""
 
-from typing import Any
-
 import click
 
-from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar
+from ckai.cli.shared.output import count_text, progress_bar
 
 
 @click.command("warmup")
-@json_option
-def command(as_json: bool) -> None:
+def command() -> None:
     """Compile the rules, the search and everything else for this machine.
 
     Without it each command compiles what it needs when it first needs it. Repeat it after an update.
@@ -21,10 +18,6 @@ def command(as_json: bool) -> None:
     with progress_bar("compiling", "steps") as progress:
         result = warm_up(progress)
     folder = None if result.folder is None else str(result.folder)
-    if as_json:
-        measured: dict[str, Any] = {"functions": result.functions, "seconds": round(result.seconds, 3)}
-        print_json(measured | {"folder": folder})
-        return
     where = f"cache: {folder}" if folder else "not kept: set NUMBA_CACHE_DIR to a folder that can be written"
     if result.functions:
         functions = count_text(result.functions, "function")

@@ -15,18 +15,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ckai.datasets.files import write_whole
+from ckai.datasets.games import PdnGames, no_games
 from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, check_rows_path, headers_path
-from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_writer
+from ckai.datasets.writer import table_writer
 from ckai.game.text import printable
 from ckai.pdn import PdnError
-from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
+from ckai.pdn.kernels import FINE
 from ckai.pdn.lexer import NO_RESULT, UNKNOWN
-from ckai.pdn.reader import SQUARE_0, build_game
-from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TAG, RESULT_TEXT, WHITE
+from ckai.pdn.reader import SQUARE_0
+from ckai.pdn.segments import RESULT_TAG, RESULT_TEXT
 from ckai.pdn.sources import STDIN, open_sources, source_name, source_size
-from ckai.pdn.stream import Chunk, first_positions, read_chunks
-
-ROWS_AT_ONCE = 1 << 17
+from ckai.pdn.stream import Chunk, read_chunks
 
 
 @dataclass
@@ -64,7 +63,7 @@ class Tally:
     reasons: Counter[str] = field(default_factory=Counter)
     """Truncated and rejected games by category of error."""
     without_games: list[PdnError] = field(default_factory=list)
-    """The files skipped because they have no games, as the errors that `strict` makes of them."""
+    """The errors of the files skipped because they have no games."""
 
     def count(self, games: NDArray[Any], sign: int = 1) -> None:
         """Count `[G]` GAMES, or with -1 take them away."""
@@ -88,7 +87,6 @@ def parse_files(
     paths: str | Path | Sequence[str | Path],
     output: str | Path,
     *,
-    strict: bool = False,
     lenient: bool = False,
     from_zero: bool = False,
     dedupe: bool = False,
@@ -109,7 +107,6 @@ def parse_files(
         output: the Parquet file of rows to write, a name that ends in `.parquet`; an existing one is
             replaced. The headers (`<name>.headers.parquet`) and the list of incomplete games
             (`<name>.refused.jsonl`) are written beside it. If no game can be used, only the list is.
-        strict: stop at the first game with an error, and at the first file without games.
         lenient: also keep what can be read of a file with a square 0, and of one in which fewer than a tenth
             of two or more games are whole.
         from_zero: read the squares of moves, but not of FENs, as numbered from 0.
@@ -122,8 +119,8 @@ def parse_files(
         The tally. The output files appear under their names only when it is returned.
 
     Raises:
-        PdnError: no games in any file (strict: in one), no usable game or hardly a whole one (the list says
-            why), a square 0, a game with an error (strict), or a damaged archive.
+        PdnError: no games in any file, no usable game or hardly a whole one (the list says why), a square 0,
+            or a damaged archive.
         DatasetError: an output with another suffix than `.parquet`, or a name for headers.
         OSError: a file that cannot be read.
         WriteError: output that cannot be written, or is a folder, an OSError.
@@ -147,7 +144,7 @@ def parse_files(
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             spool = pa.ipc.new_stream(waiting, EXPERT_SCHEMA, options=options)
             write = spool.write_table
-        converter = _Converter(tally, write, strict=strict, lenient=lenient)
+        converter = _Converter(tally, write, lenient=lenient)
         refused, broken = _convert(converter, sources, sizes, progress, from_zero)
         games = converter.games()
         families = converter.families(games)
@@ -206,9 +203,7 @@ def _convert(
                 if progress:
                     progress(done + (source.raw.tell() if source.raw else 0), total, tally)
             if tally.games_read == before:
-                tally.without_games.append(_no_games(source.name, length))
-                if converter.strict:
-                    raise tally.without_games[-1]
+                tally.without_games.append(no_games(source.name, length))
             bad, read = len(refused) - bad, tally.games_read - before
             if broken is None and read > 1 and 10 * (read - bad) < read:
                 broken = _hardly_whole(refused[min(n for n in refused if n >= before)][0], read - bad, read)
@@ -216,15 +211,6 @@ def _convert(
     if not tally.games_read:
         raise tally.without_games[0]
     return refused, broken
-
-
-def _no_games(name: str, length: int) -> PdnError:
-    found = f"{length:,} byte" if length == 1 else f"{length:,} bytes"
-    return PdnError(
-        'expected games of PDN (tags such as [Event "..."], moves such as 1. 11-15 22-18), '
-        f"found none in {found}",
-        name,
-    )
 
 
 def _hardly_whole(first: PdnError, whole: int, read: int) -> PdnError:
@@ -305,13 +291,11 @@ class _Converter:
     Args:
         tally: counts what is converted.
         write: writes a table of rows.
-        strict, lenient: see `parse_files`.
+        lenient: see `parse_files`.
     """
 
-    def __init__(
-        self, tally: Tally, write: Callable[[pa.Table], None], *, strict: bool, lenient: bool
-    ) -> None:
-        self.tally, self.write, self.strict, self.lenient = tally, write, strict, lenient
+    def __init__(self, tally: Tally, write: Callable[[pa.Table], None], *, lenient: bool) -> None:
+        self.tally, self.write, self.lenient = tally, write, lenient
         self.sources: list[tuple[str, int]] = []
         """The files: name, and number of the games before it."""
         self.headers: list[pa.Table] = []
@@ -323,36 +307,28 @@ class _Converter:
         """Write a chunk's games; yield those with an error: number, error, whether it rejects the game.
 
         Raises:
-            PdnError: an error, if it is strict; a square 0, unless it is lenient.
+            PdnError: a square 0, unless it is lenient.
         """
         self.tally.stray_words += chunk.stray
         count = len(chunk.segments)
         if not count:
             return
         number = first + chunk.number
-        starts, refused = first_positions(chunk)
-        games = np.zeros(count, GAME)
-        longest = int((chunk.segments["last"] - chunk.segments["first"]).max())
-        columns = make_columns(max(ROWS_AT_ONCE, 2 * longest + 1024))
-        g = 0
-        while g < count:
-            begin = g
-            g, written = replay_chunk(chunk.read, chunk.segments, starts, games, columns, begin, number)
-            self._note_keys(games[begin:g], starts[begin:g], columns.label[:written])
-            self.write(_table(columns, written))
+        played = PdnGames(chunk, number, path)
+        games, starts = played.games, played.starts
+        self._note_keys(games, starts, played.table["label"].combine_chunks().to_numpy())
+        self.write(played.table)
         noted = self._note(chunk, games, starts)
         self.tally.games_read += count
         self.tally.count(noted)
         kept = np.flatnonzero(noted["whole"] | (noted["plies"] > 0))
-        self.headers.append(_headers(chunk, games, kept, first, path))
+        self.headers.append(played.found(kept))
         for g in np.flatnonzero(~noted["whole"]).tolist():
-            error = build_game(chunk, g, starts[g], refused.get(g), path).problem
+            error = played.read(g).problem
             if error is None:
                 raise RuntimeError(f"{path}: game {chunk.number + g + 1}: the two readers disagree")
             if SQUARE_0 in error.reason and not self.lenient:
                 error.reason += "; give --from-zero if this file counts them from 0, or --lenient if it errs"
-                raise error
-            if self.strict:
                 raise error
             yield number + g, error, not games["plies"][g]
 
@@ -427,32 +403,3 @@ class _Converter:
 def _without(table: pa.Table, dropped: list[int]) -> pa.Table:
     """The rows of other games than those dropped."""
     return table.filter(pa.array(~np.isin(table["game"].to_numpy(), dropped))) if dropped else table
-
-
-def _table(columns: Columns, written: int) -> pa.Table:
-    # Copies: the buffers are reused while these rows still wait for their row group to fill.
-    arrays = row_arrays(
-        **{name: column[:written].copy() for name, column in columns._asdict().items()}, unknown=UNKNOWN_Z
-    )
-    return pa.Table.from_arrays([arrays[name] for name in EXPERT_SCHEMA.names], schema=EXPERT_SCHEMA)
-
-
-def _headers(chunk: Chunk, games: NDArray[Any], which: NDArray[Any], first: int, path: str) -> pa.Table:
-    numbers = which.tolist()
-
-    def tags(tag: int) -> list[str | None]:
-        return [chunk.tag(g, tag) for g in numbers]
-
-    columns = {
-        "game": from_numpy((which + first + chunk.number).astype(np.int32)),
-        "event": from_strings(tags(EVENT)),
-        "date": from_strings(tags(DATE)),
-        "black": from_strings(tags(BLACK)),
-        "white": from_strings(tags(WHITE)),
-        "result": from_strings([RESULT_TEXT[r] or "*" for r in games["result"][which].tolist()]),
-        "opening": from_strings(tags(OPENING)),
-        "plies": from_numpy(games["plies"][which]),
-        "line": from_numpy(chunk.segments["line"][which].astype(np.int64) + chunk.line + 1),
-        "source": from_strings([path] * len(numbers)),
-    }
-    return pa.Table.from_arrays([columns[name] for name in HEADERS_SCHEMA.names], schema=HEADERS_SCHEMA)

@@ -16,8 +16,10 @@ from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
     READ_COLUMNS,
     SEARCH_COLUMNS,
+    SHARD_KEY,
     DatasetError,
     check_schema,
+    game_of,
     is_headers_path,
     shard_of,
 )
@@ -33,23 +35,28 @@ class RowFile:
         selfplay: whether it has `q` and `visits`.
         shard: what a shard of self-play says of its games, see `ckai.datasets.schema.shard_of`, else None.
         repeated: numbers of games to leave out of `read`.
+        game: name of the game its rows are of.
+        schema: of its rows.
 
     Raises:
         DatasetError: on construction, if it is missing, cut short, empty, or not of this row format.
     """
 
-    def __init__(self, path: str | Path, game: str = DEFAULT_GAME_NAME) -> None:
+    def __init__(self, path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> None:
         """Open and check a file.
 
         Args:
             path: the file.
-            game: the game its rows must be of.
+            game: the game its rows must be of; None: any.
         """
-        self.path, self._game = Path(path), game
+        self.path = Path(path)
         self._file = _open(self.path)
-        self.selfplay = check_schema(self.path, self._file.schema_arrow, game)
+        self.game = game or game_of(self._file.schema_arrow)
+        self.selfplay = check_schema(self.path, self._file.schema_arrow, self.game)
         self._squares = self._file.schema_arrow.field("board").type.list_size
         self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
+        schema = self._file.schema_arrow
+        self.schema = schema.with_metadata({k: v for k, v in schema.metadata.items() if k != SHARD_KEY})
         metadata = self._file.metadata
         self.group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.rows = sum(self.group_rows)
@@ -94,8 +101,13 @@ class RowFile:
             self._last_keys.get(group - 1),
         )
         first = sum(self.group_rows[:group])
-        self._last_keys[group] = check_rows(self.path, rows, black, hop, first, before, self._game)
+        self._last_keys[group] = check_rows(self.path, rows, black, hop, first, before, self.game)
         return rows.take(~np.isin(rows.game, list(self.repeated))) if self.repeated else rows
+
+    def table(self, *names: str) -> pa.Table:
+        """Some columns of all rows; reads nothing else."""
+        groups = range(len(self.group_rows))
+        return pa.concat_tables(pa.table(self._columns(group, list(names))) for group in groups)
 
     def columns(self, group: int, *names: str) -> tuple[NDArray[Any], ...]:
         """Some columns of one row group: `board` `[N, squares]`, others `[N]`; reads nothing else."""
@@ -123,8 +135,8 @@ class RowFiles:
     A game of self-play that two shards have is read once.
     """
 
-    def __init__(self, paths: Sequence[str | Path], game: str = DEFAULT_GAME_NAME) -> None:
-        """Open and check all files; their rows must be of `game`.
+    def __init__(self, paths: Sequence[str | Path], game: str | None = DEFAULT_GAME_NAME) -> None:
+        """Open and check all files; their rows must be of `game`, None: of any.
 
         Raises:
             DatasetError: see `RowFile`; or no path was given.

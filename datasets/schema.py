@@ -152,6 +152,11 @@ def check_rows_path(path: Path) -> None:
         raise DatasetError(f"{path}: expected a name for rows, found one for headers: leave out .headers")
 
 
+def game_of(schema: pa.Schema) -> str:
+    """The name of the game of rows."""
+    return (schema.metadata or {}).get(GAME_KEY, DEFAULT_GAME_NAME.encode()).decode(errors="replace")
+
+
 def check_schema(path: Path, schema: Any, game: str) -> bool:
     """Check the columns of a row file.
 
@@ -176,9 +181,8 @@ def check_schema(path: Path, schema: Any, game: str) -> bool:
             f"{path}: expected row format version {SCHEMA_VERSION}, found {version}; make the rows again: "
             "`ckai parse`, or self-play"
         )
-    played = metadata.get(GAME_KEY, DEFAULT_GAME_NAME.encode()).decode(errors="replace")
-    if played != game:
-        raise DatasetError(f"{path}: expected rows of {game}, found rows of {played}")
+    if game_of(schema) != game:
+        raise DatasetError(f"{path}: expected rows of {game}, found rows of {game_of(schema)}")
     selfplay = metadata.get(b"ckai.kind") == b"selfplay"
     for field in SELFPLAY_SCHEMA if selfplay else EXPERT_SCHEMA:
         if field.name not in schema.names:

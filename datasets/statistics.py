@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ckai.datasets.files import first_line
+from ckai.datasets.games import RowGames
 from ckai.datasets.reader import RowFile, RowFiles
-from ckai.datasets.schema import DatasetError, headers_path
 from ckai.datasets.split import position_keys
 from ckai.datasets.writer import from_numpy
 from ckai.game.kernels import JUMP_TO, STEP_TO
@@ -269,22 +267,8 @@ def _phases(facts: pa.Table) -> list[Phase]:
 
 
 def _headers(files: Sequence[RowFile]) -> Headers | None:
-    """Contents of the headers, in files beside the rows or in shards of self-play; None if there are none."""
-    tables = []
-    for file in files:
-        if file.shard is not None:
-            games, nothing = file.shard["games"], pa.nulls(len(file.shard["games"]), pa.string())
-            sides = {name: [header[name] for header in games] for name in ("black", "white")}
-            tables.append(pa.table({**sides, "event": nothing, "opening": nothing}))
-    for path in filter(Path.exists, (headers_path(file.path) for file in files)):
-        try:
-            tables.append(pq.ParquetFile(path).read(columns=["black", "white", "event", "opening"]))
-            tables[-1].select(["black", "white", "event", "opening"])
-        except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-            reason = first_line(error)
-            raise DatasetError(
-                f"{path}: expected the headers of games, found another file ({reason})"
-            ) from error
+    """Contents of the headers, next to the rows or in shards of self-play; None if there are none."""
+    tables = [games.headers for games in map(RowGames, files) if games.known]
     if not tables:
         return None
     table = pa.concat_tables(tables)

@@ -4,7 +4,6 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from ckai.game import Position
 from ckai.pdn.game import PdnGame, PdnMove, Variation
 
 WIDTH = 80
@@ -30,7 +29,7 @@ def write_game(game: PdnGame) -> str:
         if not _TAG.match(name):
             raise ValueError(f"expected a tag name that begins with a letter from A to Z, found {name!r}")
     lines = [f'[{_CONTROLS.sub(" ", name)} "{_escape(value)}"]' for name, value in game.headers]
-    words = [*_comments(game.comments), *_moves(game.start, game.moves)]
+    words = [*_comments(game.comments), *_moves(game.start.black, game.moves)]
     if game.termination_marker is not None:
         words.append(game.termination_marker)
     words += _comments(game.final_comments)
@@ -58,15 +57,14 @@ def _comments(comments: Iterable[str]) -> list[str]:
     return ["{" + " ".join(_CONTROLS.sub(" ", c).replace("}", ")").split()) + "}" for c in comments]
 
 
-def _moves(start: Position, moves: list[PdnMove], ply: int = 0) -> list[str]:
-    """The words of a line of moves from a position; `ply` is the 0-based ply of its first move."""
+def _moves(black: bool, moves: list[PdnMove], ply: int = 0) -> list[str]:
+    """The words of a line of moves; `ply` is the 0-based ply of the first one, and `black` who plays it."""
     words: list[str] = []
-    position = start
-    first_black = start.black == (ply % 2 == 0)
+    first_black = black == (ply % 2 == 0)
     interrupted = True
     for n, each in enumerate(moves):
         count = ply + n + (0 if first_black else 1)
-        if position.black:
+        if black:
             words.append(f"{count // 2 + 1}.")
         elif interrupted:
             words.append(f"{count // 2 + 1}. ...")
@@ -74,14 +72,14 @@ def _moves(start: Position, moves: list[PdnMove], ply: int = 0) -> list[str]:
         words += [f"${nag}" for nag in each.nags]
         words += _comments(each.comments)
         for variation in each.variations:
-            words += _variation(position, variation, ply + n)
+            words += _variation(black, variation, ply + n)
         interrupted = bool(each.comments or each.variations)
-        position = position.push(each.move)
+        black = not black
     return words
 
 
-def _variation(position: Position, variation: Variation, ply: int) -> list[str]:
-    words = [*_comments(variation.comments), *_moves(position, variation.moves, ply)]
+def _variation(black: bool, variation: Variation, ply: int) -> list[str]:
+    words = [*_comments(variation.comments), *_moves(black, variation.moves, ply)]
     if variation.rest:
         words.append(_CONTROLS.sub(" ", variation.rest))
     return [f"({words[0]}", *words[1:-1], f"{words[-1]})"] if len(words) > 1 else [f"({''.join(words)})"]

@@ -43,11 +43,11 @@ class CleanStream:
         return "utf-8" if name is None or "ascii" in name.lower() else name
 
     def write(self, text: str) -> int:
-        """Write text without what a terminal obeys."""
-        if not text.replace("\n", "").isprintable():
+        """Write text without what a terminal obeys; tabs stay."""
+        if not text.replace("\n", "").replace("\t", "").isprintable():
             from ckai.game.text import printable  # it loads the rules
 
-            text = printable(text)
+            text = "\t".join(map(printable, text.split("\t")))
         written: int = self.rich_proxied_file.write(text)
         return written
 

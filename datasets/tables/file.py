@@ -71,8 +71,8 @@ def read_tables(path: Path) -> tuple[TableLayout, NDArray[np.uint8], dict[str, A
 def _command(path: Path) -> str:
     """The command that builds a table file."""
     words = ["ckai tables build"]
+    if path.parent != cache_folder():
+        words.insert(0, f"CKAI_CACHE={shlex.quote(str(path.parent))}")
     if pieces := re.fullmatch(r"tables-([2-6])\.ckt", path.name):
         words.append(f"--pieces {pieces[1]}")
-    if path.parent != cache_folder():
-        words.append(f"--folder {shlex.quote(str(path.parent))}")
     return " ".join(words)

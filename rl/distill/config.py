@@ -29,7 +29,6 @@ class DistillConfig:
     )
     split_seed: int = setting(default=0, help="Seed that selects the games left out")
     nodes: int = setting(
-        option="--nodes",
         default=0,
         ge=0,
         help="Label values by an alpha-beta search of this many positions, for which the teacher must be an "

@@ -311,15 +311,6 @@ class Run:
         playing = n == done + 1 or (n == done + 2 and self.learned_path(n - 1).exists())
         return listed_games(folder, sorted(shard_names(folder) - self._learned_shards()) if playing else [])
 
-    def pdn(self) -> Iterator[str]:
-        """Yield the games of the finished generations as PDN texts, the oldest first.
-
-        Raises:
-            RunError, ValueError: a file cannot be read.
-        """
-        for path in self.shards():
-            yield from games_as_pdn(path, self.spec)
-
     def pdn_of(self, game: ListedGame) -> str:
         """Return a game as PDN text.
 

@@ -39,7 +39,6 @@ class SelfPlayConfig:
     in_flight: int = setting(default=256, ge=1, help="Games played at the same time")
     groups: int = setting(default=0, ge=0, help="Threads that play; 0 uses one per core")
     root_rule: Literal["puct", "gumbel"] = setting(
-        option="--root-rule",
         default="puct",
         help="Rule of the root: PUCT, or Gumbel's sequential halving",
     )
@@ -71,7 +70,6 @@ class SelfPlayConfig:
         default=6.0, gt=0, help="Plies in which the temperature then halves"
     )
     resign: float = setting(
-        option="--resign",
         default=0.0,
         ge=0,
         le=1,

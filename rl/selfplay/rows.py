@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ckai.datasets.games import selfplay_tags
 from ckai.datasets.schema import SELFPLAY_SCHEMA
-from ckai.datasets.tables import ADJUDICATED
 from ckai.datasets.writer import row_arrays
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
@@ -22,12 +22,6 @@ RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
 """PDN results by Black's score; in English draughts "1-0" means that Black won."""
 PLAYER_NAME = "ckai"
 """Name in PDN of a network that belongs to no run."""
-
-
-RESIGNED = "resignation"
-"""Termination tag of a game that ended by resignation."""
-WOULD_RESIGN = "would have resigned"
-"""Termination tag, after the side's name, of a game in which it would have resigned if that were enabled."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +54,7 @@ class GameHeader:
             spec: the game that was played.
             actions, hops: of its rows, columns `label` and `hop`.
         """
-        headers = {"Event": "self-play", "Round": str(self.game), "Black": self.black, "White": self.white}
-        ends = [ADJUDICATED] * self.adjudicated + [RESIGNED] * self.resigned
-        ends += [f"{self.resigner} {WOULD_RESIGN}"] if self.resigner else []
-        if ends:
-            headers["Termination"] = "; ".join(ends)
-        return spec.to_pdn(self.replay(spec, actions, hops), headers, self.result)
+        return spec.to_pdn(self.replay(spec, actions, hops), selfplay_tags(vars(self)), self.result)
 
     def replay(self, spec: GameSpec, actions: Sequence[int], hops: Sequence[int]) -> Any:
         """Return the game with its positions and moves, see `GameSpec.game`."""

@@ -99,7 +99,7 @@ def test_a_typo_names_the_nearest_command():
     assert "No such command 'prft'. Did you mean 'perft'?" in result.stderr
     far = ckai("xyzzy")
     assert far.returncode == 2
-    assert "Commands: parse, stats, " in far.stderr
+    assert "Commands: parse, games, " in far.stderr
 
 
 def test_wrong_usage_is_2():
@@ -190,7 +190,7 @@ def test_compiling_kernels_is_reported_once(tmp_path):
 def test_letters_that_the_encoding_lacks_are_question_marks(tmp_path):
     (tmp_path / "Мюллер.txt").write_text("")
     environment = os.environ | {"PYTHONIOENCODING": "iso8859-1"}
-    out = ckai("stats", tmp_path / "Мюллер.parquet", env=environment)
+    out = ckai("games", tmp_path / "Мюллер.parquet", env=environment)
     assert out.returncode == 1
     assert "??????.parquet: " in out.stderr
 

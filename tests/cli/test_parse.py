@@ -1,4 +1,4 @@
-"""`ckai parse` and `ckai stats` as commands: their text, JSON, warnings and errors."""
+"""`ckai parse` as a command: their text, JSON, warnings and errors."""
 
 import gzip
 import io
@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner
 from numba.core import event
 
+from ckai.cli.games import command as games
 from ckai.cli.parse import command
-from ckai.cli.stats import command as stats
 from ckai.datasets import convert
 from ckai.datasets.convert import parse_files
 from ckai.game import compiling, kernels
@@ -52,9 +52,9 @@ def test_one_is_singular(here):
     assert lines[1] == "  1 word outside of games skipped"
     assert lines[2].startswith("1 ply, 1 row in data/a.parquet (")
     assert len(lines) == 3
-    text = CliRunner().invoke(stats, ["data/a.parquet"], catch_exceptions=False).stdout
+    text = CliRunner().invoke(games, ["data/a.parquet", "--stats"], catch_exceptions=False).stdout
     assert "up to 1 time each" in text
-    assert "headers of 1 game: 0 players, 1 event" in text
+    assert "headers of 1 game: 0 players, 1 event, 1 opening" in text
 
 
 def test_the_seconds_leave_compiling_out(here, monkeypatch):
@@ -163,7 +163,7 @@ def test_errors_are_one_line_that_says_what_to_do(here, errors_of):
 def test_plots_that_cannot_be_written_are_explained(here, errors_of):
     (here / "a.pdn").write_text(GAME)
     parse("a.pdn")
-    code = errors_of("stats", "data/a.parquet", "--json", "--plots", "a.pdn/plots")
+    code = errors_of("games", "data/a.parquet", "--stats", "--json", "--plots", "a.pdn/plots")
     assert code.startswith(
         "ckai: error: a.pdn/plots/moves.png: cannot be written (Not a directory); an existing"
     )

@@ -83,9 +83,8 @@ def test_levels_solve_too(run, tmp_path):
         (["bad.fen"], 1, "ckai: error: bad.fen: expected problems that can be read, found none"),
         (["good.fen", "--engine", "missing.ckpt"], 1, "found no file missing.ckpt"),
         (["good.fen", "--engine", "uniform@5m"], 1, "found a clock"),
-        (["good.fen", "--engine", "random", "--seconds", "5"], 1, "random: expected a limit of none"),
-        (["good.fen", "--engine", "level:15", "--seconds", "5"], 1, "level:15: expected a limit of none"),
-        (["good.fen", "--seconds", "0"], 2, "--seconds"),
+        (["good.fen", "--engine", "random@5s"], 1, "random@5s"),
+        (["good.fen", "--engine", "uniform@0s"], 1, "uniform@0s"),
     ],
 )
 def test_what_is_wrong_is_said(run, tmp_path, monkeypatch, words, status, message):

@@ -169,10 +169,7 @@ def test_a_file_without_games_is_skipped_among_others(tmp_path):
     assert (tally.games_read, tally.games_kept) == (2, 2)
     assert [Path(error.path).name for error in tally.without_games] == ["a.pdn", "c.pdn"]
     with pytest.raises(PdnError, match=r"a\.pdn: expected games of PDN .* found none in 0 bytes"):
-        parse_files(paths, tmp_path / "strict.parquet", strict=True)
-    with pytest.raises(PdnError, match=r"a\.pdn: expected games of PDN"):
         parse_files([paths[0], paths[2]], tmp_path / "none.parquet")
-    assert not (tmp_path / "strict.parquet").exists()
     assert not (tmp_path / "none.parquet").exists()
 
 
@@ -349,7 +346,7 @@ def test_duplicates_are_found_across_files_and_alone_are_no_error(tmp_path):
         (tmp_path / f"{name}.pdn").write_text("1. 11-15 *\n1. 9-13 *\n")
     paths = [tmp_path / "a.pdn", tmp_path / "b.pdn"]
     assert parse_files(paths, tmp_path / "rows.parquet").duplicates == 2
-    tally = parse_files(paths, tmp_path / "rows.parquet", strict=True, dedupe=True)
+    tally = parse_files(paths, tmp_path / "rows.parquet", dedupe=True)
     assert (tally.games_kept, tally.games_rejected, tally.duplicates) == (2, 2, 2)
     assert parse_files(paths[:1], tmp_path / "rows.parquet").duplicates == 0
 
@@ -490,12 +487,6 @@ def test_a_full_disk_is_explained_and_what_stood_there_stays(tmp_path, monkeypat
     with pytest.raises(WriteError, match=r"parquet: cannot be written \(No space left on device\); an"):
         convert("1. 9-13 *", tmp_path)
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
-
-
-def test_strict_stops_at_the_first_bad_game(tmp_path):
-    with pytest.raises(PdnError, match=r"games\.pdn:10: game 2: ply 2: '8-11' is illegal here"):
-        convert(ODD, tmp_path, strict=True)
-    assert not list((tmp_path / "out").iterdir())
 
 
 def test_a_game_without_moves_is_kept_and_counted(tmp_path):

@@ -52,7 +52,7 @@ def test_evaluate_takes_the_data_of_the_training_and_not_the_newest(tmp_path, ck
     assert f"evaluating on data/g.parquet, as named in {network}" in err
     status, _, err = ckai("pretrain")
     assert (status, "expected 500 rows or more in the newest data set" in err) == (1, True)
-    assert "taking data/one.parquet, the newest data set in data/, 41 rows" in ckai("stats")[2]
+    assert "taking data/one.parquet, the newest data set in data/, 41 rows" in ckai("games", "--stats")[2]
     data.unlink()
     status, _, err = ckai("evaluate", network)
     assert (status, "was trained on g.parquet, none of it in data/" in err) == (1, True)

@@ -617,7 +617,7 @@ def test_runs_of_several_seeds_are_compared(tmp_path, network, ckai, monkeypatch
     status, _, err = ckai("runs", tmp_path, "--plot", tmp_path / "a.png")
     assert status == 1
     assert "a.png exists: give --force" in err
-    assert ckai("runs", tmp_path / "8-1", "--games", tmp_path / "b.pdn")[0] == 0
+    assert ckai("games", tmp_path / "8-1", "-o", tmp_path / "b.pdn")[0] == 0
     assert len(list(read_games(tmp_path / "b.pdn"))) == 2
     (tmp_path / "none").mkdir()
     assert ckai("runs", tmp_path / "none", "--plot", tmp_path / "c.png")[0] == 2

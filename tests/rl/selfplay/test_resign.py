@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from ckai.datasets.games import RESIGNED, WOULD_RESIGN
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.run.report import describe
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.rows import RESIGNED, WOULD_RESIGN, GameHeader, to_table
+from ckai.rl.selfplay.rows import GameHeader, to_table
 
 
 class Material(UniformEvaluator):

@@ -1,57 +1,11 @@
-"""`ckai stats`: statistics of a data set."""
+"""Statistics of games as text."""
 
-import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar
-from ckai.cli.shared.row_files import newest_rows, row_files, row_files_text
+from ckai.cli.shared.output import count_text
 
 if TYPE_CHECKING:
     from ckai.datasets.statistics import Headers, Statistics
-
-
-@click.command("stats")
-@click.argument("datasets", nargs=-1, metavar="[DATASET]...", type=click.Path(path_type=Path))
-@click.option(
-    "--plots",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for two plots: how often each square is used, and the game lengths.  "
-    "[default: <name>.plots/ next to the first DATASET]",
-)
-@json_option
-def command(datasets: tuple[Path, ...], folder: Path | None, as_json: bool) -> None:
-    """Show statistics of DATASET, a Parquet file of rows or the folder of a run; several are combined.
-
-    The default is the newest data set in data/.
-    """
-    from ckai.datasets.plots import save_plots
-    from ckai.datasets.statistics import describe
-
-    given = list(datasets) or [newest_rows()]
-    paths = [path for files in row_files(given) for path in files]
-    begun = time.perf_counter()
-    with progress_bar("reading", "rows") as progress:
-        statistics = describe(paths, progress=progress)
-    if not as_json:
-        click.echo(
-            as_text(statistics, row_files_text(given))
-        )  # before the plots, whose folder may not be writable
-    plots = save_plots(statistics, folder or given[0].with_name(f"{given[0].stem}.plots"))
-    seconds = time.perf_counter() - begun
-    if as_json:
-        result: dict[str, Any] = {
-            **statistics.to_dict(),
-            "plots": [str(path) for path in plots],
-            "seconds": round(seconds, 3),
-        }
-        print_json(result)
-        return
-    for path in plots:
-        click.echo(f"{path}")
 
 
 def as_text(statistics: "Statistics", names: str) -> str:

@@ -1,0 +1,493 @@
+"""The games of PDN collections and row files: their headers, positions and moves; and search among them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.files import first_line
+from ckai.datasets.reader import RowFile, RowFiles
+from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, headers_path
+from ckai.datasets.tables import ADJUDICATED
+from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_writer
+from ckai.game import Game, Move, Position
+from ckai.game.kernels import JUMP_TO, STEP_TO
+from ckai.game.openings import POSITIONS, openings_by_position
+from ckai.game.squares import NUM_ACTIONS
+from ckai.pdn import PdnError, PdnGame, from_game, write_game
+from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, make_columns, replay_chunk
+from ckai.pdn.reader import build_game
+from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TEXT, WHITE
+from ckai.pdn.sources import open_sources
+from ckai.pdn.stream import Chunk, first_positions, read_chunks
+
+ROWS_AT_ONCE = 1 << 17
+_RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", None: "*"}
+_SCANNED = ("game", "ply", "hop", "black", "board", "label")
+"""Columns that say which positions were reached."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """What games must have; each part that is left out says nothing. Texts are parts, in any case."""
+
+    player: str = ""
+    """Of the name of Black or White."""
+    opening: str = ""
+    """Of the opening's name."""
+    event: str = ""
+    result: str = ""
+    """As PDN; "1-0": Black won."""
+    positions: tuple[Position, ...] = ()
+    """All reached, at the start, between two moves or at the end; the halfmove clock does not count."""
+    min_plies: int = 0
+
+
+class Games:
+    """Whole games of one source.
+
+    Attributes:
+        headers: `HEADERS_SCHEMA`, one row a game.
+        name: of the file.
+    """
+
+    headers: pa.Table
+    name: str
+
+    def columns(self, *names: str) -> pa.Table:
+        """Some columns of the rows, in order of play."""
+        raise NotImplementedError
+
+    def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
+        """Yield the games at `which`, in ascending order, as PDN."""
+        raise NotImplementedError
+
+    def found(self, which: NDArray[np.int64]) -> pa.Table:
+        """Return the headers of the games at `which`."""
+        return self.headers.take(from_numpy(which))
+
+    def rows(
+        self, which: NDArray[np.int64], first: int = 0, schema: pa.Schema = EXPERT_SCHEMA
+    ) -> tuple[pa.Table, pa.Table]:
+        """Return the rows and the headers of the games at `which`, which are numbered anew from `first`."""
+        headers, table = self.found(which).sort_by("game"), self.columns(*schema.names).cast(schema)
+        numbers = _column(headers, "game")
+        table = table.filter(pa.array(np.isin(_column(table, "game"), numbers)))
+        fresh = np.searchsorted(numbers, _column(table, "game")) + first
+        field, every = schema.field("game"), np.arange(first, first + len(numbers))
+        return (
+            table.set_column(0, field, from_numpy(fresh.astype(np.int32))),
+            headers.set_column(0, field, from_numpy(every.astype(np.int32))),
+        )
+
+    def find(self, query: Query) -> NDArray[np.int64]:
+        """Return the indices of the games that have what is asked for."""
+        headers = self.headers
+        found = _column(headers, "plies") >= query.min_plies
+        parts = {"black white": query.player, "opening": query.opening, "event": query.event}
+        for names, part in (parts | {"result": query.result}).items():
+            if part:
+                has = [pc.match_substring(headers[name], part, ignore_case=True) for name in names.split()]
+                either = pc.or_kleene(has[0], has[-1]).combine_chunks().to_numpy(zero_copy_only=False)
+                found = found & (either == True)  # noqa: E712 (a null is None)
+        for position in query.positions:
+            found = found & np.isin(_column(headers, "game"), self._positions.at(position))
+        return np.flatnonzero(found)
+
+    @cached_property
+    def _positions(self) -> "_Positions":
+        return _Positions(self.columns(*_SCANNED))
+
+    def _name_openings(self, headers: pa.Table) -> pa.Table:
+        """Name the openings of the games whose tags do not."""
+        given = headers["opening"].to_pylist()
+        if all(name not in (None, "", "?") for name in given):
+            return headers
+        names = self._positions.openings()
+        numbers = headers["game"].to_pylist()
+        pairs = zip(given, numbers, strict=True)
+        filled = [names.get(number) if name in (None, "", "?") else name for name, number in pairs]
+        at = headers.schema.get_field_index("opening")
+        return headers.set_column(at, HEADERS_SCHEMA.field("opening"), from_strings(filled))
+
+
+class _Positions:
+    """The positions of games between their moves, the last ones included."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        game, ply, hop, black, label = (
+            _column(rows, name) for name in ("game", "ply", "hop", "black", "label")
+        )
+        board = _column(rows, "board")
+        first, last = (
+            np.flatnonzero(hop == 0),
+            np.flatnonzero(np.append(game[1:] != game[:-1], True)[: len(game)]),
+        )
+        self.game, self.ply = (
+            np.concatenate(pair) for pair in ((game[first], game[last]), (ply[first], ply[last] + 1))
+        )
+        self.black = np.concatenate([black[first], ~black[last]])
+        self.board = np.concatenate([board[first], _after(board[last], label[last])])
+
+    def at(self, position: Position) -> NDArray[np.int32]:
+        """Return the numbers of the games that reach a position."""
+        own, opp, kings = (
+            np.unpackbits(np.array([side], np.uint32).view(np.uint8), bitorder="little").astype(np.int8)
+            for side in (position.own, position.opp, position.kings)
+        )  # `position.board` would load a kernel
+        board = (own - opp) * (1 + 2 * kings)
+        same = (self.board.view(np.uint64) == board.view(np.uint64)).all(1)
+        return self.game[same & (self.black == position.black)]
+
+    def openings(self) -> dict[int, str]:
+        """Return the names of openings by number of the game, see `ckai.game.openings`."""
+        early = np.flatnonzero(self.ply < POSITIONS)
+        keys = _keys(self.board[early], self.black[early])
+        known, names = _known_openings()
+        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+        named = np.flatnonzero(known[at] == keys)
+        order = named[np.argsort(self.ply[early[named]], kind="stable")]  # of each game the last one counts
+        return {
+            game: names[n]
+            for game, n in zip(self.game[early[order]].tolist(), at[order].tolist(), strict=True)
+        }
+
+
+@cache
+def _known_openings() -> tuple[NDArray[np.uint64], list[str]]:
+    """The keys of positions that have a name, sorted, and the names."""
+    keys = {
+        (own | opp << 32) ^ (-black & 2**64 - 1): name
+        for (own, opp, black), name in openings_by_position().items()
+    }
+    return np.array(sorted(keys), np.uint64), [keys[key] for key in sorted(keys)]
+
+
+def _keys(board: NDArray[np.int8], black: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """`[N]` uint64, different for different positions without kings, from `[N, 32]` boards."""
+    sides = np.concatenate([board > 0, board < 0], axis=1)
+    keys: NDArray[np.uint64] = np.packbits(sides, axis=1, bitorder="little").view(np.uint64).ravel()
+    return np.where(black, ~keys, keys)
+
+
+def _after(board: NDArray[np.int8], label: NDArray[np.uint8]) -> NDArray[np.int8]:
+    """`[N, 32]` the boards after hops that end the turn, in the view of the next side to move."""
+    board, at, origin, beyond = board.copy(), np.arange(len(board)), label >> 2, STEP_TO[label]
+    jumps = board[at, beyond] < 0
+    to = np.where(jumps, JUMP_TO[label], beyond)
+    piece = board[at, origin]
+    board[at, origin] = 0
+    board[at[jumps], beyond[jumps]] = 0
+    board[at, to] = np.where(to >= 28, 3, piece)
+    return np.ascontiguousarray(-board[:, ::-1])
+
+
+class PdnGames(Games):
+    """The games of a chunk of PDN, played as far as they can be.
+
+    Attributes:
+        games: `[G]` GAME.
+        starts: `[G]` START.
+        table: the rows.
+    """
+
+    def __init__(self, chunk: Chunk, number: int, path: str = "") -> None:
+        """Play the games.
+
+        Args:
+            chunk: the games.
+            number: of its first one, in rows and headers.
+            path: name of the source.
+        """
+        self._chunk, self.name = chunk, path
+        self.starts, self._refused = first_positions(chunk)
+        self.games = np.zeros(len(chunk.segments), GAME)
+        tables = [EXPERT_SCHEMA.empty_table()]
+        spans = chunk.segments["last"] - chunk.segments["first"]
+        columns = make_columns(max(ROWS_AT_ONCE, 2 * int(spans.max(initial=0)) + 1024))
+        begin = rows = 0
+        while begin < len(self.games):
+            end, written = replay_chunk(
+                chunk.read, chunk.segments, self.starts, self.games, columns, begin, number
+            )
+            self.games["first_row"][begin:end] += rows
+            # Copies: the next games are written over these.
+            some = {name: column[:written].copy() for name, column in columns._asdict().items()}
+            arrays = row_arrays(**some, unknown=UNKNOWN_Z)
+            tables.append(
+                pa.Table.from_arrays([arrays[name] for name in EXPERT_SCHEMA.names], schema=EXPERT_SCHEMA)
+            )
+            begin, rows = end, rows + written
+        self.table = pa.concat_tables(tables)
+        self.headers = self._name_openings(self._tags(number))
+
+    def columns(self, *names: str) -> pa.Table:
+        """See `Games.columns`."""
+        return self.table.select(names)
+
+    def find(self, query: Query) -> NDArray[np.int64]:
+        """See `Games.find`; games of which nothing can be read are not found."""
+        readable = (self.games["problem"] == FINE) | (self.games["plies"] > 0)
+        return np.intersect1d(super().find(query), np.flatnonzero(readable))
+
+    def read(self, g: int) -> PdnGame:
+        """Return a game with all that was written of it."""
+        return build_game(self._chunk, g, self.starts[g], self._refused.get(g), self.name)
+
+    def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
+        """Yield games as they were written; one that cannot be read whole up to what stops the reader."""
+        chunk = self._chunk
+        for g in which.tolist():
+            if self.games[g]["problem"] == FINE:
+                segment = chunk.segments[g]
+                end = int(chunk.read.tokens[segment["last"] - 1]["end"])
+                yield chunk.text(int(segment["start"]), end).strip() + "\n\n"
+            else:
+                yield write_game(self.read(g))
+
+    def _tags(self, number: int) -> pa.Table:
+        chunk, count = self._chunk, len(self.games)
+        tags = {"event": EVENT, "date": DATE, "black": BLACK, "white": WHITE, "opening": OPENING}
+        columns = {
+            name: from_strings([chunk.tag(g, tag) for g in range(count)]) for name, tag in tags.items()
+        } | {
+            "game": from_numpy(np.arange(number, number + count, dtype=np.int32)),
+            "result": from_strings([RESULT_TEXT[r] or "*" for r in self.games["result"].tolist()]),
+            "plies": from_numpy(self.games["plies"]),
+            "line": from_numpy(chunk.segments["line"].astype(np.int64) + chunk.line + 1),
+            "source": from_strings([self.name] * count),
+        }
+        return pa.Table.from_arrays([columns[name] for name in HEADERS_SCHEMA.names], schema=HEADERS_SCHEMA)
+
+
+class RowGames(Games):
+    """The games of a row file, with the headers next to it or in it.
+
+    Attributes:
+        file: the rows.
+        known: whether there are headers; if not, there is but what the rows say.
+    """
+
+    def __init__(self, file: RowFile) -> None:
+        """Read the headers.
+
+        Raises:
+            DatasetError: they cannot be read.
+        """
+        self.file, self.name, self.known = file, str(file.path), True
+        self.headers = self._read_headers()
+        if file.game == DEFAULT_GAME_NAME:
+            self.headers = self._name_openings(self.headers)
+
+    def columns(self, *names: str) -> pa.Table:
+        """See `Games.columns`.
+
+        Raises:
+            DatasetError: damaged data.
+        """
+        table = self.file.table(*names)
+        if (
+            self.file.game == DEFAULT_GAME_NAME
+            and "label" in names
+            and pc.max(table["label"]).as_py() >= NUM_ACTIONS
+        ):
+            raise DatasetError(
+                f"{self.file.path}: expected actions below {NUM_ACTIONS} in label, found others"
+            )
+        return table
+
+    def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
+        """Yield games of checkers.
+
+        Raises:
+            DatasetError: rows that cannot be.
+        """
+        for group in range(len(self.file.group_rows)):
+            self.file.read(group)  # checks it
+        table, headers = self.rows(which)
+        game, hop, black, quiet, label = (
+            _column(table, name) for name in ("game", "hop", "black", "quiet", "label")
+        )
+        board = _column(table, "board")
+        beyond = STEP_TO[label]
+        jumps = board[np.arange(len(board)), beyond] < 0
+        origin, to, over = (
+            np.where(black, index + 1, 32 - index)  # squares of PDN
+            for index in ((label >> 2).astype(np.int8), np.where(jumps, JUMP_TO[label], beyond), beyond)
+        )
+        columns = label, origin, to, np.where(jumps, over, 0)
+        hops = list(zip(*(column.tolist() for column in columns), strict=True))
+        begin = np.searchsorted(game, np.arange(len(headers) + 1)).tolist()
+        shard = {each["game"]: each for each in (self.file.shard or {"games": []})["games"]}
+        numbers = sorted(self.found(which)["game"].to_pylist())
+        for n, header in enumerate(headers.to_pylist()):
+            first, end = begin[n], begin[n + 1]
+            played = Game()
+            if first < end:
+                played = Game(_position(board[first], bool(black[first]), int(quiet[first])))
+            starts = [row for row in range(first, end) if not hop[row]] + [end]
+            played.moves = [_move(hops[i:j]) for i, j in pairwise(starts)]
+            names = [
+                name for name in ("event", "date", "black", "white", "opening") if header[name] is not None
+            ]
+            tags = {name.capitalize(): header[name] for name in names}
+            if shard:
+                tags |= selfplay_tags(shard[numbers[n]])
+            yield write_game(from_game(played, tags, header["result"]))
+
+    def _read_headers(self) -> pa.Table:
+        path = headers_path(self.file.path)
+        try:
+            if self.file.shard is not None:
+                games = [each for each in self.file.shard["games"] if each["game"] not in self.file.repeated]
+                more = {"event": SELFPLAY_EVENT, "line": 0, "source": str(self.file.path)}
+                return pa.Table.from_pylist([each | more for each in games], schema=HEADERS_SCHEMA)
+            if path.exists():
+                return pq.ParquetFile(path).read().select(HEADERS_SCHEMA.names).cast(HEADERS_SCHEMA)
+        except (pa.ArrowException, OSError, KeyError, TypeError, ValueError) as error:
+            reason = first_line(error)
+            raise DatasetError(
+                f"{path}: expected the headers of games, found another file ({reason})"
+            ) from error
+        self.known = False
+        table = self.columns("game", "ply", "black", "z")
+        game = _column(table, "game")
+        first = np.flatnonzero(np.append(True, game[1:] != game[:-1]))
+        start, last = table.take(first), _column(table, "ply")[np.append(first[1:], len(game)) - 1]
+        signs = zip(start["z"].to_pylist(), start["black"].to_pylist(), strict=True)
+        columns = {
+            "game": start["game"],
+            "result": from_strings([_RESULTS[z if z is None or black else -z] for z, black in signs]),
+            "plies": from_numpy(last.astype(np.int32) + 1),
+            "line": from_numpy(np.zeros(len(first), np.int64)),
+            "source": from_strings([str(self.file.path)] * len(first)),
+        }
+        nothing = from_strings([None] * len(first))
+        return pa.Table.from_arrays(
+            [columns.get(name, nothing) for name in HEADERS_SCHEMA.names], schema=HEADERS_SCHEMA
+        )
+
+
+SELFPLAY_EVENT = "self-play"
+"""Event tag of games of self-play."""
+RESIGNED = "resignation"
+"""Termination tag of a game that ended by resignation."""
+WOULD_RESIGN = "would have resigned"
+"""Termination tag, after the side's name, of a game in which it would have resigned if that were enabled."""
+
+
+def selfplay_tags(header: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tags of a game of self-play, from its `ckai.rl.selfplay.rows.GameHeader` as a dict."""
+    tags = {"Event": SELFPLAY_EVENT, "Round": str(header["game"])}
+    tags |= {"Black": str(header["black"]), "White": str(header["white"])}
+    ends = [ADJUDICATED] * header["adjudicated"] + [RESIGNED] * header["resigned"]
+    ends += [f"{header['resigner']} {WOULD_RESIGN}"] if header["resigner"] else []
+    return tags | ({"Termination": "; ".join(ends)} if ends else {})
+
+
+def _column(table: pa.Table, name: str) -> NDArray[Any]:
+    """A column as numpy; boards are `[N, 32]`."""
+    array = table[name].combine_chunks()
+    array = array.flatten() if name == "board" else array
+    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values.reshape(-1, 32) if name == "board" else values
+
+
+def _position(board: NDArray[np.int8], black: bool, quiet: int) -> Position:
+    masks = np.packbits([board > 0, board < 0, abs(board) == 3], axis=1, bitorder="little")
+    return Position(*masks.view(np.uint32).ravel().tolist(), black, halfmove_clock=quiet)
+
+
+def _move(hops: Sequence[tuple[int, int, int, int]]) -> Move:
+    """A move of hops: action, square it leaves, square it lands on, square of the captured piece or 0."""
+    labels, origins, landings, captured = zip(*hops, strict=True)
+    return Move((origins[0], *landings), labels, tuple(square for square in captured if square))
+
+
+def find_games(paths: Sequence[str | Path], query: Query) -> Iterator[tuple[Games, NDArray[np.int64]]]:
+    """Search PDN files and row files, in their order.
+
+    Args:
+        paths: PDN files, which may be packed, and row files, whose names end in .parquet.
+        query: what to find.
+
+    Yields:
+        Games of a part of a file, and the indices of those found.
+
+    Raises:
+        PdnError: no games in a file, or a damaged archive.
+        DatasetError: a row file that cannot be used.
+        OSError: a file that cannot be read.
+    """
+    kept = [Path(path) for path in paths if Path(path).suffix == ".parquet"]
+    files = dict(zip(kept, RowFiles(kept, None).files if kept else [], strict=True))
+    for path in paths:
+        if (file := files.get(Path(path))) is not None:
+            games: Games = RowGames(file)
+            yield games, games.find(query)
+            continue
+        for source in open_sources(path):
+            length = count = 0
+            for chunk in read_chunks(source.file):
+                games = PdnGames(chunk, chunk.number + 1, source.name)
+                length, count = chunk.offset + len(chunk.data), count + len(games.games)
+                yield games, games.find(query)
+            if not count:
+                raise no_games(source.name, length)
+
+
+@contextmanager
+def rows_writer(
+    output: Path, paths: Sequence[str | Path]
+) -> Iterator[Callable[[Games, NDArray[np.int64]], None]]:
+    """Write rows and headers of games during a `with` block, numbered from 0.
+
+    Args:
+        output: the rows; the headers are written next to it.
+        paths: where the games are from; searches are kept if all have them.
+
+    Yields:
+        A function that writes games at some indices.
+
+    Raises:
+        DatasetError: rows of several games.
+        WriteError: they cannot be written.
+    """
+    files = [RowFile(path, None) if Path(path).suffix == ".parquet" else None for path in paths]
+    kinds = {file.game if file else DEFAULT_GAME_NAME for file in files}
+    if len(kinds) > 1:
+        raise DatasetError(
+            f"{output}: expected rows of one game, found rows of {' and '.join(sorted(kinds))}"
+        )
+    schema = files[0].schema if files[0] and all(file and file.selfplay for file in files) else EXPERT_SCHEMA
+    with table_writer(output, schema) as rows, table_writer(headers_path(output), HEADERS_SCHEMA) as headers:
+        count = 0
+
+        def write(games: Games, which: NDArray[np.int64]) -> None:
+            nonlocal count
+            table, header = games.rows(which, count, schema)
+            rows.write(table)
+            headers.write(header)
+            count += len(which)
+
+        yield write
+
+
+def no_games(name: str, length: int) -> PdnError:
+    """Return the error of a source of `length` bytes in which there are no games."""
+    found = f"{length:,} byte" if length == 1 else f"{length:,} bytes"
+    return PdnError(
+        'expected games of PDN (tags such as [Event "..."], moves such as 1. 11-15 22-18), '
+        f"found none in {found}",
+        name,
+    )
