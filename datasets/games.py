@@ -147,7 +147,8 @@ class _Positions:
         )  # `position.board` would load a kernel
         board = (own - opp) * (1 + 2 * kings)
         same = (self.board.view(np.uint64) == board.view(np.uint64)).all(1)
-        return self.game[same & (self.black == position.black)]
+        found: NDArray[np.int32] = self.game[same & (self.black == position.black)]
+        return found
 
     def openings(self) -> dict[int, str]:
         """Return the names of openings by number of the game, see `ckai.game.openings`."""
@@ -405,7 +406,8 @@ def _column(table: pa.Table, name: str) -> NDArray[Any]:
 
 def _position(board: NDArray[np.int8], black: bool, quiet: int) -> Position:
     masks = np.packbits([board > 0, board < 0, abs(board) == 3], axis=1, bitorder="little")
-    return Position(*masks.view(np.uint32).ravel().tolist(), black, halfmove_clock=quiet)
+    own, opp, kings = masks.view(np.uint32).ravel().tolist()
+    return Position(own, opp, kings, black, halfmove_clock=quiet)
 
 
 def _move(hops: Sequence[tuple[int, int, int, int]]) -> Move:

@@ -154,7 +154,8 @@ def check_rows_path(path: Path) -> None:
 
 def game_of(schema: pa.Schema) -> str:
     """The name of the game of rows."""
-    return (schema.metadata or {}).get(GAME_KEY, DEFAULT_GAME_NAME.encode()).decode(errors="replace")
+    name: bytes = (schema.metadata or {}).get(GAME_KEY, DEFAULT_GAME_NAME.encode())
+    return name.decode(errors="replace")
 
 
 def check_schema(path: Path, schema: Any, game: str) -> bool:

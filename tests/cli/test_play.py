@@ -127,7 +127,7 @@ def test_saved_games_are_listed_as_they_are_loaded(here):
     assert lines[1][:3] == ["games/game-001.pdn", "2026.05.01", "human"]
     assert lines[2][0] == "games/game-001.pdn:2"
     assert lines[1][-3:] == ["1-0", "2", "Bristol"]
-    assert lines[2][-3:] == ["1-0", "2", "Edinburgh"]
+    assert lines[2][-4:] == ["1-0", "2", "Edinburgh", "Single"]
     assert "[red]l" in text
     assert "\x1b" not in text
 

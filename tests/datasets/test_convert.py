@@ -222,8 +222,6 @@ def test_dropped_duplicates_count_as_rejected(tmp_path):
         (6, 13, "rejected", reason),
     ]
     assert [h["game"] for h in pq.read_table(headers_path(tally.output)).to_pylist()] == [1, 2, 3, 4, 6, 7]
-    with pytest.raises(PdnError, match=r"game 6: ply 4: '1-32'"):
-        convert(REPEATED, tmp_path, dedupe=True, strict=True)
 
 
 def test_of_copies_the_whole_then_the_longer_then_the_better_tagged_one_stays(tmp_path):
