@@ -228,13 +228,14 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     entry = probe(memory.table, place, row)
     age = memory.counters[AGE]
     table_action, static = np.int64(-1), np.int64(NO_SCORE)
+    guess = static
     if entry:
-        static = static_of(entry)
+        static = guess = static_of(entry)
         bound = bound_of(entry)
         if bound != STATIC_ONLY:
             table_action = action_of(entry)
+            score = score_of(entry, PROVEN, plies)
             if at > root and depth_of(entry) >= depth and (narrow or leaf):
-                score = score_of(entry, PROVEN, plies)
                 in_time = abs(score) < PROVEN or WON - abs(score) - plies <= left_plies
                 if in_time and (
                     bound == EXACT
@@ -242,14 +243,17 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
                     or (bound == UPPER and score <= alpha)
                 ):
                     return score
+            # Of any depth, it is nearer the truth than the network's own.
+            if abs(score) < PROVEN and (bound == EXACT or (bound == LOWER) == (score > static)):
+                guess = score
     by_policy = count > 1 and depth >= constants.policy_depth
     near = quiet and count > 1 and depth <= constants.static_depth
     known = static != NO_SCORE
     wanted = not known and (leaf or near or (quiet and by_policy))
     prunable = near and narrow and at > root and abs(beta) < PROVEN
     above, below = beta + constants.static_margin * depth, alpha - constants.razor_margin * depth
-    if known and (leaf or (prunable and (static >= above or static <= below))):
-        return static
+    if known and (leaf or (prunable and (guess >= above or guess <= below))):
+        return static if leaf else guess
     # Often the actions after the table's are not needed.
     ranked = table_action >= 0 and not wanted and take_action(memory, at, count, table_action)
     if wanted or (by_policy and not ranked):
@@ -304,6 +308,8 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
                 reduction = np.int64(0)
             else:
                 high = beta
+                if at == root:  # better than the others, even if the time is over before its score is known
+                    memory.root[ROOT_ACTION], memory.root[ROOT_SCORE] = action, score
         if score > best:
             best, best_action = score, action
             if score > low:

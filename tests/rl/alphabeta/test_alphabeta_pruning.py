@@ -97,6 +97,10 @@ def test_of_a_depth_that_was_cut_short_the_actions_searched_count():
     assert (shallow.action, deep.action) == (0, 1)
     cut = search(root(), 2, FULL_WIDTH, limit=deep.nodes)
     assert (cut.action, cut.depth, cut.value) == (1, 1, deep.value)
+    cut = search(
+        root(), 2, FULL_WIDTH, limit=deep.nodes - 3
+    )  # action 1 is known to be better, not by how much
+    assert (cut.action, cut.depth) == (1, 1)
     cut = search(root(), 2, FULL_WIDTH, limit=shallow.nodes + 1)
     assert (cut.action, cut.depth, cut.value) == (0, 1, shallow.value)
 
@@ -123,6 +127,9 @@ def test_a_position_far_below_the_window_is_pruned_within_the_margin():
     assert value_of(root(), small, depth=3) == pytest.approx(0.1, abs=2e-3)
     large = small._replace(razor_margin=9500)
     assert value_of(root(), large, depth=3) == pytest.approx(0.6, abs=2e-3)
+    # So does the score of a shallower search: two plies deep the trap is at -0.7.
+    by_table = FULL_WIDTH._replace(static_depth=2, static_margin=1500, razor_margin=20_000)
+    assert value_of(root(), by_table, depth=3) == pytest.approx(0.1, abs=2e-3)
 
 
 def lines(values, length, seen):

@@ -153,25 +153,27 @@ function enter(at) {
   const left = HALFMOVE_LIMIT - CLOCK[at], side = depth >= left ? SIDE[at] | (CLOCK[at] << 8) : SIDE[at];
   const place = placeOf(OWN[at], OPP[at], KINGS[at], side), row = probe(place, OWN[at], OPP[at], KINGS[at], side);
   keys[at] = side, places[at] = place, counts[at] = count;
-  let tableAction = -1, value = NO_SCORE;
+  let tableAction = -1, value = NO_SCORE, guess = NO_SCORE;
   if (row >= 0) {
-    value = (table[row + 4] >>> 16) - OFFSET;
+    value = guess = (table[row + 4] >>> 16) - OFFSET;
     const bound = boundAt(row);
     if (bound !== STATIC_ONLY) {
       tableAction = actionAt(row);
+      let score = (table[row + 4] & 0xffff) - OFFSET;
+      if (Math.abs(score) >= PROVEN) score += score > 0 ? -plies[at] : plies[at];
       if (at > root && (table[row + 5] & MAX_DEPTH) >= depth && (narrow || leaf)) {
-        let score = (table[row + 4] & 0xffff) - OFFSET;
-        if (Math.abs(score) >= PROVEN) score += score > 0 ? -plies[at] : plies[at];
         const inTime = Math.abs(score) < PROVEN || WON - Math.abs(score) - plies[at] <= left;
         if (inTime && (bound === EXACT || (bound === LOWER ? score >= beta : score <= alpha))) return score;
       }
+      // Of any depth, it is nearer the truth than the network's own.
+      if (Math.abs(score) < PROVEN && (bound === EXACT || (bound === LOWER) === (score > value))) guess = score;
     }
   }
   const byPolicy = count > 1 && depth >= POLICY_DEPTH, near = quiet && count > 1 && depth <= STATIC_DEPTH;
   const known = value !== NO_SCORE, wanted = !known && (leaf || near || (quiet && byPolicy));
   const prunable = near && narrow && at > root && Math.abs(beta) < PROVEN;
   const above = beta + STATIC_MARGIN * depth, below = alpha - RAZOR_MARGIN * depth;
-  if (known && (leaf || (prunable && (value >= above || value <= below)))) return value;
+  if (known && (leaf || (prunable && (guess >= above || guess <= below)))) return leaf ? value : guess;
   let first = -1;
   for (let i = 0; tableAction >= 0 && i < count; i++) if (ACTIONS[begin + i] === tableAction) first = i;
   const unranked = first >= 0 && !wanted; // often the actions after the table's are not needed
@@ -233,7 +235,10 @@ function resume(at, found) {
   const score = passes[at] ? 0 - found : found, beta = betas[at];
   if (score > lows[at] && (cuts[at] > 0 || (highs[at] !== beta && score < beta))) {
     if (cuts[at] > 0) cuts[at] = 0;
-    else highs[at] = beta;
+    else {
+      highs[at] = beta;
+      if (at === root) [rootAction, rootScore] = [ACTIONS[at * LEGAL + tried[at]], score]; // maybe the time is over
+    }
     return descend(at);
   }
   if (score > bests[at]) {
