@@ -184,12 +184,15 @@ def _write(
 
 def _game(game: "PdnGame", report: "GameReport") -> dict[str, Any]:
     """What JSON says of a game."""
+    from ckai.game.openings import opening_name
+
     accuracy = {"black": report.accuracy(True), "white": report.accuracy(False)}
     return {
         "file": game.path,
         "line": game.line,
         "black": game.header("Black"),
         "white": game.header("White"),
+        "opening": game.header("Opening") or opening_name(game.play().positions),
         "result": report.result,
         "accuracy": {side: None if each is None else round(each, 2) for side, each in accuracy.items()},
         "theory": report.theory or None,

@@ -99,6 +99,22 @@ def opening_name(positions: Iterable[Position]) -> str | None:
     return found
 
 
+@cache
+def _book() -> frozenset[tuple[int, int, bool]]:
+    lines = (*OPENING_NAMES.values(), *BALLOT)
+    return frozenset(_key(_after(line[:plies])) for line in lines for plies in range(1, len(line) + 1))
+
+
+def is_book(position: Position) -> bool:
+    """Return whether a position is on the way to one that has a name, or to a ballot.
+
+    >>> edinburgh = Position.start().push("9-13")
+    >>> is_book(edinburgh), is_book(edinburgh.push("22-18").push("12-16").push("18-15"))
+    (True, False)
+    """
+    return _key(position) in _book()
+
+
 def _plies(name: str) -> int:
     return len(OPENING_NAMES[name])
 

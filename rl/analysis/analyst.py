@@ -2,7 +2,7 @@
 
 Each position with a choice is searched on its own; with an integer network alpha-beta looks much deeper. A
 move costs the expected points by which the best move beats it. Searches of 200 visits err, so
-three things are done before a move is blamed:
+some things are done before a move is blamed:
 
 - Values go backwards through the game. Where the moves that followed turned out better for a side than the
   search of the position thought, the position was better: the blame for an unseen refutation falls on the
@@ -13,6 +13,9 @@ three things are done before a move is blamed:
 - Without alpha-beta a move that would be called better than the one played has to stand up to a second
   opinion, a search with more visits still: else the position was already bad, and an earlier move is blamed.
 
+- A move of the book, which leads to a position on the way to a named opening or to a ballot, is marked only
+  if the longest searches, of the position and of the one after the move, find a blunder.
+
 Positions in the tablebases have the tables' value.
 """
 
@@ -21,6 +24,7 @@ from dataclasses import dataclass, field, replace
 
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Move, Position
+from ckai.game.openings import is_book
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import (
@@ -310,7 +314,13 @@ class Analyst:
         if best is not None and not node.forced and (best[1] > played or best[0] == node.played):
             move, line = best[0], best[2]
             points = played if move == node.played else best[1]
-        cost = points - played
+        grade = None if node.forced else grade_of(round(points - played, 4), self.config)
+        if (
+            grade is not None
+            and is_book(nodes[n + 1].game.position)
+            and not self._is_refuted(node, nodes[n + 1])
+        ):
+            grade, move, points, line = None, node.played, played, [node.played]
         return PlyReport(
             move=str(node.played),
             black=position.black,
@@ -320,9 +330,14 @@ class Analyst:
             played=round(played, 4),
             best=str(move),
             line=tuple(str(each) for each in line[:MAX_LINE]),
-            grade=None if node.forced else grade_of(round(cost, 4), self.config),
+            grade=grade,
             verdict=node.verdict,
         )
+
+    def _is_refuted(self, node: _Node, after: _Node) -> bool:
+        """Whether the longest searches find that a move of the book is a blunder."""
+        best, reply = (expected_score(self._searches.deep(each.game)) for each in (node, after))
+        return best - (1 - reply) >= self.config.blunder
 
     def _verdict(self, position: Position) -> Verdict | None:
         if self.tables is None or not self.tables.knows(position):

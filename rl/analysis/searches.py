@@ -17,6 +17,8 @@ TOGETHER = 64
 NODES = 500
 """Positions of an alpha-beta search for each visit of the tree search before it: at 200 visits
 enough for shots of 17 plies."""
+DEEP = 20
+"""Positions of an alpha-beta search that speaks against a move of the book, by those of another search."""
 CHECK, MORE = 8, 8
 """Without alpha-beta: visits of a check by those of a search, and of a second opinion by those of a check."""
 
@@ -95,15 +97,27 @@ class Searches:
         if self._stopped():
             raise CancelledError
 
-    def alpha_beta(self, game: Game) -> tuple[float, list[Move]]:
+    def deep(self, game: Game) -> float:
+        """Return the value of a position with a legal move by the longest search.
+
+        Raises:
+            CancelledError: `stopped` returned True.
+        """
+        return self.alpha_beta(game, DEEP)[0] if self.has_alpha_beta else self.second_opinions([game])[0]
+
+    def alpha_beta(self, game: Game, times: int = 1) -> tuple[float, list[Move]]:
         """Return the value and the main line of a position with a legal move, where `has_alpha_beta`.
+
+        Args:
+            game: the position with those before it.
+            times: how many times as many positions as usual are searched.
 
         Raises:
             CancelledError: `stopped` returned True.
         """
         assert self._alpha_beta is not None
         self._check()
-        found = self._alpha_beta.play(game, Limit(nodes=NODES * self._visits))
+        found = self._alpha_beta.play(game, Limit(nodes=times * NODES * self._visits))
         assert found.value is not None
         return float(found.value), found.pv
 

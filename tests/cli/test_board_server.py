@@ -241,7 +241,7 @@ def test_a_game_is_saved_listed_and_opened_again(client):
         "level 7",
         "1-0",
         3,
-        "Old Faithful",
+        "Old Faithful, 23-19 8-11",
     )
     game = ask(client, "game", name=name, number=1)
     assert [move["move"] for move in game["line"]] == ["11-15", "23-19", "8-11"]

@@ -106,6 +106,18 @@ def test_a_win_that_only_a_deep_search_sees_is_thrown_away(fen, played, best):
     assert (ply.grade, ply.best, ply.points) == (Grade.BLUNDER, best, 1.0)
 
 
+def test_moves_of_the_book_are_marked_only_if_a_deep_search_finds_a_blunder():
+    # 9-13 is weak, and so is 10-14 after 23-18; after 21-17 it loses, though it is ballot 3.
+    sharp = Analyst(IntegerEvaluator(load_network("ckai")), AnalysisConfig(visits=10))
+    grades = {}
+    for line in ("9-13 23-18 10-14", "9-13 21-17 10-14"):
+        _, report = analyzed(sharp, f"{line} *")
+        grades[line] = [ply.grade for ply in report.plies]
+        assert [ply.cost > 0 for ply in report.plies] == [bool(grade) for grade in grades[line]]
+    sharp.close()
+    assert list(grades.values()) == [[None, None, None], [None, None, Grade.BLUNDER]]
+
+
 def test_the_move_that_allows_a_shot_is_blamed_not_the_one_after(analyst):
     # 22-18 lets Black take two and win; the capture that follows is forced.
     text = '[FEN "W:W12,22,27:B1,14"]\n1. ... 22-18 2. 14x23x32 1-0\n'
