@@ -9,7 +9,14 @@ from ckai.cli.playing.start import ballot_lines
 from ckai.cli.web import files, runs
 from ckai.cli.web.rules import Asked, look, played
 from ckai.cli.web.server import Server
-from ckai.rl.games.registry import get_game
+from ckai.rl.games.registry import DEFAULT_GAME, get_game
+
+
+def _players(server: Server) -> dict[str, Any]:
+    """Return who can play and analyse; then load what the first analysis needs."""
+    found = server.searches.thread.submit(lambda: server.players).result()
+    server.searches.thread.submit(server.engine, "", DEFAULT_GAME)
+    return {"players": found}
 
 
 def _experts(server: Server, **place: Any) -> dict[str, Any]:
@@ -42,7 +49,7 @@ def _run_game(server: Server, **which: Any) -> dict[str, Any]:
 
 
 REQUESTS: dict[str, Callable[..., dict[str, Any]]] = {
-    "players": lambda server: {"players": server.players.result()},
+    "players": _players,
     "legal": lambda server, **place: look(*played(Asked(**place))),
     "experts": _experts,
     "ballots": lambda server, game: {"lines": ballot_lines(get_game(game))},

@@ -2,10 +2,9 @@
 
 import asyncio
 import random
-import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.engines import EngineLoader, player_name
@@ -26,8 +25,6 @@ ANALYST = f"{ALPHA_BETA}{CKAI}"
 """The engine that explains, judges and draws the curve in checkers."""
 MAX_LOADED = 10
 """Most engines that stay loaded; the least recently used one goes first."""
-LOAD_AFTER_SECONDS = 0.5
-"""Time before the engines are loaded, in which the page is served: the server is slow meanwhile."""
 
 
 class Server:
@@ -42,7 +39,6 @@ class Server:
         experts: the data set in which moves are counted, if any.
 
     Attributes:
-        players: players and analysts, once known: game, spec, name, group, note; a level has `level`.
         searches: the one search that runs, and those that wait.
         chance: of `choose_move`.
     """
@@ -62,23 +58,22 @@ class Server:
         """By game and text, the least recently used one first."""
 
     async def __aenter__(self) -> None:
-        """Begin to load what the first game and the first analysis need."""
-        self.players: Future[list[dict[str, Any]]] = self.searches.thread.submit(self._find)
-        self.searches.thread.submit(self.engine, "", DEFAULT_GAME)
         self._runner = asyncio.create_task(self.searches.run())
 
     async def __aexit__(self, *error: object) -> None:
-        """End all searches and release what is loaded."""
         self._runner.cancel()
         await self.searches.close()
         while self._engines:
             self._engines.popitem()[1].close()
 
-    def _find(self) -> list[dict[str, Any]]:
-        """Look for the players; takes seconds, as it imports what they need."""
+    @cached_property
+    def players(self) -> list[dict[str, Any]]:
+        """Players and analysts: game, spec, name, group and note; a level has its `level`.
+
+        For the thread of searches: the first time takes seconds, to import what they need.
+        """
         from ckai.rl.engine.loading import game_of
 
-        time.sleep(LOAD_AFTER_SECONDS)
         open_tables(self._options[1])
         main, limit = DEFAULT_GAME.name, FULL_STRENGTH_SECONDS
         found = [(str(path), game) for path, game in networks_in() if game is not None]
@@ -114,7 +109,7 @@ class Server:
             ValueError: the page may not choose it, or it cannot be loaded.
             OSError, RuntimeError: it cannot be loaded.
         """
-        mine = [each for each in self.players.result() if each["game"] == spec.name]
+        mine = [each for each in self.players if each["game"] == spec.name]
         if not text:
             networks = [each["spec"] for each in mine if each["group"] == "network"]
             text = ANALYST if spec == DEFAULT_GAME else (networks or ["rollout@1000"])[0]

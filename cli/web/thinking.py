@@ -67,9 +67,9 @@ def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search
     """Return how the visits of a search grew, and what the network saw at first sight.
 
     Returns:
-        `growth`; `moves` with their share `before` and `after` the search; `encoding` and `planes`, each with
-        its name and a value for each square in order; the expected score of the first player `before` the
-        search. None and none without a network.
+        `growth`: number and moves of the visits; `priors`, the probability of every move at first sight;
+        `encoding` and `planes`, by name the values of the squares in order; `before`, the expected score of
+        the first player at first sight. The last three are None and none without a network.
     """
     engine.new_game()
     growth, position, visits = [], game.position, asked.visits or 400
@@ -78,31 +78,19 @@ def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search
         growth.append({"visits": result.sims, "moves": {str(move): n for move, n in result.visits.items()}})
         if search.stop.is_set() or result.proven is not None:
             break
-    total = max(1, sum(result.visits.values()))
-    moves = [
-        {
-            "move": str(move),
-            "before": round(prior, DIGITS + 1),
-            "after": round(result.visits[move] / total, DIGITS + 1),
-        }
-        for move, prior in result.priors.items()
-    ]
-    found = describe(spec, position, result) | {"growth": growth, "moves": moves}
+    priors = {str(move): prior for move, prior in result.priors.items()}
+    found = describe(spec, position, result) | {"growth": growth, "priors": priors}
     source = asked.engine.partition("@")[0]
     if source in NO_NETWORK:
-        return found | {"encoding": None, "planes": [], "before": None}
+        return found | {"encoding": None, "planes": {}, "before": None}
     network = load_network(network_file(Path(source)), spec.name)
     encoded = torch.from_numpy(spec.encoded(position)).unsqueeze(0)
     board, jumper = encoded[:, : spec.board_bytes], encoded[:, spec.board_bytes]
     clock = encoded[:, spec.board_bytes + 1].to(torch.int16)
     with torch.inference_mode(), one_torch_thread():
         planes = network.encode(board, jumper, clock, torch.float32)[0].flatten(1).numpy()
-        value = float(network(board, jumper, clock)[1][0])
-    order = np.argsort(spec.view(position))
+        before = expected_score(float(network(board, jumper, clock)[1][0]), black=position.black)
     names = network.encode.NAMES or [f"plane {n + 1}" for n in range(len(planes))]
-    shown = [
-        {"name": name, "values": np.round(plane[order], DIGITS).tolist()}
-        for name, plane in zip(names, planes, strict=True)
-    ]
-    before = expected_score(value, black=position.black)
+    values = np.round(planes[:, np.argsort(spec.view(position))], DIGITS).tolist()
+    shown = dict(zip(names, values, strict=True))
     return found | {"encoding": network.encode.VERSION, "planes": shown, "before": before}

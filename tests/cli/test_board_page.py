@@ -293,7 +293,7 @@ def test_a_lost_connection_comes_back_and_the_search_with_it(context, address):
     while len(sockets) < 2:
         board.page.wait_for_timeout(50)
     board.page.wait_for_selector(".lines li")
-    assert board.page.locator("#banner").is_hidden()
+    assert board.page.locator("#toast.shown").count() == 0
     assert board.problems == []
 
 

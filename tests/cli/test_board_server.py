@@ -202,13 +202,13 @@ def test_a_move_is_explained_and_the_network_looked_into(client):
         assert "8-11" in text[0]
         assert "first position" in here.refused("explain")
         seen = here.find("inside", engine="ckai", visits=32)
-        assert len(seen["planes"][0]["values"]) == 32
+        assert {len(values) for values in seen["planes"].values()} == {32}
         assert 0 < seen["before"] < 1
-        assert sum(move["before"] for move in seen["moves"]) == pytest.approx(1, abs=0.01)
+        assert sum(seen["priors"].values()) == pytest.approx(1, abs=0.01)
         assert [point["visits"] for point in seen["growth"]] == sorted(
             point["visits"] for point in seen["growth"]
         )
-        assert here.find("inside", engine="rollout", game="tictactoe", visits=20)["planes"] == []
+        assert here.find("inside", engine="rollout", game="tictactoe", visits=20)["planes"] == {}
 
 
 def test_what_experts_played(client, tmp_path):
@@ -237,12 +237,8 @@ def test_a_game_is_saved_listed_and_opened_again(client):
     assert save(client, text, before="1", name="../secret.pdn") not in (name, other)
     rows = {row["file"]: row for row in ask(client, "games")["rows"]}
     row = rows[name]
-    assert (row["white"], row["result"], row["plies"], row["opening"]) == (
-        "level 7",
-        "1-0",
-        3,
-        "Old Faithful, 23-19 8-11",
-    )
+    assert (row["white"], row["result"], row["plies"]) == ("level 7", "1-0", 3)
+    assert row["opening"].startswith("Old Faithful")
     game = ask(client, "game", name=name, number=1)
     assert [move["move"] for move in game["line"]] == ["11-15", "23-19", "8-11"]
     assert game["line"][0]["comments"] == ["", "why"]

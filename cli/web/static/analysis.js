@@ -14,9 +14,8 @@ const WIDTH = 600, HEIGHT = 120, CURVE = "Curve";
 export class AnalysisView {
   constructor(app) {
     Object.assign(this, { app, table: app.table, on: true, lines: 3, engine: "", ...stored(SETTINGS) });
-    for (const name of ["tools", "explained", "signs"]) this[name] = el(`div.${name}`);
     Object.assign(this, { head: el("div.engine-head"), note: el("p.engine-note"), details: el("p.details"), files: el("div.tools"),
-      buttons: el("div.tools"), experts: el("div.scroll") });
+      buttons: el("div.tools"), tools: el("div.tools"), signs: el("div.signs"), experts: el("div.scroll"), explained: el("div.explained") });
     this.list = el("ol.lines", { pointerleave: () => this.leaveLine() });
     this.curve = svgElement("svg", { class: "curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
     this.curve.addEventListener("click", ({ clientX }) => {
@@ -31,8 +30,9 @@ export class AnalysisView {
     this.pass = iconButton("next", "Pass", () => this.table.move(this.table.legal.find(({ path }) => !path.length)), { bare: false });
     this.tabs = tabs("about", [
       ["moves", "Moves", el("div", {}, this.moves.root, this.pass, el("div.annotations", {}, this.signs, this.tools, this.comment))],
-      ...(app.site.server ? [["experts", "Experts", this.experts], ["explain", "Explain", this.explained]] : []),
-    ], () => this.drawTab());
+      ...(app.site.server ? [["experts", "Experts", this.experts, () => this.drawExperts()],
+        ["explain", "Explain", this.explained, () => this.drawExplain()]] : []),
+    ]);
     this.root = el("section.card.analysis-view", { "aria-label": "Analysis" }, this.head, el("div.note-row", {}, this.note, this.buttons), this.list,
       el("div.about-game", {}, this.details, this.curveButton, this.files), el("div.curve-box", {}, this.curve), this.tabs);
     for (const type of ["state", "saved"]) this.table.on(type, () => this.update());
@@ -40,13 +40,12 @@ export class AnalysisView {
     app.engines.addEventListener("players", () => this.update());
   }
   enter() {
-    this.active = true;
     this.table.interrupt();
     this.update();
   }
   leave() {
     this.search?.stop();
-    Object.assign(this, { active: false, curveLeft: 0, searched: null, search: null, found: null });
+    Object.assign(this, { curveLeft: 0, searched: null, search: null, found: null });
     this.leaveLine();
     this.app.stage.point([]);
   }
@@ -67,7 +66,7 @@ export class AnalysisView {
       .filter(Boolean).map((text) => el("span", {}, text)));
     this.pass.hidden = !table.legal.some(({ path }) => !path.length);
     this.drawAnnotations();
-    if (this.shown !== node) this.drawTab(this.shown = node);
+    if (this.shown !== node) this.tabs.draw(this.shown = node);
   }
 
   // --- the engine ---------------------------------------------------------------------------------------
@@ -162,11 +161,10 @@ export class AnalysisView {
           table.judge(node, lines[0].value);
         }
       }
-    } catch (error) {
-      this.app.fail(error);
+    } finally {
+      this.curveLeft = 0;
+      this.curveButton.textContent = CURVE;
     }
-    this.curveLeft = 0;
-    this.curveButton.textContent = CURVE;
   }
 
   // --- signs, comments, files ---------------------------------------------------------------------------
@@ -190,8 +188,7 @@ export class AnalysisView {
     refill(this.files,
       iconButton("copy", "Copy the position (FEN)", () => app.copy(table.look()?.fen ?? "")),
       iconButton("download", "Download as PDN", () => app.download(table.pdn(), `game.${able ? "pdn" : `${game.name}.txt`}`)),
-      app.site.server && iconButton("save", "Save", () => app.referee.save().then((name) => app.toast(`Saved as games/${name}`),
-        (error) => app.fail(error))),
+      app.site.server && iconButton("save", "Save", async () => app.toast(`Saved as games/${await app.referee.save()}`)),
       iconButton("go", "Play on from here", () => askNewGame(app, true)));
   }
   async remove() {
@@ -201,37 +198,30 @@ export class AnalysisView {
   }
 
   // --- tabs ---------------------------------------------------------------------------------------------
-  drawTab() {
-    ({ experts: () => this.drawExperts(), explain: () => this.drawExplain() })[this.tabs?.shown]?.();
-  }
   async drawExperts() {
     const { table } = this, { node, game, start } = table;
     try {
       const { source, rows } = await ask("experts", { game: game.name, start, moves: table.moves() });
       if (node !== table.node) return;
-      const total = rows.reduce((sum, { times }) => sum + times, 0);
+      const total = rows.reduce((sum, { times }) => sum + times, 0), step = (move) => table.legal.find((each) => each.move === move);
       refill(this.experts, el("p.soft", {}, !source ? "No data set is at hand here. `ckai parse` makes one from games of experts."
         : total ? `${count(total, "game")} in ${source} reached this position.` : `No game in ${source} reached this position.`),
       rows.length ? tableOf(["Move", "Times", `${sideName(game, "black")} scored`], rows.map(({ moves, times, score }) => [
-        el("span", {}, ...moves.map((each) => this.moveButton(each))), bar(times / total, "visits", times),
+        el("span", {}, ...moves.map((move) => el("button.pv-move", { click: () => table.move(step(move)) }, move))), bar(times / total, "visits", times),
         score === null ? "–" : bar(score, "prior")])) : null);
     } catch (error) {
       this.experts.replaceChildren(el("p.soft", {}, error.message));
     }
   }
   drawExplain() {
-    const { node } = this.table;
-    this.explained.replaceChildren(!node.parent ? el("p.soft", {}, "There is no move to explain at the first position.")
-      : el("button.quiet.small", { click: () => this.explain() }, `Explain ${this.table.number(node)} ${node.move}`));
-  }
-  async explain() {
     const { table } = this, { node } = table;
-    this.explained.replaceChildren(el("p.soft", {}, "Searching …"));
-    const lines = await this.app.engines.ask("explain", { table, node }).then(({ text }) => text, ({ message }) => [message]);
-    if (node === table.node) this.explained.replaceChildren(...lines.map((line) => el("p", {}, line)));
-  }
-  moveButton(move) {
-    return el("button.pv-move", { click: () => this.table.move(this.table.legal.find((each) => each.move === move)) }, move);
+    const explain = async () => {
+      this.explained.replaceChildren(el("p.soft", {}, "Searching …"));
+      const lines = await this.app.engines.ask("explain", { table, node }).then(({ text }) => text, ({ message }) => [message]);
+      if (node === table.node) this.explained.replaceChildren(...lines.map((line) => el("p", {}, line)));
+    };
+    this.explained.replaceChildren(!node.parent ? el("p.soft", {}, "There is no move to explain at the first position.")
+      : el("button.quiet.small", { click: explain }, `Explain ${table.number(node)} ${node.move}`));
   }
 }
 

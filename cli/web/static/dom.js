@@ -74,8 +74,8 @@ export function toggle(text, pressed, change) {
   return made;
 }
 
-/** Make tabs over panels: [key, text, element] triples. `chosen` is called with the key shown; `shown` is that key. */
-export function tabs(name, list, chosen) {
+/** Make tabs over panels: [key, text, element, draw], of which `draw` is called when the panel is opened and by `draw()`. */
+export function tabs(name, list) {
   const buttons = list.map(([key, text]) => el("button.tab", { role: "tab", id: `${name}-tab-${key}`, "aria-controls": `${name}-${key}`,
     click: () => open(key) }, text));
   const panels = list.map(([key, , content]) => el("div.tabpanel", { role: "tabpanel", id: `${name}-${key}`,
@@ -94,8 +94,8 @@ export function tabs(name, list, chosen) {
       buttons[i].tabIndex = each === key ? 0 : -1;
       panels[i].hidden = each !== key;
     });
-    made.shown = key;
-    chosen(key);
+    made.draw = list.find(([each]) => each === key)[3] ?? (() => {});
+    made.draw();
   }
   open(list[0][0]);
   return made;

@@ -4,20 +4,19 @@ import { ask, last, request } from "./net.js";
 
 const BROWSER = "browser";
 
-/** Tells of "players" (who can play and analyse is known) and "problem". */
+/** Tells of "players": who can play and analyse is known. */
 export class Engines extends EventTarget {
   /** @param site what site.json says. */
   constructor(site) {
     super();
     Object.assign(this, { site, browser: new BrowserEngine(), running: {} });
     this.offer(site.players ?? []);
-    if (site.server) ask("players").then(({ players }) => this.offer(players), (error) => this.tell("problem", error));
+    if (site.server) ask("players").then(({ players }) => this.offer(players));
   }
   offer(players) {
     this.players = [...players, { game: "checkers", spec: BROWSER, name: "In this browser", group: BROWSER, note: "alpha-beta, ckai" }];
-    this.tell("players");
+    this.dispatchEvent(new Event("players"));
   }
-  tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail })); }
 
   /** Who can play a game; with `analysts`, who can analyse it. */
   of({ name }, analysts = false) {

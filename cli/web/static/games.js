@@ -50,13 +50,7 @@ export class GamesView {
     const { source } = this;
     this.sources.pick(source);
     let rows = source === "file" ? this.file?.rows ?? [] : this.stored();
-    if (source === "mine" && this.app.site.server) {
-      try {
-        ({ rows } = await ask("games"));
-      } catch (error) {
-        this.app.fail(error);
-      }
-    }
+    if (source === "mine" && this.app.site.server) ({ rows } = await ask("games"));
     if (source !== this.source) return;
     this.rows = rows.map((row, i) => ({ ...row, i }));
     this.filter();
@@ -72,38 +66,22 @@ export class GamesView {
   async read(file) {
     this.input.value = "";
     if (!file) return;
-    const bytes = await file.arrayBuffer(), decoded = (name, options) => new TextDecoder(name, options).decode(bytes);
-    let text = "";
-    try {
-      text = decoded("utf-8", { fatal: true });
-    } catch {
-      text = decoded("windows-1252"); // of an old program
-    }
-    await this.take(text, file.name);
+    const bytes = await file.arrayBuffer(), text = new TextDecoder().decode(bytes);
+    await this.take(text.includes("\ufffd") ? new TextDecoder("windows-1252").decode(bytes) : text, file.name);
   }
   async take(text, name) {
     const bytes = new TextEncoder().encode(text);
-    if (bytes.length > MOST) {
-      this.app.toast(`${name}: expected at most ${MOST / 1e6} MB, found ${(bytes.length / 1e6).toFixed(1)} MB; split the file`);
-      return false;
-    }
+    if (bytes.length > MOST) throw new Error(`${name}: expected at most ${MOST / 1e6} MB, found more; split the file`);
     this.count.textContent = `Reading ${name} …`;
-    try {
-      const { rows } = await ask("pdn", { text });
-      Object.assign(this, { file: { name, bytes, rows }, source: "file", query: "" });
-      this.find.value = "";
-      await this.load();
-      return true;
-    } catch (error) {
-      this.app.fail(error);
-      this.show();
-      return false;
-    }
+    const { rows } = await ask("pdn", { text }).finally(() => this.show());
+    Object.assign(this, { file: { name, bytes, rows }, source: "file", query: this.find.value = "" });
+    await this.load();
   }
   paste() {
     const text = el("textarea", { rows: "12", "aria-label": "Paste games in PDN", spellcheck: "false" });
     const dialog = openDialog("Paste games in PDN", text, [["Cancel", null, "quiet"], ["Load", async () => {
-      if (await this.take(text.value, "pasted.pdn")) dialog.close();
+      await this.take(text.value, "pasted.pdn");
+      dialog.close();
     }, "primary"]]);
   }
 
@@ -148,18 +126,14 @@ export class GamesView {
   }
   async open(row) {
     const { table, app, file } = this;
-    try {
-      if (row.data) table.restore(row.data);
-      else if (row.file) {
-        const read = await ask("game", { name: row.file, number: row.number });
-        table.open(read, read.text ? { file: { name: row.file, text: read.text } } : { from: row.file });
-      } else {
-        const text = new TextDecoder().decode(file.bytes.slice(row.start, file.rows[row.i + 1]?.start));
-        table.open(await ask("read", { text }), { from: `${file.name}, game ${row.number} of ${file.rows.length}` });
-      }
-      app.show("analysis");
-    } catch (error) {
-      app.fail(error);
+    if (row.data) table.restore(row.data);
+    else if (row.file) {
+      const read = await ask("game", { name: row.file, number: row.number });
+      table.open(read, read.text ? { file: { name: row.file, text: read.text } } : { from: row.file });
+    } else {
+      const text = new TextDecoder().decode(file.bytes.slice(row.start, file.rows[row.i + 1]?.start));
+      table.open(await ask("read", { text }), { from: `${file.name}, game ${row.number} of ${file.rows.length}` });
     }
+    app.show("analysis");
   }
 }

@@ -17,13 +17,11 @@ export class InsideView {
     app.engines.addEventListener("players", () => this.drawHead());
   }
   enter() {
-    this.active = true;
     this.drawHead();
     this.update();
     if (this.found) this.heat();
   }
   leave() {
-    this.active = false;
     this.app.stage.board.mark("heat", []);
     this.app.stage.point([]);
   }
@@ -43,15 +41,16 @@ export class InsideView {
     if (!this.found || this.node === this.table.node) return;
     this.found = null;
     this.result.replaceChildren(el("p.soft", {}, "The position has changed: look again."));
-    this.app.stage.board.mark("heat", []);
-    this.app.stage.point([]);
+    this.leave();
   }
   async look() {
     const { table } = this, { node } = table;
     this.result.replaceChildren(el("p.soft", { role: "status" }, "Searching and recording …"));
     try {
       const found = await this.app.engines.ask("inside", { table, node, engine: this.player, visits: this.visits });
-      for (const each of found.moves) each.path = table.look(node).legal.find(({ move }) => move === each.move).path;
+      const visits = found.growth.at(-1).moves, total = Object.values(visits).reduce((sum, n) => sum + n, 0) || 1;
+      found.moves = Object.entries(found.priors).map(([move, before]) => (
+        { move, before, after: (visits[move] ?? 0) / total, path: table.look(node).legal.find((each) => each.move === move).path }));
       Object.assign(this, { found, node });
       if (node === table.node) this.draw();
       else this.update();
@@ -62,15 +61,15 @@ export class InsideView {
   draw() {
     const { before, lines: [{ value: after }], moves, encoding, planes } = this.found, { game } = this.table, squares = this.app.stage.board.squares;
     const text = (value) => (value === null ? "–" : percent(value));
-    this.toggle = segments("On the board", [["before", "First sight"], ["after", "After the search"]], this.when, (when) => {
+    const toggle = segments("On the board", [["before", "First sight"], ["after", "After the search"]], this.when, (when) => {
       this.when = when;
       this.heat();
     });
     this.result.replaceChildren(
-      el("p", {}, `Expected score of ${sideName(game, "black")}: ${text(before)} at first sight, ${text(after)} after the search.`), this.toggle,
+      el("p", {}, `Expected score of ${sideName(game, "black")}: ${text(before)} at first sight, ${text(after)} after the search.`), toggle,
       tableOf(["Move", "First sight", "After the search"], [...moves].sort((a, b) => b.after - a.after || b.before - a.before)
         .map((each) => [each.move, bar(each.before, "prior"), bar(each.after, "visits")])),
-      this.growth(), el("h3", {}, `Input planes · ${encoding ?? "none"}`), el("div.planes", {}, ...planes.map(({ name, values }) =>
+      this.growth(), el("h3", {}, `Input planes · ${encoding ?? "none"}`), el("div.planes", {}, ...Object.entries(planes).map(([name, values]) =>
         el("figure", {}, this.small(squares, values, `sees ${name}`), el("figcaption", {}, name)))));
     if (this.active) this.heat();
   }

@@ -19,35 +19,27 @@ export function after(pieces, changes) {
   return result;
 }
 
-const first = (start) => (start ? checkers.parseFen(start) : checkers.startPosition());
-
-/** The positions of checkers along moves; an Error if one is illegal. */
-export function replay(start, moves) {
-  const positions = [first(start)];
-  for (const text of moves) {
-    const move = checkers.findMove(positions.at(-1), text);
-    if (!move) throw new Error(`expected a legal move, found ${text}`);
-    positions.push(checkers.play(positions.at(-1), move));
-  }
-  return positions;
+/** Play a move of checkers given as text: {position, step}; an Error if it is illegal. */
+export function advance(position, text) {
+  const move = checkers.findMove(position, text);
+  if (!move) throw new Error(`expected a legal move, found ${text}`);
+  return { position: checkers.play(position, move), step: step(position, move) };
 }
 
-/** The positions of checkers along moves, each with its FEN as `text`. */
-export const positionsOf = (start, moves) => replay(start, moves).map((position) => ({ position, text: checkers.fen(position) }));
+/** The positions of checkers along moves, from the first one on. */
+export function replay(start, moves = []) {
+  const positions = [start ? checkers.parseFen(start) : checkers.startPosition()];
+  for (const text of moves) positions.push(advance(positions.at(-1), text).position);
+  return positions;
+}
 
 /** The steps of a line of checkers. */
 export function steps(position, moves) {
   return moves.map((text) => {
-    const move = checkers.findMove(position, text), made = step(position, move);
-    position = checkers.play(position, move);
-    return made;
+    const made = advance(position, text);
+    ({ position } = made);
+    return made.step;
   });
-}
-
-/** Play a move of checkers given as text: {position, step}, or null if it is illegal. */
-export function advance(position, text) {
-  const move = checkers.findMove(position, text);
-  return move && { position: checkers.play(position, move), step: step(position, move) };
 }
 
 /** What is to be seen in the last of some positions of checkers: fen, turn, pieces, legal, outcome, notices. */

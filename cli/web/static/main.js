@@ -1,6 +1,6 @@
 // The page: its views, its messages, its address. Starts when the module is loaded.
 import { AnalysisView } from "./analysis.js";
-import { el, icon, iconButton } from "./dom.js";
+import { el, icon, iconButton, refill } from "./dom.js";
 import { Engines } from "./engines.js";
 import { GamesView } from "./games.js";
 import { InsideView } from "./inside.js";
@@ -16,6 +16,7 @@ import { storedGames, Table } from "./table.js";
 const VIEWS = { play: ["Play", PlayView], analysis: ["Analysis", AnalysisView], setup: ["Set up", SetupView], games: ["Games", GamesView],
   inside: ["Inside", InsideView], runs: ["Runs", RunsView] };
 const WIDE = ["games", "runs"], ONLINE = ["inside", "runs"]; // views without a board, views that need the server
+const LOST = "The connection to the engines is lost. Your game is safe in this browser; connecting again …";
 const THEME = "ckai-theme", SOUND = "ckai-sound", dark = matchMedia("(prefers-color-scheme: dark)");
 
 class Page {
@@ -38,10 +39,13 @@ class Page {
     this.drawButtons();
     dark.addEventListener("change", () => this.drawButtons());
     this.table.on("state", () => this.address());
-    this.table.on("error", (error) => this.fail(error));
-    this.engines.addEventListener("problem", ({ detail }) => this.fail(detail));
     if (site.server) connect((yes) => this.connected(yes));
     else navigator.serviceWorker?.register("worker.js"); // the page opens without a network from now on
+    addEventListener("unhandledrejection", (event) => { // such as what the server refuses
+      if (event.reason.constructor !== Error) return; // a fault of the page itself
+      event.preventDefault();
+      this.toast(event.reason.message);
+    });
     addEventListener("hashchange", () => this.show(this.named()));
     addEventListener("keydown", (event) => { // left and right step through the game wherever nothing else takes them
       if (event.defaultPrevented || event.target.closest("input, textarea, select, dialog, [role=tablist]")) return;
@@ -53,7 +57,7 @@ class Page {
   // The view that the address names.
   named() {
     const [name] = location.hash.slice(1).split("/");
-    return this.names.includes(name) ? name : this.table.mode === "analysis" && this.table.nodes.size > 1 ? "analysis" : "play";
+    return this.names.includes(name) ? name : this.table.mode === "analysis" && !this.table.empty ? "analysis" : "play";
   }
   address() { history.replaceState(null, "", `#${this.view}/${this.table.key}`); }
 
@@ -61,8 +65,10 @@ class Page {
   show(name) {
     const old = this.views[this.view], view = this.views[name] ??= new VIEWS[name][1](this), wide = WIDE.includes(name);
     if (old === view) return;
+    if (old) old.active = false;
     old?.leave?.();
     this.view = name;
+    view.active = true;
     for (const link of this.links) link.removeAttribute("aria-current");
     this.links[this.names.indexOf(name)].setAttribute("aria-current", "page");
     document.title = `${VIEWS[name][0]} · ckai`;
@@ -83,9 +89,8 @@ class Page {
     const button = (key, value, drawing, label) => iconButton(drawing, label, () => {
       store(key, value);
       this.drawButtons();
-      this.buttons.querySelector(`[data-key=${key}]`).focus();
     }, { "data-key": key });
-    this.buttons.replaceChildren(button(SOUND, !on, on ? "sound" : "mute", `Switch sounds ${on ? "off" : "on"}`),
+    refill(this.buttons, button(SOUND, !on, on ? "sound" : "mute", `Switch sounds ${on ? "off" : "on"}`),
       button(THEME, other, other === "light" ? "sun" : "moon", other === "light" ? "Light colours" : "Dark colours"));
   }
 
@@ -116,8 +121,6 @@ class Page {
     this.hiding = setTimeout(() => box.classList.remove("shown"), milliseconds);
   }
 
-  /** Show what went wrong. */
-  fail(error) { this.toast(error.message); }
   copy(text) {
     navigator.clipboard.writeText(text).then(() => this.toast("Copied."),
       () => this.toast("The browser did not allow copying: select the text and copy it."));
@@ -128,11 +131,9 @@ class Page {
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   }
   connected(yes) {
-    const banner = this.find("banner");
     clearTimeout(this.alarm);
-    banner.hidden = true;
-    banner.textContent = "The connection to the engines is lost. Your game is safe in this browser; connecting again …";
-    if (!yes) this.alarm = setTimeout(() => { banner.hidden = false; }, 600);
+    if (yes) this.find("toast").classList.remove("shown");
+    else this.alarm = setTimeout(() => this.toast(LOST, 60000), 600);
   }
 
   /** The steps of moves given as text, from the first position of a game. */

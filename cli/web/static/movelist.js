@@ -13,7 +13,7 @@ export class MoveList {
       tabindex: "0", role: "group", "aria-label": "Moves", keydown: (event) => this.key(event),
       click: (event) => {
         const button = event.target.closest("button.move");
-        if (button) this.table.go(this.table.nodes.get(Number(button.dataset.node)));
+        if (button) this.table.go(this.nodes.get(button.dataset.node));
       },
     });
     this.root = el("div.move-list", {}, this.list, el("div.steps", {},
@@ -54,6 +54,7 @@ export class MoveList {
     const { root, mode, line } = this.table, parts = [];
     if (root.comment) parts.push(el("p.comment", {}, root.comment));
     this.shown = mode === "play" ? new Set(line) : null;
+    this.nodes = new Map();
     if (this.children(root).length) this.line(root, parts);
     else if (!root.comment) parts.push(el("p.soft", {}, "No moves yet."));
     this.list.replaceChildren(...parts);
@@ -87,6 +88,7 @@ export class MoveList {
     }
   }
   move(node, side, numbered) {
+    this.nodes.set(String(node.id), node);
     const signs = node.nags.map((nag) => SIGNS[nag] ?? `$${nag}`).join(" "), grade = node.nags.find((nag) => nag in SIGNS);
     return el("span.numbered", { class: numbered && side === "white" ? "second" : null },
       numbered ? el("span.number-of-move", {}, this.table.number(node)) : null,

@@ -12,14 +12,14 @@ export function askNewGame(app, here = false) {
   const { table, engines } = app, body = el("div.new-game"), error = el("p.error", { role: "alert" });
   const chosen = { game: table.game.name, side: "black", level: app.site.level, clock: "", minutes: 5, increment: 3, black: "", white: "",
     ...stored(SETTINGS), custom: "", start: here ? "here" : "" };
-  if (here || table.nodes.size > 1) chosen.game = table.game.name;
+  if (here || !table.empty) chosen.game = table.game.name;
   let open = false;
 
   function draw() {
     const game = table.gameNamed(chosen.game), offered = engines.of(game), levels = offered.filter(({ level }) => level), { side } = chosen;
     for (const each of SIDES) if (!offered.some(({ spec }) => spec === chosen[each])) chosen[each] = levels.length ? "" : offered[0]?.spec ?? "";
     const set = (name) => (value) => { chosen[name] = value; draw(); };
-    const position = game === table.game && (table.nodes.size > 1 || table.start) ? [["here", "The position on the board"]] : [];
+    const position = game === table.game && !table.empty ? [["here", "The position on the board"]] : [];
     const openings = Object.keys(game.openings).map((name) => [name, name]);
     const starts = [["", "First position"], ...position, ["ballot", "A random three-move opening"], ...openings];
     const more = el("details", { open, toggle: () => { ({ open } = more); } }, el("summary", {}, "More: another game, other engines, openings"),

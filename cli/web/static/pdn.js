@@ -6,7 +6,6 @@ const clean = (text) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, " ");
 /** The game of a table as text. */
 export function written(table) {
   const { game, root, start } = table, playing = table.mode === "play" || table.interrupted;
-  const main = new Set(playing ? table.path(table.current) : []);
   const result = playing ? table.outcome(table.current)?.result ?? table.ended?.result ?? "*" : table.result;
   const tags = [...table.headers.filter(([name]) => /^[A-Za-z]/.test(name) && name !== "Opening")];
   let end = playing ? table.current : root;
@@ -26,7 +25,7 @@ export function written(table) {
   };
   const line = (parent, first = null) => {
     let node = first ?? parent.children[0], numbered = true;
-    while (node && !(main.size && !first && parent === table.current)) {
+    while (node && !(playing && !first && parent === table.current)) {
       numbered = put(node, numbered);
       if (node !== first && game.rules) {
         for (const each of parent.children.slice(1)) {

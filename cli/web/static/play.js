@@ -21,17 +21,12 @@ export class PlayView {
   }
   enter() { if (this.table.interrupted) this.table.resume(); }
 
-  // Whether nothing has been played or loaded yet.
-  get empty() {
-    const { mode, nodes, start } = this.table;
-    return mode === "analysis" && nodes.size === 1 && !start;
-  }
   update() {
     const { table } = this, outcome = table.mode === "play" ? table.outcome() : null;
     this.status.textContent = this.text(outcome);
     this.status.classList.toggle("over", Boolean(outcome));
     const { problem = "" } = this.app.referee?.thinking ?? {};
-    this.details.replaceChildren(...[this.empty && "Begin a new game, or move the men of both sides as you like.", table.opening(),
+    this.details.replaceChildren(...[this.table.empty && "Begin a new game, or move the men of both sides as you like.", table.opening(),
       ...(table.look()?.notices ?? []), problem, outcome && table.file && `Saved as games/${table.file.name}`, table.problem]
       .filter(Boolean).map((text) => el("span", {}, text)));
     this.drawActions(outcome);
@@ -39,7 +34,7 @@ export class PlayView {
   }
   text(outcome) {
     const { table } = this, turn = table.turn(table.current);
-    if (table.mode === "analysis") return this.empty ? "Ready when you are" : "This game is being analysed.";
+    if (table.mode === "analysis") return this.table.empty ? "Ready when you are" : "This game is being analysed.";
     if (outcome) return outcome.text;
     if (table.node !== table.current) return "Looking back";
     if (!table.human(turn)) return `${table.players[turn].name} is thinking …`;
@@ -50,14 +45,14 @@ export class PlayView {
     const { app, table } = this, parts = [], played = table.current !== table.begin, turn = table.turn(table.current);
     const button = (name, label, click, options) => parts.push(iconButton(name, label, click, { bare: false, ...options }));
     const going = table.goingOn, pass = going && table.legal.find(({ path }) => !path.length);
-    if (table.mode === "analysis" && !this.empty) button("go", "Play on from here", () => askNewGame(app, true));
+    if (table.mode === "analysis" && !this.table.empty) button("go", "Play on from here", () => askNewGame(app, true));
     if (going && table.node !== table.current) button("last", "Back to the game", () => table.go(table.current), { class: "primary" });
     else if (going) {
       if (!table.human(turn)) button("stop", "Move now", () => app.referee.thinking?.search.now());
       else button("hint", "Hint", () => this.hint());
       if (pass) button("next", "Pass", () => table.move(pass));
       button("undo", "Take back", () => table.undo(), { disabled: !table.canUndo });
-      button("redo", "Redo", () => table.redo(), { disabled: !table.undone.length });
+      button("redo", "Redo", () => table.redo(), { disabled: !table.undone || !table.current.children.length });
       button("draw", "Offer a draw", () => this.offer(), { disabled: !played || !table.human(turn) });
       button("flag", "Resign", () => this.resign(), { disabled: !played });
     }
@@ -66,41 +61,25 @@ export class PlayView {
       button("flip", "Rematch, other side", () => table.rematch(true));
       if (table.canUndo) button("undo", "Take back", () => table.undo());
     }
-    if (!this.empty) button("analysis", "Analyse", () => app.show("analysis"));
+    if (!this.table.empty) button("analysis", "Analyse", () => app.show("analysis"));
     button("plus", "New game", () => askNewGame(app), { class: going && played ? "" : "primary" });
     refill(this.actions, ...parts);
   }
   judge() { return this.app.engines.ask("ask", { table: this.table, seconds: JUDGE_SECONDS }); }
   async hint() {
-    const { table, app } = this, { node } = table;
-    try {
-      const { lines: [{ pv: [step] }] } = await this.judge();
-      if (table.node !== node) return;
-      this.hinted = node;
-      app.stage.point([{ path: step.path, kind: "best" }]);
-      app.toast(`A good move: ${step.move}`);
-    } catch (error) {
-      app.fail(error);
-    }
+    const { table, app } = this, { node } = table, { lines: [{ pv: [{ move, path }] }] } = await this.judge();
+    if (table.node !== node) return;
+    this.hinted = node;
+    app.stage.point([{ path, kind: "best" }]);
+    app.toast(`A good move: ${move}`);
   }
 
   // An engine accepts unless it stands better.
   async offer() {
-    const { table, app } = this, { node, mySide } = table;
-    if (mySide) {
-      try {
-        const { lines: [{ value }] } = await this.judge();
-        if (table.node !== node) return;
-        if (value !== null && (mySide === "black" ? value < 0.49 : value > 0.51)) {
-          app.toast("The draw is declined.");
-          return;
-        }
-      } catch (error) {
-        app.fail(error);
-        return;
-      }
-    }
-    table.end(null, "agreed");
+    const { table, app } = this, { node, mySide } = table, value = mySide ? (await this.judge()).lines[0].value : null;
+    if (table.node !== node) return;
+    if (value !== null && (mySide === "black" ? value < 0.49 : value > 0.51)) app.toast("The draw is declined.");
+    else table.end(null, "agreed");
   }
   async resign() {
     const { table } = this, side = table.mySide ?? table.turn(table.current), other = side === "black" ? "white" : "black";

@@ -63,32 +63,26 @@ export class Referee {
     return { key, game, file, text: this.table.pdn() };
   }
   flush() {
-    const { pending, table } = this;
-    this.pending = null;
-    if (pending) this.write(pending).catch(({ message }) => {
-      table.problem = `the game could not be saved: ${message}`;
-      table.tell("state");
+    if (this.pending) this.save(this.pending).catch(({ message }) => {
+      this.table.problem = `the game could not be saved: ${message}`;
+      this.table.tell("state");
     });
   }
 
-  /** Write the game to its file on the server; resolves to the name. */
-  save() {
+  /** Write a game to its file on the server; resolves to the name. */
+  async save({ key, game, text, file } = this.text()) {
+    const { table, files } = this;
     this.pending = null;
-    return this.write(this.text());
-  }
-  async write({ key, game, text, file }) {
-    const { table } = this;
-    this.saving = this.saving.catch(() => {}).then(() => {
-      const { name = "", text: before = "" } = this.files[key] ?? file ?? {};
+    this.saving = this.saving.catch(() => {}).then(() => { // one after the other: the first one makes the file
+      const { name = "", text: before = "" } = files[key] ?? file ?? {};
       return before === text ? { name } : ask("save", { game, text, name, before });
     });
     const { name } = await this.saving;
-    this.files[key] = { name, text };
-    if (table.key === key) {
-      Object.assign(table, { file: { name, text }, problem: "" });
-      table.storeSoon();
-      table.tell("saved");
-    }
+    files[key] = { name, text };
+    if (table.key !== key) return name;
+    Object.assign(table, { file: files[key], problem: "" });
+    table.storeSoon();
+    table.tell("saved");
     return name;
   }
 }

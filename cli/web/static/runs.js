@@ -12,14 +12,8 @@ export class RunsView {
     this.detail = el("div.run-detail");
     this.root = el("section.runs-view", { "aria-label": "Runs" }, el("h2.visually-hidden", {}, "Runs"), this.list, this.detail);
   }
-  enter() {
-    this.active = true;
-    this.look();
-  }
-  leave() {
-    this.active = false;
-    clearTimeout(this.timer);
-  }
+  enter() { this.look(); }
+  leave() { clearTimeout(this.timer); }
   async look(run = this.followed) {
     clearTimeout(this.timer);
     try {
@@ -63,13 +57,9 @@ export class RunsView {
           icon("go"), "Replay")]))));
   }
   async replay(run, generation, index) {
-    try {
-      const read = await ask("run_game", { run, generation, index });
-      this.table.open(read, { from: `${run}, generation ${generation}, game ${index + 1}` });
-      this.app.show("analysis");
-    } catch (error) {
-      this.app.fail(error);
-    }
+    const read = await ask("run_game", { run, generation, index });
+    this.table.open(read, { from: `${run}, generation ${generation}, game ${index + 1}` });
+    this.app.show("analysis");
   }
 }
 

@@ -8,7 +8,7 @@ import { count, pieceName, sideName } from "./words.js";
 export class SetupView {
   constructor(app) {
     Object.assign(this, { app, table: app.table, root: el("section.card.setup-view", { "aria-label": "Set up" }) });
-    this.table.on("state", () => app.view === "setup" && this.table.game !== this.game && this.enter());
+    this.table.on("state", () => this.active && this.table.game !== this.game && this.enter());
   }
   enter() {
     const { table } = this, { game } = table;
@@ -36,8 +36,8 @@ export class SetupView {
     board.show(this.pieces);
     input.name(this.pieces);
   }
-  redraw() {
-    this.show();
+  redraw(fields = {}) {
+    Object.assign(this, fields).show();
     this.check({ pieces: this.pieces, black: this.turn === "black" });
   }
   async check(position) {
@@ -65,8 +65,7 @@ export class SetupView {
       for (const [each, made] of tools) made.setAttribute("aria-pressed", String(each === letter));
     };
     const read = () => this.check(this.text.value.trim());
-    this.sides = segments("Side to move", ["black", "white"].map((side) => [side, sideName(game, side)]), this.turn,
-      (turn) => { this.turn = turn; this.redraw(); });
+    this.sides = segments("Side to move", ["black", "white"].map((side) => [side, sideName(game, side)]), this.turn, (turn) => this.redraw({ turn }));
     this.sides.hidden = !game.turnable;
     this.text = el("input", { type: "text", spellcheck: "false", autocomplete: "off", "aria-label": "Position as text",
       change: read, keydown: ({ key }) => key === "Enter" && read() });
@@ -76,7 +75,7 @@ export class SetupView {
     this.root.replaceChildren(el("h2", {}, "Set up"),
       el("p.soft", {}, "Click a piece, then the squares where it belongs; drag a man off the board to take it away."),
       el("div.tray", { role: "group", "aria-label": "Place" }, ...tools.map(([, made]) => made)), this.sides,
-      el("div.actions.left", {}, button("Empty the board", () => { this.pieces = {}; this.redraw(); }),
+      el("div.actions.left", {}, button("Empty the board", () => this.redraw({ pieces: {} })),
         button("First position", () => this.check("")), iconButton("flip", "Turn the board", () => app.stage.flip())),
       el("label.field.wide-field", {}, el("span", {}, "Position as text"), this.text),
       this.message, el("div.actions.left", {}, ...this.uses));

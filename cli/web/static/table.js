@@ -4,9 +4,12 @@ import { store, stored } from "./net.js";
 import { written } from "./pdn.js";
 import { sideName } from "./words.js";
 
-const PREFIX = "ckai-game-", MOST_GAMES = 60, PAUSE = 150; // milliseconds between a change and the storage
+const PREFIX = "ckai-tree-", MOST_GAMES = 60, PAUSE = 150; // milliseconds between a change and the storage
 const HUMAN = { spec: "human", name: "human" }, SIDES = ["black", "white"];
-const KEPT = ["key", "version", "start", "mode", "players", "control", "ended", "headers", "result", "file", "touched", "interrupted", "from"];
+const KEPT = ["key", "version", "start", "mode", "players", "control", "ended", "headers", "result", "file", "touched", "interrupted", "from", "undone"];
+const NOTES = ["comment", "nags", "value", "arrows", "clock"], STEP = ["move", "path", "captures", "changes", "crowned"];
+const picked = (object, names) => Object.fromEntries(names.map((name) => [name, object[name]]));
+const walk = (node) => [node, ...node.children.flatMap(walk)]; // the node and all after it, in order
 const other = (side) => (side === "black" ? "white" : "black");
 const today = () => new Date().toISOString().slice(0, 10).replaceAll("-", ".");
 
@@ -19,11 +22,11 @@ export function storedGames() {
   return names.map((name) => stored(name)).filter(Boolean).sort((a, b) => b.updated - a.updated);
 }
 
-/** Tells of "state" (anything has changed), "values" (only values of nodes have), "saved" and "error". */
+/** Tells of "state" (anything has changed), "values" (only values of nodes have) and "saved". */
 export class Table extends EventTarget {
   constructor(games) {
     super();
-    Object.assign(this, { games, fresh: 0 });
+    Object.assign(this, { games, fresh: 0, number: 0 });
     this.analyse(games[0]);
     addEventListener("pagehide", () => this.store());
     addEventListener("storage", ({ key, newValue }) => { // another tab has played on
@@ -40,11 +43,11 @@ export class Table extends EventTarget {
     this.store();
     for (const old of storedGames().slice(MOST_GAMES)) store(PREFIX + old.key, null);
     const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (n) => n.toString(36)).join("").slice(0, 12);
-    Object.assign(this, { game, start, key, version: 0, nodes: new Map(), next: 0, mode: "analysis", players: { black: HUMAN, white: HUMAN },
-      control: null, clock: null, ended: null, undone: [], headers: [], result: "*", file: null, touched: 0, interrupted: false, from: "",
+    Object.assign(this, { game, start, key, version: 0, mode: "analysis", players: { black: HUMAN, white: HUMAN },
+      control: null, clock: null, ended: null, undone: 0, headers: [], result: "*", file: null, touched: 0, interrupted: false, from: "",
       problem: "" }, fields);
-    this.root = this.node = this.current = this.begin = this.make(null, { move: "", path: [], captures: [], changes: {} });
-    if (game.rules) [this.root.position] = replay(start, []);
+    const step = { move: "", path: [], captures: [], changes: {} };
+    this.root = this.node = this.current = this.begin = this.make(null, step, game.rules ? replay(start)[0] : null);
   }
 
   /** Look at a game from its first position, or from another one given as text. */
@@ -93,12 +96,13 @@ export class Table extends EventTarget {
     for (const [parent, each] of later) this.addLine(parent, each.line, each.comments);
   }
 
+  /** Whether nothing has been played, set up or loaded yet. */
+  get empty() { return this.mode === "analysis" && !this.start && !this.root.children.length; }
+
   // --- the tree -----------------------------------------------------------------------------------------
   make(parent, step, position = null) {
-    const node = { id: this.next, parent, children: [], comment: "", nags: [], value: null, arrows: [], ...step, position };
+    const node = { id: this.number++, parent, children: [], comment: "", nags: [], value: null, arrows: [], ...step, position };
     node.ply = parent ? parent.ply + 1 : 0;
-    this.next = Math.max(this.next, node.id + 1);
-    this.nodes.set(node.id, node);
     parent?.children.push(node);
     return node;
   }
@@ -111,8 +115,7 @@ export class Table extends EventTarget {
       const { step, position } = advance(parent.position, text);
       return step.move === text ? this.make(parent, step, position) : this.add(parent, step.move);
     }
-    const { path, captures, changes, crowned } = move;
-    return this.make(parent, { move: text, path, captures, changes, crowned });
+    return this.make(parent, picked(move, STEP));
   }
   path(node = this.node) {
     const nodes = [];
@@ -139,7 +142,7 @@ export class Table extends EventTarget {
     node.asked ??= look(this.game, this.start, this.moves(node)).then((found) => {
       Object.assign(node, { look: found, pieces: found.pieces });
       this.tell("state");
-    }, (error) => this.tell("error", error));
+    });
     return null;
   }
 
@@ -202,7 +205,7 @@ export class Table extends EventTarget {
     const node = this.add(at, step);
     if (playing) {
       this.toFront(node);
-      Object.assign(this, { node: this.node === at || this.human(side) ? node : this.node, current: node, undone: [] });
+      Object.assign(this, { node: this.node === at || this.human(side) ? node : this.node, current: node, undone: 0 });
     } else {
       this.node = node;
       if (at.children.length > known) this.touched += known ? 10 : 1;
@@ -223,7 +226,7 @@ export class Table extends EventTarget {
     const target = this.undoTarget(), { ended, clock } = this;
     this.ended = null;
     if (target && (!ended || ended.engine)) {
-      this.undone = [...this.path(this.current).slice(target.ply + 1), ...this.undone];
+      this.undone += this.current.ply - target.ply;
       this.current = target;
     }
     this.run(null);
@@ -235,8 +238,8 @@ export class Table extends EventTarget {
 
   /** Play moves that were taken back, until a person is to move. */
   redo() {
-    do this.toFront(this.current = this.undone.shift());
-    while (this.undone.length && !this.human(this.turn(this.current)));
+    do [this.current] = this.current.children;
+    while (--this.undone && this.current.children.length && !this.human(this.turn(this.current)));
     this.run(null);
     this.node = this.current;
     this.changed();
@@ -295,14 +298,10 @@ export class Table extends EventTarget {
 
   /** Remove the node shown and all after it; not moves of a game in progress. Returns whether it is gone. */
   remove() {
-    const { node } = this, below = [node];
-    if (this.interrupted && this.path(this.current).includes(node)) return false;
-    for (const each of below) below.push(...each.children);
-    for (const each of below) this.nodes.delete(each.id);
-    node.parent.children.splice(node.parent.children.indexOf(node), 1);
-    if (below.includes(this.current)) this.current = node.parent;
-    this.undone = this.undone.filter((each) => !below.includes(each));
-    this.node = node.parent;
+    const { node } = this, { parent } = node, played = this.path(this.current).includes(node);
+    if (this.interrupted && played) return false;
+    parent.children.splice(parent.children.indexOf(node), 1);
+    Object.assign(this, { undone: 0, node: parent, current: played ? parent : this.current });
     this.annotate({});
     return true;
   }
@@ -328,12 +327,11 @@ export class Table extends EventTarget {
   store() {
     clearTimeout(this.timer);
     this.timer = null;
-    if (!this.nodes || (this.nodes.size === 1 && this.mode !== "play" && !this.start)) return;
-    const { game, node, current, begin, undone, clock } = this, steps = game.rules ? [] : ["path", "captures", "changes", "crowned"];
-    const plain = (each) => ({ ...Object.fromEntries(["id", "move", "comment", "nags", "value", "arrows", "clock", ...steps]
-      .map((name) => [name, each[name]])), children: each.children.map(({ id }) => id) });
-    const data = { ...Object.fromEntries(KEPT.map((name) => [name, this[name]])), game: game.name, updated: Date.now(), node: node.id,
-      current: current.id, begin: begin.id, undone: undone.map(({ id }) => id), nodes: [...this.nodes.values()].map(plain),
+    if (!this.root || this.empty) return;
+    const { game, clock } = this, names = game.rules ? ["move", ...NOTES] : [...STEP, ...NOTES], nodes = walk(this.root);
+    const data = { ...picked(this, KEPT), game: game.name, updated: Date.now(),
+      at: [this.node, this.current, this.begin].map((each) => nodes.indexOf(each)),
+      nodes: nodes.map((each) => ({ ...picked(each, names), parent: nodes.indexOf(each.parent) })),
       clock: clock && { black: this.left("black"), white: this.left("white"), running: null, since: 0 } };
     if (store(PREFIX + this.key, data)) return;
     for (const old of storedGames().slice(5)) store(PREFIX + old.key, null); // the storage is full
@@ -343,19 +341,13 @@ export class Table extends EventTarget {
   /** Continue a game of the storage; another tab that has it saves it, too. */
   restore(data, elsewhere = false) {
     clearTimeout(this.timer);
-    Object.assign(this, data, { timer: null, problem: "", game: this.gameNamed(data.game), nodes: new Map(), next: 0 });
-    const known = new Map(data.nodes.map((each) => [each.id, each])), { rules } = this.game;
-    const build = (id, parent) => {
-      const { children, move, path = [], captures = [], changes = {}, ...each } = known.get(id);
-      const { step, position } = parent && rules ? advance(parent.position, move)
-        : { step: { move, path, captures, changes }, position: rules ? replay(data.start, [])[0] : null };
-      return { node: this.make(parent, { ...each, ...step }, position), children };
-    };
-    const waiting = [build(data.nodes[0].id, null)];
-    for (const { node, children } of waiting) waiting.push(...children.map((id) => build(id, node)));
-    this.root = waiting[0].node;
-    for (const name of ["node", "current", "begin"]) this[name] = this.nodes.get(data[name]) ?? this.root;
-    this.undone = data.undone.map((id) => this.nodes.get(id)).filter(Boolean);
+    if (elsewhere) this.root = null; // what is shown is old: it is not stored
+    this.reset(this.gameNamed(data.game), data.start, { ...picked(data, KEPT), clock: data.clock });
+    const nodes = [];
+    for (const each of data.nodes) {
+      nodes.push(Object.assign(nodes.length ? this.add(nodes[each.parent], each.path ? each : each.move) : this.root, picked(each, NOTES)));
+    }
+    [this.node, this.current, this.begin] = data.at.map((n) => nodes[n] ?? this.root);
     this.fresh++;
     if (elsewhere) this.elsewhere = this.fresh;
     this.tell("state");
