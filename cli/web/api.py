@@ -15,7 +15,7 @@ from ckai.rl.games.registry import DEFAULT_GAME, get_game
 def _players(server: Server) -> dict[str, Any]:
     """Return who can play and analyse; then load what the first analysis needs."""
     found = server.searches.thread.submit(lambda: server.players).result()
-    server.searches.thread.submit(server.engine, "", DEFAULT_GAME)
+    server.searches.thread.submit(server.engine, "", DEFAULT_GAME, dict)
     return {"players": found}
 
 
@@ -52,7 +52,7 @@ REQUESTS: dict[str, Callable[..., dict[str, Any]]] = {
     "players": _players,
     "legal": lambda server, **place: look(*played(Asked(**place))),
     "experts": _experts,
-    "ballots": lambda server, game: {"lines": ballot_lines(get_game(game))},
+    "ballots": lambda server: {"lines": ballot_lines(DEFAULT_GAME)},
     "save": lambda server, game, **file: {"name": files.save(spec=get_game(game), **file)},
     "games": lambda server: {"rows": saved_games()},
     "game": _saved_game,

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -49,8 +49,8 @@ class Server:
         evaluator: str,
         tables: str,
         seed: int | None,
-        given: tuple[str, ...] = (),
-        experts: ExpertMoves | None = None,
+        given: Sequence[str],
+        experts: ExpertMoves | None,
     ) -> None:
         self.experts, self.chance, self.searches = experts, random.Random(seed), Searches()
         self._options, self._given = (evaluator, tables, seed), [EngineText.read(text) for text in given]
@@ -100,9 +100,7 @@ class Server:
         names = ("game", "spec", "name", "group", "note")
         return level_players() + [dict(zip(names, each, strict=True)) for each in offered]
 
-    def engine(
-        self, text: str, spec: GameSpec, tell: Callable[[dict[str, Any]], Any] = lambda answer: None
-    ) -> "Engine":
+    def engine(self, text: str, spec: GameSpec, tell: Callable[[dict[str, Any]], Any]) -> "Engine":
         """Return an engine by its text, loaded; of an empty one the engine that explains and judges a game.
 
         Raises:

@@ -5,7 +5,6 @@ import re
 import signal
 import socket
 import sys
-import urllib.error
 import urllib.request
 from contextlib import suppress
 
@@ -53,26 +52,6 @@ def test_a_signal_ends_the_server_in_the_middle_of_a_search(tmp_path, ending):
         if ending == signal.SIGINT:
             assert process.returncode == 0
             assert errors.splitlines()[-1] == "stopped"
-
-
-def test_the_browser_is_opened_unless_it_is_not_wanted(monkeypatch, capsys):
-    opened = []
-    monkeypatch.setattr(board.webbrowser, "open", lambda address: opened.append(address) or False)
-    board._open_browser("http://127.0.0.1:1/")
-    assert opened == ["http://127.0.0.1:1/"]
-    assert "open the address yourself" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_another_host_has_a_token_in_its_address(tmp_path):
-    with started(command("--host", "0.0.0.0"), cwd=tmp_path) as process:
-        address = address_of(process)
-        port, token = re.fullmatch(r"http://[^:]+:(\d+)/\?token=(\S{20,})", address).groups()
-        with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/")
-        assert urllib.request.urlopen(f"http://127.0.0.1:{port}/?token={token}").status == 200
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("package", ["starlette", "uvicorn", "websockets"])

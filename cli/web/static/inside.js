@@ -91,7 +91,7 @@ export class InsideView {
 
   // Numbers by squares as a small board, as people see it.
   small(squares, values, label) {
-    const { rows, columns, cells } = this.table.game.layout, most = Math.max(...values.map(Math.abs)) || 1, { flipped } = this.app.stage;
+    const { rows, columns, cells } = this.table.game.layout, most = Math.max(...values.map(Math.abs)) || 1, { flipped } = this.app.stage.board;
     return svgElement("svg", { class: "small-board", viewBox: `0 0 ${columns} ${rows}`, role: "img", "aria-label": label },
       svgElement("rect", { class: "ground", width: columns, height: rows }), ...squares.flatMap((square, i) => {
         const [row, column] = cells[square], value = values[i] / most;

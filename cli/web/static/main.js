@@ -4,7 +4,6 @@ import { el, icon, iconButton, refill } from "./dom.js";
 import { Engines } from "./engines.js";
 import { GamesView } from "./games.js";
 import { InsideView } from "./inside.js";
-import { look } from "./look.js";
 import { connect, store, stored } from "./net.js";
 import { PlayView } from "./play.js";
 import { Referee } from "./referee.js";
@@ -134,15 +133,6 @@ class Page {
     clearTimeout(this.alarm);
     if (yes) this.find("toast").classList.remove("shown");
     else this.alarm = setTimeout(() => this.toast(LOST, 60000), 600);
-  }
-
-  /** The steps of moves given as text, from the first position of a game. */
-  async steps(game, moves) {
-    const steps = [];
-    for (const move of moves) {
-      steps.push(game.rules ? move : (await look(game, "", steps.map((each) => each.move))).legal.find((each) => each.move === move));
-    }
-    return steps;
   }
 }
 

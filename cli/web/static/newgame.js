@@ -20,8 +20,8 @@ export function askNewGame(app, here = false) {
     for (const each of SIDES) if (!offered.some(({ spec }) => spec === chosen[each])) chosen[each] = levels.length ? "" : offered[0]?.spec ?? "";
     const set = (name) => (value) => { chosen[name] = value; draw(); };
     const position = game === table.game && !table.empty ? [["here", "The position on the board"]] : [];
-    const openings = Object.keys(game.openings).map((name) => [name, name]);
-    const starts = [["", "First position"], ...position, ["ballot", "A random three-move opening"], ...openings];
+    const openings = game.rules ? [["ballot", "A random three-move opening"], ...Object.keys(game.openings).map((name) => [name, name])] : [];
+    const starts = [["", "First position"], ...position, ...openings];
     const more = el("details", { open, toggle: () => { ({ open } = more); } }, el("summary", {}, "More: another game, other engines, openings"),
       app.site.games.length > 1 ? segments("Game", app.site.games.map(({ name, title }) => [name, title]), chosen.game, (name) => {
         chosen.start = "";
@@ -80,9 +80,8 @@ export function askNewGame(app, here = false) {
       }
       if (start === "here" && table.look()?.outcome) throw new Error("the game is over in this position; begin in another one");
       const [seconds, added] = clock === "own" ? [60 * minutes, increment] : clock.split("+").map(Number);
-      const lines = start !== "ballot" ? [game.openings[start] ?? []]
-        : app.site.ballots ?? (await ask("ballots", { game: game.name })).lines;
-      const moves = await app.steps(game, lines[Math.floor(lines.length * Math.random())]);
+      const lines = start !== "ballot" ? [game.openings[start] ?? []] : app.site.ballots ?? (await ask("ballots")).lines;
+      const moves = lines[Math.floor(lines.length * Math.random())];
       table.play(game, { black, white }, clock ? { seconds, increment: added } : null, { here: start === "here", moves });
       store(SETTINGS, { ...chosen, start: undefined });
       dialog.close();

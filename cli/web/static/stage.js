@@ -12,7 +12,7 @@ const clockText = (left) => (left < 10 ? left.toFixed(1) : left < 3600 ? `${Math
 
 export class Stage {
   constructor(app, root) {
-    Object.assign(this, { app, table: app.table, root, flipped: false, arrows: [] });
+    Object.assign(this, { app, table: app.table, root, arrows: [] });
     this.editor = null; // takes over the board while positions are set up
     this.node = null; // the node on the board
     this.strips = Object.fromEntries(SIDES.map((side) => [side, this.strip(side)]));
@@ -47,7 +47,6 @@ export class Stage {
     this.drawValue();
   }
   turn(flipped) {
-    this.flipped = flipped;
     if (this.board.flipped !== flipped) {
       this.board.flip();
       this.input.placeCells();
@@ -58,7 +57,7 @@ export class Stage {
   }
 
   /** Turn the board around. */
-  flip() { this.turn(!this.flipped); }
+  flip() { this.turn(!this.board.flipped); }
   show() {
     const { table, node: old } = this, { node, legal } = table, pieces = table.pieces();
     if (old !== node || this.pieces !== pieces) {

@@ -26,7 +26,7 @@ export function storedGames() {
 export class Table extends EventTarget {
   constructor(games) {
     super();
-    Object.assign(this, { games, fresh: 0, number: 0 });
+    Object.assign(this, { games, fresh: 0, made: 0 });
     this.analyse(games[0]);
     addEventListener("pagehide", () => this.store());
     addEventListener("storage", ({ key, newValue }) => { // another tab has played on
@@ -101,7 +101,7 @@ export class Table extends EventTarget {
 
   // --- the tree -----------------------------------------------------------------------------------------
   make(parent, step, position = null) {
-    const node = { id: this.number++, parent, children: [], comment: "", nags: [], value: null, arrows: [], ...step, position };
+    const node = { id: this.made++, parent, children: [], comment: "", nags: [], value: null, arrows: [], ...step, position };
     node.ply = parent ? parent.ply + 1 : 0;
     parent?.children.push(node);
     return node;
