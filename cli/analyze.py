@@ -67,6 +67,13 @@ ckai analyze games.pdn --html games.html
     help="Network: a checkpoint, a run folder, `rollout` or `uniform`.  "
     "[default: the newest of pretrained.ckpt and runs/*/best.ckpt, else ckai's own]",
 )
+@click.option(
+    "--learn",
+    metavar="NAME",
+    default="human",
+    show_default=True,
+    help="Keep the mistakes of this player in mistakes.pdn; `ckai solve` asks for them.",
+)
 @evaluator_option()
 @tables_option
 @force_option
@@ -80,6 +87,7 @@ def command(
     html: Path | None,
     boards: Path | None,
     source: str | None,
+    learn: str,
     evaluator: str,
     tables: str,
     force: bool,
@@ -124,7 +132,7 @@ def command(
             done = f"{work.done:,} of {count_text(len(work.games), 'game')} done"
             click.echo(f"{done} and kept in {work.folder}: the same command continues", err=True)
             raise
-        result = _write(work, files, _network_name(source), html, boards)
+        result = _write(work, files, _network_name(source), html, boards, learn)
     work.remove()
     result = _summary(read, work, html, boards) | result
     if as_json:
@@ -136,13 +144,14 @@ def command(
 
 
 def _write(
-    work: "Work", files: Iterable[Path], network: str, html: Path | None, boards: Path | None
+    work: "Work", files: Iterable[Path], network: str, html: Path | None, boards: Path | None, learn: str
 ) -> dict[str, Any]:
     """Write the annotated games, the page and the pictures; return what JSON says of their contents."""
     from ckai.cli.pages.pictures import remove_other_pictures, write_pictures
     from ckai.cli.pages.report import ReportPage
     from ckai.datasets.files import whole_file, write_whole
     from ckai.pdn import write_game
+    from ckai.rl.analysis import mistakes
     from ckai.rl.analysis.annotate import annotate
     from ckai.rl.analysis.report import Grade, PlayerTable
     from ckai.rl.games.registry import DEFAULT_GAME
@@ -156,11 +165,13 @@ def _write(
     players = PlayerTable()
     games: list[dict[str, Any]] = []
     pictures: list[Path] = []
+    puzzles: list[PdnGame] = []
     searched, grades = 0, dict.fromkeys(map(str, Grade), 0)
     with whole_file(work.output) as file:
         for game, report in work.results():
             file.write(write_game(annotate(game, report, annotator)).encode())
             players.add(game.header("Black"), game.header("White"), report)
+            puzzles += mistakes.puzzles_of(game, report, learn)
             searched += report.positions
             for n in report.marked():
                 grades[str(report.plies[n].grade)] += 1
@@ -178,6 +189,7 @@ def _write(
         "grades": grades,
         "players": players.rows(),
         "pictures": len(pictures),
+        "mistakes": mistakes.add(puzzles),
         "games": games,
     }
 
@@ -249,6 +261,8 @@ def _lines(result: dict[str, Any]) -> Iterable[str]:
     yield f"games with comments, marks and lines: {click.format_filename(result['output'])}"
     if result["html"]:
         yield f"page: {click.format_filename(result['html'])}"
+    if result["mistakes"]:
+        yield f"{count_text(result['mistakes'], 'new mistake')} to learn from: ckai solve"
     if result["boards"]:
         pictures = count_text(result["pictures"], "picture")
         yield f"{pictures} of positions: {click.format_filename(result['boards'])}"

@@ -30,7 +30,7 @@ GROUPS = {
         "board": "Play, analyse and follow runs in a browser.",
         "analyze": "Find the mistakes in games, and what was better.",
         "engine": "Serve as a Hub or GTP engine for other programs.",
-        "solve": "Solve problems, and check their results.",
+        "solve": "Learn from your mistakes, or let a player solve problems.",
     },
     "Strength": {
         "match": "Play players against each other and estimate their strength.",

@@ -1,5 +1,6 @@
 """`ckai solve`: solve problems of PDN and FEN files, and check their results."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from ckai.rl.engine.score import expected_score, score_text
 
 if TYPE_CHECKING:
     from ckai.rl.analysis.problems import Outcome
+    from ckai.rl.engine.base import Engine
     from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.result import Line
 
@@ -23,6 +25,10 @@ SECONDS = 2.0
 """Time of a problem if nothing else is given."""
 
 _HELP = """Solve the problems of FILES, and check their results by the tablebases.
+
+Without FILES it is you who solves: `ckai solve` asks for the better move in those of your mistakes that are
+due today, and shows what they allowed. `ckai analyze` keeps them in mistakes.pdn. One that you find at once
+is due again after 1, 2, 5, 12 days and so on, else the next day.
 
 A PDN file has a problem in each game: the position of its FEN tag, its moves as the solution, its result.
 A file of FENs has one in each line: a FEN, then a result (1-0 is a win for Black; or win, draw, loss for the
@@ -46,7 +52,7 @@ Examples:
 
 @click.command("solve", help=_HELP)
 @click.argument(
-    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+    "files", nargs=-1, metavar="[FILE]...", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option(
     "--engine",
@@ -70,11 +76,15 @@ def command(
     """Solve problems, see `_HELP`."""
     from ckai.rl.analysis.problems import Problem, read_problems, solve
     from ckai.rl.engine.base import Engine
-    from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.loading import check
     from ckai.rl.engine.text import EngineText
 
+    if not files and as_json:
+        raise click.UsageError("--json needs FILES")
     check(EngineText.read(spec), clock=False)
+    if not files:
+        _learn(spec, evaluator, tables)
+        return 0
     found = [each for path in files for each in read_problems(path)]
     problems = [each for each in found if isinstance(each, Problem)]
     errors = [str(each) for each in found if not isinstance(each, Problem)]
@@ -87,8 +97,7 @@ def command(
     engine = Engine.load(spec, evaluator=evaluator, tables=endgames)
     outcomes: list[Outcome] = []
     try:
-        limit = Limit(seconds=SECONDS)
-        limit = engine.limit or (limit if limit.given <= engine.takes else Limit())
+        limit = _limit(engine)
         with progress_bar("solving", "problems") as progress:
             for problem in problems:
                 progress(len(outcomes), len(problems))
@@ -99,6 +108,26 @@ def command(
             _print(outcomes, errors, spec, limit, as_json)
     failed = errors or any(each.solved is False or each.refutation for each in outcomes)
     return 1 if failed else 0
+
+
+def _limit(engine: "Engine") -> "Limit":
+    from ckai.rl.engine.limit import Limit
+
+    limit = Limit(seconds=SECONDS)
+    return engine.limit or (limit if limit.given <= engine.takes else Limit())
+
+
+def _learn(spec: str, evaluator: str, tables: str) -> None:
+    """Ask for the better moves in place of mistakes."""
+    from ckai.cli.terminal.learn import Lessons
+    from ckai.cli.terminal.screen import make_console
+    from ckai.rl.analysis.mistakes import MISTAKES, load
+    from ckai.rl.engine.base import Engine
+
+    load(MISTAKES)  # before an engine is loaded
+    report_compilation()
+    with Engine.load(spec, evaluator=evaluator, tables=open_tables(tables)) as engine:
+        Lessons(make_console(), sys.stdin, engine, _limit(engine)).ask_all(MISTAKES)
 
 
 def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limit", as_json: bool) -> None:

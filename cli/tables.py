@@ -84,8 +84,7 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
     help="File to write.",
 )
 @force_option
-@json_option
-def rows(pieces: int, positions: int, output: Path, force: bool, as_json: bool) -> None:
+def rows(pieces: int, positions: int, output: Path, force: bool) -> None:
     """Sample endgame positions as training rows, with a best move and the exact result.
 
     Train on them together with games: `ckai pretrain --data games.parquet --data endgames.parquet
@@ -103,10 +102,7 @@ def rows(pieces: int, positions: int, output: Path, force: bool, as_json: bool) 
     table = endgame_rows(tables, positions)
     with table_writer(output) as writer:
         writer.write(table)
-    if as_json:
-        print_json({"output": str(output), "rows": table.num_rows, "pieces": pieces})
-    else:
-        click.echo(f"{output}: {table.num_rows:,} positions with up to {pieces} pieces")
+    click.echo(f"{output}: {table.num_rows:,} positions with up to {pieces} pieces")
 
 
 @command.command("probe", short_help="Look up a position.")

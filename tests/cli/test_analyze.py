@@ -65,7 +65,7 @@ def test_json_has_every_move_and_nothing_else(here, ckai):
     assert (result["games_read"], result["games_analyzed"]) == (3, 2)
     assert (result["games_truncated"], result["games_rejected"]) == (1, 1)
     assert result["grades"]["blunder"] == 1
-    assert [game["opening"] for game in result["games"]] == [None, "Old Faithful"]
+    assert [game["opening"] for game in result["games"]] == [None, "Single Corner"]
     first = result["games"][0]["moves"][0]
     assert (first["move"], first["grade"]) == ("22-18", "blunder")
     assert first["cost"] == pytest.approx(first["points"] - first["played"], abs=1e-3)

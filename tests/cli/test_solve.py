@@ -1,14 +1,17 @@
 """`ckai solve`."""
 
+import io
 import json
 import re
 import shlex
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from ckai.cli.main import main
+from ckai.pdn import read_games
 
 PAGE = Path(__file__).parents[2] / "docs" / "analyse.md"
 FEW = ["--engine", "uniform@500", "--tables", "3"]
@@ -78,7 +81,12 @@ def test_levels_solve_too(run, tmp_path):
     ("words", "status", "message"),
     [
         (["missing.pdn"], 2, "does not exist"),
-        ([], 2, "Missing argument"),
+        (
+            [],
+            1,
+            "mistakes.pdn: expected mistakes to learn from, found no such file; `ckai analyze` writes it",
+        ),
+        (["--json"], 2, "--json needs FILES"),
         (["empty.fen"], 1, "ckai: error: empty.fen: expected problems that can be read, found none"),
         (["bad.fen"], 1, "ckai: error: bad.fen: expected problems that can be read, found none"),
         (["good.fen", "--engine", "missing.ckpt"], 1, "found no file missing.ckpt"),
@@ -95,3 +103,74 @@ def test_what_is_wrong_is_said(run, tmp_path, monkeypatch, words, status, messag
     found, out, err = run(*words, "--tables", "none")
     assert (found, out) == (status, "")
     assert message in err
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------
+
+MINE = """[Event "a"]
+[Black "Ann"]
+[White "human"]
+[FEN "W:W14,32:B6,1"]
+1. ... 14-10 1-0
+
+[Event "b"]
+[Black "human"]
+[White "Ann"]
+[FEN "B:W27,32:B1,19"]
+1. 19-23 *
+"""
+
+
+def tags(name):
+    return [game.header(name) for game in read_games("mistakes.pdn")]
+
+
+def day(days):
+    return (date.today() + timedelta(days=days)).strftime("%Y.%m.%d")
+
+
+def test_mistakes_of_analysed_games_are_asked_for_until_they_are_known(run, ckai, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.pdn").write_text(MINE)
+    analyze = ("analyze", "mine.pdn", "--engine", "uniform", "--visits", 100, "--force")
+    out = ckai(*analyze, "--learn", "nobody")[1]
+    assert ("to learn from" in out, Path("mistakes.pdn").exists()) == (False, False)
+    assert "2 new mistakes to learn from: ckai solve" in ckai(*analyze)[1]
+    assert json.loads(ckai(*analyze, "--json")[1])["mistakes"] == 0  # it has them already
+    assert (tags("Due"), tags("Days")) == ([day(0)] * 2, ["0"] * 2)
+    assert tags("Event")[0] == "Ann - human, 1... 14-10"
+    best = [str(game.moves[0].move) for game in read_games("mistakes.pdn")]
+
+    def answers(*lines):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+        status, out, err = run("--engine", "uniform@100")
+        assert status == 0, err
+        return " ".join(out.split())
+
+    assert "2 still due" in answers("quit")
+    out = answers("14-10", "9-9", best[0], "quit")
+    assert "14-10 was a blunder. Find a better move" in out
+    assert "No: 14-10 is answered by 6x15" in out
+    assert "'9-9' is illegal" in out
+    assert f"Right. Better was {best[0]}" in out
+    assert "0 of 1 right at once; 1 still due" in out
+    assert (tags("Due"), tags("Days")) == ([day(1), day(0)], ["1", "0"])
+    assert f"1 of 1 right at once; the next of 2 is due on {day(1)}" in answers(best[1])
+    assert f"the next of 2 is due on {day(1)}" in answers()
+    for before, after in ((1, 2), (2, 5), (5, 12)):  # a few days later
+        text = Path("mistakes.pdn").read_text()
+        text = re.sub(r'(?<=Due ")[^"]*', "2026.01.01", re.sub(r'(?<=Days ")[^"]*', str(before), text))
+        Path("mistakes.pdn").write_text(text)
+        answers(*best)
+        assert tags("Days") == [str(after)] * 2
+    out = answers("show")
+    assert "the next of 2" in out
+
+
+def test_the_file_of_mistakes_is_one_of_problems(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    line = '[FEN "W:WK18,K15:BK4"]\n[Due "2026.01.01"]\n\n1. ... 15-11 (1. ... 18-22 $4) 4-8 11x4 0-1\n'
+    Path("mistakes.pdn").write_text(line)
+    assert run("mistakes.pdn", *FEW)[0] == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO("show\n"))
+    assert "Better was 15-11 4-8 11x4" in " ".join(run("--engine", "uniform@50")[1].split())

@@ -122,8 +122,7 @@ def test_the_commands(tables, tmp_path, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_CACHE", str(tmp_path / "cache"))
     path, network = tmp_path / "endgames.parquet", tmp_path / "network.ckpt"
     save_checkpoint(network, constant(0.0))
-    status, out, _ = ckai("tables", "rows", "--pieces", 3, "--positions", 2000, "-o", path, "--json")
-    assert (status, json.loads(out)["rows"]) == (0, 2000)
+    assert ckai("tables", "rows", "--pieces", 3, "--positions", 2000, "-o", path)[0] == 0
     assert pq.read_table(path).num_rows == 2000
     status, out, _ = ckai("evaluate", network, "--tables", 3, "--json")
     assert status == 0
