@@ -93,8 +93,8 @@ class Lessons:
                 self.screen.print("Right.")
                 break
             self.screen.print(f"No: {self._refutation(puzzle, move)}")
-        line = " ".join(str(each.move) for each in puzzle.moves[:SHOWN])
-        self.screen.print(f"Better was {line}; {self._refutation(puzzle, mistake.move)}")
+        better = " ".join(str(each.move) for each in puzzle.moves[:SHOWN])
+        self.screen.print(f"Better was {better}; {self._refutation(puzzle, mistake.move)}")
         return bool(first)
 
     def _search(self, puzzle: PdnGame, *moves: object) -> tuple[float, str]:
