@@ -91,8 +91,8 @@ def step_of(spec: GameSpec, position: Any, move: Any) -> dict[str, Any]:
     """Return a legal move so that a page can show and animate it without the rules.
 
     Returns:
-        `move`, its text; `path`, its squares in order; `captures`, the squares of captured pieces in order;
-        `changes`, the pieces after it by square where they differ, empty for none.
+        `move`, its text; `path`, its squares in order; `changes`, the pieces after it by square where they
+        differ, empty for none.
     """
     path = spec.path(position, move)
     old, new = spec.pieces(position), spec.pieces(position.push(move))
@@ -100,7 +100,6 @@ def step_of(spec: GameSpec, position: Any, move: Any) -> dict[str, Any]:
     return {
         "move": str(move),
         "path": list(path),
-        "captures": list(spec.captures(position, move)),
         "changes": {str(square): new.get(square, "") for square in sorted(changed)},
     }
 

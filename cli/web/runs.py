@@ -81,9 +81,8 @@ def _describe(row: dict[str, Any]) -> dict[str, Any]:
         run = Run.open(path)
         newest, games = progress_of(run).generation, None
         if newest:
-            listed = [game.header for game in islice(run.games(newest), MAX_ROWS)]
-            names = ("black", "white", "result", "plies")
-            games = {"generation": newest, "rows": [{n: getattr(each, n) for n in names} for each in listed]}
+            rows = [vars(game.header) for game in islice(run.games(newest), MAX_ROWS)]
+            games = {"generation": newest, "rows": rows}
         settings = flat_settings(json.loads((path / "config.json").read_text(encoding="utf-8")))
         curves = _curves(_CURVES, "generation", metrics(run.history()))
         return row | {"settings": settings, "games": games, "curves": curves}

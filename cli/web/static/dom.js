@@ -2,7 +2,7 @@
 import { svgElement } from "./board.js";
 import { ICONS } from "./icons.js";
 
-const BUTTONS = "button, select";
+const BUTTONS = "button, select, [role=switch]";
 const there = (each) => each !== null && each !== undefined && each !== false;
 
 /**
@@ -64,14 +64,10 @@ export function segments(title, choices, value, change) {
 /** Make a label around a field. */
 export const field = (text, input) => el("label.field", {}, el("span", {}, text), input);
 
-/** Make a switch: a button that is pressed or not. */
-export function toggle(text, pressed, change) {
-  const made = el("button.switch", { role: "switch", "aria-checked": String(pressed), click: () => {
-    const now = made.getAttribute("aria-checked") !== "true";
-    made.setAttribute("aria-checked", String(now));
-    change(now);
-  } }, el("span.knob"), el("span.switch-text", {}, text));
-  return made;
+/** Make a switch, which is on or off. */
+export function toggle(text, checked, change) {
+  const input = el("input", { type: "checkbox", role: "switch", "aria-label": text, checked, change: () => change(input.checked) });
+  return el("label.switch", {}, input, el("span.switch-text", {}, text));
 }
 
 /** Make tabs over panels: [key, text, element, draw], of which `draw` is called when the panel is opened and by `draw()`. */

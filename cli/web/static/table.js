@@ -7,7 +7,7 @@ import { sideName } from "./words.js";
 const PREFIX = "ckai-tree-", MOST_GAMES = 60, PAUSE = 150; // milliseconds between a change and the storage
 const HUMAN = { spec: "human", name: "human" }, SIDES = ["black", "white"];
 const KEPT = ["key", "version", "start", "mode", "players", "control", "ended", "headers", "result", "file", "touched", "interrupted", "from", "undone"];
-const NOTES = ["comment", "nags", "value", "arrows", "clock"], STEP = ["move", "path", "captures", "changes", "crowned"];
+const NOTES = ["comment", "nags", "value", "arrows", "clock"], STEP = ["move", "path", "changes"];
 const picked = (object, names) => Object.fromEntries(names.map((name) => [name, object[name]]));
 const walk = (node) => [node, ...node.children.flatMap(walk)]; // the node and all after it, in order
 const other = (side) => (side === "black" ? "white" : "black");
@@ -46,7 +46,7 @@ export class Table extends EventTarget {
     Object.assign(this, { game, start, key, version: 0, mode: "analysis", players: { black: HUMAN, white: HUMAN },
       control: null, clock: null, ended: null, undone: 0, headers: [], result: "*", file: null, touched: 0, interrupted: false, from: "",
       problem: "" }, fields);
-    const step = { move: "", path: [], captures: [], changes: {} };
+    const step = { move: "", path: [], changes: {} };
     this.root = this.node = this.current = this.begin = this.make(null, step, game.rules ? replay(start)[0] : null);
   }
 
@@ -101,7 +101,7 @@ export class Table extends EventTarget {
 
   // --- the tree -----------------------------------------------------------------------------------------
   make(parent, step, position = null) {
-    const node = { id: this.made++, parent, children: [], comment: "", nags: [], value: null, arrows: [], ...step, position };
+    const node = { id: this.made++, parent, children: [], comment: "", nags: [], value: null, arrows: [], captures: [], ...step, position };
     node.ply = parent ? parent.ply + 1 : 0;
     parent?.children.push(node);
     return node;
