@@ -8,7 +8,6 @@ import { askNewGame } from "./newgame.js";
 import { count, percent, scoreHelp, scoreText, sideName } from "./words.js";
 
 const SETTINGS = "ckai-analysis", SHOWN = 10, CURVE_SECONDS = 0.25; // moves of a line that are shown; time for a point of the curve
-const NAGS = { 1: "good move", 2: "mistake", 3: "very good move", 4: "blunder", 5: "interesting move", 6: "doubtful move" };
 const WIDTH = 600, HEIGHT = 120, CURVE = "Curve";
 
 export class AnalysisView {
@@ -171,9 +170,9 @@ export class AnalysisView {
   drawAnnotations() {
     const { table, app } = this, { node, game } = table, able = game.rules, { drawing } = app.stage.input;
     this.signs.hidden = !able || !node.parent;
-    refill(this.signs, ...Object.entries(SIGNS).map(([text, sign]) => {
+    refill(this.signs, ...Object.entries(SIGNS).map(([text, [sign, title]]) => {
       const nag = Number(text), has = node.nags.includes(nag);
-      return el("button.sign", { "aria-label": NAGS[nag], title: NAGS[nag], "aria-pressed": String(has),
+      return el("button.sign", { "aria-label": title, title, "aria-pressed": String(has),
         click: () => table.annotate({ nags: has ? node.nags.filter((n) => n !== nag) : [...node.nags, nag] }) }, sign);
     }));
     this.comment.hidden = !able;

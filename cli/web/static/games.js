@@ -36,7 +36,7 @@ export class GamesView {
         this.count), this.list);
     addEventListener("dragover", (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault());
     addEventListener("drop", (event) => {
-      if (!event.dataTransfer?.files[0]) return;
+      if (!event.dataTransfer?.files[0] || !app.site.server) return;
       event.preventDefault();
       app.show("games");
       this.read(event.dataTransfer.files[0]);

@@ -41,7 +41,7 @@ class Page {
     if (site.server) connect((yes) => this.connected(yes));
     else navigator.serviceWorker?.register("worker.js"); // the page opens without a network from now on
     addEventListener("unhandledrejection", (event) => { // such as what the server refuses
-      if (event.reason.constructor !== Error) return; // a fault of the page itself
+      if (event.reason?.constructor !== Error) return; // a fault of the page itself
       event.preventDefault();
       this.toast(event.reason.message);
     });

@@ -32,8 +32,7 @@ export class MoveInput {
   setPosition(legal, pieces) {
     this.drop();
     Object.assign(this, { legal, pieces, prefix: [] });
-    this.highlight();
-    this.name();
+    this.draw();
   }
 
   // --- which move is meant, square by square: `prefix` has those chosen so far --------------------------
@@ -60,7 +59,7 @@ export class MoveInput {
       this.prefix = !again && this.legal.some(({ path }) => path[0] === square) ? [square] : [];
       if (from || this.prefix.length) this.board.show(this.pieces);
     }
-    this.highlight();
+    this.draw();
     return this.prefix.length === 1;
   }
 
@@ -82,16 +81,21 @@ export class MoveInput {
     this.drop();
     if (this.prefix.length > 1) this.board.show(this.pieces);
     this.prefix = [];
-    this.highlight();
+    this.draw();
   }
-  highlight() {
-    const { at, targets, editing } = this, starts = new Set(this.legal.map(({ path }) => path[0]));
+
+  /** Mark the squares that can be chosen, and give each square its name. */
+  draw(pieces = this.pieces) {
+    const { at, targets, editing, legal, game: { layout } } = this, starts = new Set(legal.map(({ path }) => path[0]));
+    this.pieces = pieces;
     this.board.mark("chosen", at === null ? [] : [at]);
     this.board.mark("target", [...targets]);
     for (const [square, cell] of this.byName) {
-      const ready = starts.has(square) || targets.has(square) || (this.columns && this.legal.length);
+      const ready = starts.has(square) || targets.has(square) || (this.columns && legal.length), [row, column] = layout.cells[square];
+      const place = layout.numbers ? `square ${square}` : `column ${column + 1}, row ${row + 1}`;
       cell.classList.toggle("ready", Boolean(editing || ready));
       cell.setAttribute("aria-selected", String(square === at));
+      cell.setAttribute("aria-label", `${place}, ${pieceName(this.game, pieces[square])}`);
     }
   }
 
@@ -198,17 +202,6 @@ export class MoveInput {
         this.byName.set(square, cell);
         return cell;
       }))));
-    this.name();
-    this.highlight();
-  }
-
-  /** Give each square its name. */
-  name(pieces = this.pieces) {
-    this.pieces = pieces;
-    for (const [square, cell] of this.byName) {
-      const [row, column] = this.game.layout.cells[square];
-      const place = this.game.layout.numbers ? `square ${square}` : `column ${column + 1}, row ${row + 1}`;
-      cell.setAttribute("aria-label", `${place}, ${pieceName(this.game, pieces[square])}`);
-    }
+    this.draw();
   }
 }

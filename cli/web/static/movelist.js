@@ -1,21 +1,17 @@
 // The moves of a game as a tree: the main line, variations below their moves, comments and signs.
 import { el, iconButton } from "./dom.js";
+import { ordered } from "./pdn.js";
 import { moveName, sideName } from "./words.js";
 
-export const SIGNS = { 1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!" };
+export const SIGNS = { 1: ["!", "good move"], 2: ["?", "mistake"], 3: ["!!", "very good move"], 4: ["??", "blunder"],
+  5: ["!?", "interesting move"], 6: ["?!", "doubtful move"] }; // by their numbers in PDN
 const STEPS = { first: "First position", back: "One move back", next: "One move on", last: "Last position" };
 
 export class MoveList {
   constructor(app) {
     this.app = app;
     this.table = app.table;
-    this.list = el("div.moves", {
-      tabindex: "0", role: "group", "aria-label": "Moves", keydown: (event) => this.key(event),
-      click: (event) => {
-        const button = event.target.closest("button.move");
-        if (button) this.table.go(this.nodes.get(button.dataset.node));
-      },
-    });
+    this.list = el("div.moves", { tabindex: "0", role: "group", "aria-label": "Moves" });
     this.root = el("div.move-list", {}, this.list, el("div.steps", {},
       ...Object.entries(STEPS).map(([where, text]) => iconButton(where, text, () => this.table.step(where))),
       iconButton("flip", "Turn the board", () => app.stage.flip())));
@@ -27,7 +23,6 @@ export class MoveList {
     const where = { ArrowLeft: "back", ArrowRight: "next", Home: "first", End: "last" }[event.key];
     if (!where || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    event.stopPropagation();
     this.table.step(where);
   }
   update() {
@@ -51,48 +46,32 @@ export class MoveList {
     if (list.scrollWidth > list.clientWidth) list.scrollLeft = left - list.clientWidth / 2;
   }
   draw() {
-    const { root, mode, line } = this.table, parts = [];
-    if (root.comment) parts.push(el("p.comment", {}, root.comment));
-    this.shown = mode === "play" ? new Set(line) : null;
-    this.nodes = new Map();
-    if (this.children(root).length) this.line(root, parts);
-    else if (!root.comment) parts.push(el("p.soft", {}, "No moves yet."));
-    this.list.replaceChildren(...parts);
-  }
-
-  // While a game is played, its own moves alone are shown.
-  children(node) { return node.children.filter((each) => !this.shown || this.shown.has(each)); }
-
-  // Adds the moves after a node; the other children of each follow the main one as variations.
-  line(parent, parts, first = null) {
-    let row = null, numbered = true;
+    const { root, mode, line } = this.table, own = mode === "play" ? new Set(line) : null; // while a game is played, its own moves
+    let box = this.list, row = null;
     const put = (element) => {
-      if (!row) parts.push(row = el("div.line-of-moves"));
+      if (!row) box.append(row = el("div.line-of-moves"));
       row.append(element);
     };
-    let node = first ?? this.children(parent)[0];
-    while (node) {
-      const side = this.table.turn(parent);
-      put(this.move(node, side, numbered || side === "black"));
-      numbered = Boolean(node.comment);
-      if (node.comment) put(el("span.comment", {}, node.comment));
-      for (const other of node === first ? [] : this.children(parent).slice(1)) {
-        const inner = [];
-        this.line(parent, inner, other);
-        parts.push(el("div.variation", {}, ...inner));
+    box.replaceChildren(...(root.comment ? [el("p.comment", {}, root.comment)] : []));
+    for (const each of ordered((node) => node.children.filter((child) => !own || own.has(child)), root)) {
+      if (typeof each === "string") {
+        const inner = el("div.variation");
+        if (each === "(") box.append(inner);
+        box = each === "(" ? inner : box.parentNode;
         row = null;
-        numbered = true;
+      } else {
+        const [node, numbered] = each, side = this.table.turn(node.parent);
+        put(this.move(node, side, numbered || side === "black"));
+        if (node.comment) put(el("span.comment", {}, node.comment));
       }
-      parent = node;
-      [node] = this.children(parent);
     }
+    if (!box.children.length) box.append(el("p.soft", {}, "No moves yet."));
   }
   move(node, side, numbered) {
-    this.nodes.set(String(node.id), node);
-    const signs = node.nags.map((nag) => SIGNS[nag] ?? `$${nag}`).join(" "), grade = node.nags.find((nag) => nag in SIGNS);
+    const signs = node.nags.map((nag) => SIGNS[nag]?.[0] ?? `$${nag}`).join(" "), grade = node.nags.find((nag) => nag in SIGNS);
     return el("span.numbered", { class: numbered && side === "white" ? "second" : null },
       numbered ? el("span.number-of-move", {}, this.table.number(node)) : null,
-      el("button.move", { "data-node": node.id, tabindex: "-1", class: grade ? `nag-${grade}` : null,
+      el("button.move", { "data-node": node.id, tabindex: "-1", click: () => this.table.go(node), class: grade ? `nag-${grade}` : null,
         "aria-label": `${sideName(this.table.game, side)}, ${moveName(node)}` }, node.move, signs ? el("b", {}, signs) : null));
   }
 }

@@ -3,6 +3,25 @@ const WIDTH = 80;
 // eslint-disable-next-line no-control-regex
 const clean = (text) => text.replace(/[\x00-\x1f\x7f-\x9f]/g, " ");
 
+/**
+ * The moves after a node in the order of PDN: pairs of a node and whether its number is due, "(" and ")" around variations.
+ * `after(node)` has the moves that follow it, the main one first.
+ */
+export function* ordered(after, parent, first = null) {
+  let numbered = true;
+  for (let node = first ?? after(parent)[0]; node; [node] = after(parent)) {
+    yield [node, numbered];
+    numbered = Boolean(node.comment);
+    for (const other of node === first ? [] : after(parent).slice(1)) {
+      yield "(";
+      yield* ordered(after, parent, other);
+      yield ")";
+      numbered = true;
+    }
+    parent = node;
+  }
+}
+
 /** The game of a table as text. */
 export function written(table) {
   const { game, root, start } = table, playing = table.mode === "play" || table.interrupted;
@@ -14,34 +33,21 @@ export function written(table) {
   if (opening) tags.push(["Opening", opening]);
   tags.push(["Result", result], game.rules ? ["GameType", "21"] : ["Game", game.name]);
   if (start) tags.push(...(game.rules ? [["SetUp", "1"], ["FEN", start]] : [["Setup", start]]));
-  const words = [];
+  const words = [], after = (node) => (playing && node === table.current ? [] : game.rules ? node.children : node.children.slice(0, 1));
+  let bracket = "";
   const comment = (text) => text && game.rules && words.push(`{${clean(text).replaceAll("}", ")").replace(/\s+/g, " ").trim()}}`);
-  const put = (node, numbered) => {
-    const number = table.number(node);
-    if (numbered || !number.endsWith("...")) words.push(number.replace("...", ". ..."));
-    words.push(node.move, ...(game.rules ? node.nags.map((nag) => `$${nag}`) : []));
-    comment(node.comment);
-    return Boolean(node.comment);
-  };
-  const line = (parent, first = null) => {
-    let node = first ?? parent.children[0], numbered = true;
-    while (node && !(playing && !first && parent === table.current)) {
-      numbered = put(node, numbered);
-      if (node !== first && game.rules) {
-        for (const each of parent.children.slice(1)) {
-          const at = words.length;
-          line(parent, each);
-          words[at] = `(${words[at]}`;
-          words[words.length - 1] += ")";
-          numbered = true;
-        }
-      }
-      parent = node;
-      node = parent.children[0];
-    }
-  };
   comment(root.comment);
-  line(root);
+  for (const each of ordered(after, root)) {
+    if (each === "(") bracket = each;
+    else if (each === ")") words.push(words.pop() + each);
+    else {
+      const [node, numbered] = each, number = table.number(node);
+      if (numbered || !number.endsWith("...")) words.push(bracket + number.replace("...", ". ..."));
+      words.push(node.move, ...(game.rules ? node.nags.map((nag) => `$${nag}`) : []));
+      comment(node.comment);
+      bracket = "";
+    }
+  }
   words.push(result);
   const lines = [];
   for (const word of words.flatMap((each) => each.split(" "))) { // a line must not begin as a tag or a remark does

@@ -34,7 +34,7 @@ export class SetupView {
   show() {
     const { board, input } = this.app.stage;
     board.show(this.pieces);
-    input.name(this.pieces);
+    input.draw(this.pieces);
   }
   redraw(fields = {}) {
     Object.assign(this, fields).show();

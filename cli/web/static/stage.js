@@ -15,7 +15,10 @@ export class Stage {
     Object.assign(this, { app, table: app.table, root, arrows: [] });
     this.editor = null; // takes over the board while positions are set up
     this.node = null; // the node on the board
-    this.strips = Object.fromEntries(SIDES.map((side) => [side, this.strip(side)]));
+    this.strips = Object.fromEntries(SIDES.map((side) => {
+      const parts = { dot: el("span.dot", { class: side }), name: el("span.name"), note: el("span.note"), clock: el("span.clock") };
+      return [side, Object.assign(el("div.strip", {}, ...Object.values(parts)), { parts })];
+    }));
     this.fill = el("div.fill");
     this.bar = el("div.value-bar", { role: "img" }, this.fill);
     this.frame = el("div.frame-of-board");
@@ -125,10 +128,6 @@ export class Stage {
   }
 
   // --- around it ----------------------------------------------------------------------------------------
-  strip(side) {
-    const parts = { dot: el("span.dot", { class: side }), name: el("span.name"), note: el("span.note"), clock: el("span.clock") };
-    return Object.assign(el("div.strip", {}, ...Object.values(parts)), { parts });
-  }
   drawStrips() {
     const { table } = this, outcome = table.outcome(), playing = table.mode === "play", turn = table.turn();
     SIDES.forEach((side, n) => {
