@@ -316,8 +316,8 @@ class _Converter:
         number = first + chunk.number
         played = PdnGames(chunk, number, path)
         games, starts = played.games, played.starts
-        self._note_keys(games, starts, played.table["label"].combine_chunks().to_numpy())
-        self.write(played.table)
+        self._note_keys(games, starts, played.columns.label)
+        self.write(played.table())
         noted = self._note(chunk, games, starts)
         self.tally.games_read += count
         self.tally.count(noted)

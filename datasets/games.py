@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,8 @@ from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_wri
 from ckai.game import Game, Move, Position
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
-from ckai.game.squares import NUM_ACTIONS
 from ckai.pdn import PdnError, PdnGame, from_game, write_game
-from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, make_columns, replay_chunk
+from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
 from ckai.pdn.reader import build_game
 from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TEXT, WHITE
 from ckai.pdn.sources import open_sources
@@ -33,7 +32,8 @@ from ckai.pdn.stream import Chunk, first_positions, read_chunks
 
 ROWS_AT_ONCE = 1 << 17
 _RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", None: "*"}
-_SCANNED = ("game", "ply", "hop", "black", "board", "label")
+_NOTHING = (None, "", "?")
+SCANNED = ("game", "ply", "hop", "black", "board", "label")
 """Columns that say which positions were reached."""
 
 
@@ -64,9 +64,14 @@ class Games:
     headers: pa.Table
     name: str
 
-    def columns(self, *names: str) -> pa.Table:
-        """Some columns of the rows, in order of play."""
+    def table(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns of the rows, in order of play."""
         raise NotImplementedError
+
+    def scan(self) -> list[NDArray[Any]]:
+        """Return the columns `SCANNED` as numpy."""
+        table = self.table(SCANNED)
+        return [_column(table, name) for name in SCANNED]
 
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
         """Yield the games at `which`, in ascending order, as PDN."""
@@ -80,7 +85,7 @@ class Games:
         self, which: NDArray[np.int64], first: int = 0, schema: pa.Schema = EXPERT_SCHEMA
     ) -> tuple[pa.Table, pa.Table]:
         """Return the rows and the headers of the games at `which`, which are numbered anew from `first`."""
-        headers, table = self.found(which).sort_by("game"), self.columns(*schema.names).cast(schema)
+        headers, table = self.found(which).sort_by("game"), self.table(schema.names).cast(schema)
         numbers = _column(headers, "game")
         table = table.filter(pa.array(np.isin(_column(table, "game"), numbers)))
         fresh = np.searchsorted(numbers, _column(table, "game")) + first
@@ -106,79 +111,59 @@ class Games:
 
     @cached_property
     def _positions(self) -> "_Positions":
-        return _Positions(self.columns(*_SCANNED))
+        return _Positions(*self.scan())
 
     def _name_openings(self, headers: pa.Table) -> pa.Table:
         """Name the openings of the games whose tags do not."""
-        given = headers["opening"].to_pylist()
-        if all(name not in (None, "", "?") for name in given):
+        pairs = list(zip(headers["opening"].to_pylist(), headers["game"].to_pylist(), strict=True))
+        if all(name not in _NOTHING for name, _ in pairs):
             return headers
         names = self._positions.openings()
-        numbers = headers["game"].to_pylist()
-        pairs = zip(given, numbers, strict=True)
-        filled = [names.get(number) if name in (None, "", "?") else name for name, number in pairs]
+        filled = from_strings([names.get(game) if name in _NOTHING else name for name, game in pairs])
         at = headers.schema.get_field_index("opening")
-        return headers.set_column(at, HEADERS_SCHEMA.field("opening"), from_strings(filled))
+        return headers.set_column(at, HEADERS_SCHEMA.field(at), filled)
 
 
 class _Positions:
-    """The positions of games between their moves, the last ones included."""
+    """The positions of games between their moves, the last ones included, from columns of their rows."""
 
-    def __init__(self, rows: pa.Table) -> None:
-        game, ply, hop, black, label = (
-            _column(rows, name) for name in ("game", "ply", "hop", "black", "label")
-        )
-        board = _column(rows, "board")
-        first, last = (
-            np.flatnonzero(hop == 0),
-            np.flatnonzero(np.append(game[1:] != game[:-1], True)[: len(game)]),
-        )
-        self.game, self.ply = (
-            np.concatenate(pair) for pair in ((game[first], game[last]), (ply[first], ply[last] + 1))
-        )
+    def __init__(
+        self,
+        game: NDArray[np.int32],
+        ply: NDArray[np.int16],
+        hop: NDArray[np.int8],
+        black: NDArray[np.bool_],
+        board: NDArray[np.int8],
+        label: NDArray[np.uint8],
+    ) -> None:
+        first = np.flatnonzero(hop == 0)
+        last = np.flatnonzero(np.append(game[1:] != game[:-1], True)[: len(game)])
+        self.game = np.concatenate([game[first], game[last]])
+        self.ply = np.concatenate([ply[first], ply[last] + 1])
         self.black = np.concatenate([black[first], ~black[last]])
-        self.board = np.concatenate([board[first], _after(board[last], label[last])])
+        self.masks = _masks(np.concatenate([board[first], _after(board[last], label[last])]))
 
     def at(self, position: Position) -> NDArray[np.int32]:
         """Return the numbers of the games that reach a position."""
-        own, opp, kings = (
-            np.unpackbits(np.array([side], np.uint32).view(np.uint8), bitorder="little").astype(np.int8)
-            for side in (position.own, position.opp, position.kings)
-        )  # `position.board` would load a kernel
-        board = (own - opp) * (1 + 2 * kings)
-        same = (self.board.view(np.uint64) == board.view(np.uint64)).all(1)
-        found: NDArray[np.int32] = self.game[same & (self.black == position.black)]
+        wanted = np.array([position.own, position.opp, position.kings], np.uint32)
+        found: NDArray[np.int32] = self.game[(self.masks == wanted).all(1) & (self.black == position.black)]
         return found
 
     def openings(self) -> dict[int, str]:
         """Return the names of openings by number of the game, see `ckai.game.openings`."""
         early = np.flatnonzero(self.ply < POSITIONS)
-        keys = _keys(self.board[early], self.black[early])
-        known, names = _known_openings()
-        at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-        named = np.flatnonzero(known[at] == keys)
-        order = named[np.argsort(self.ply[early[named]], kind="stable")]  # of each game the last one counts
-        return {
-            game: names[n]
-            for game, n in zip(self.game[early[order]].tolist(), at[order].tolist(), strict=True)
-        }
+        early = early[np.argsort(self.ply[early], kind="stable")]  # of each game the last name counts
+        rows = self.game[early], self.masks[early, 0], self.masks[early, 1], self.black[early]
+        keys = zip(*(column.tolist() for column in rows), strict=True)
+        names = openings_by_position()
+        return {game: names[key] for game, *rest in keys if (key := tuple(rest)) in names}  # type: ignore[index]
 
 
-@cache
-def _known_openings() -> tuple[NDArray[np.uint64], list[str]]:
-    """The keys of positions that have a name, sorted, and the names."""
-    keys = {
-        (own | opp << 32) ^ (-black & 2**64 - 1): name
-        for (own, opp, black), name in openings_by_position().items()
-    }
-    return np.array(sorted(keys), np.uint64), [keys[key] for key in sorted(keys)]
-
-
-def _keys(board: NDArray[np.int8], black: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """`[N]` uint64, different for different positions without kings, from `[N, 32]` boards."""
-    sides = np.concatenate([board > 0, board < 0], axis=1)
-    keys: NDArray[np.uint64] = np.packbits(sides, axis=1, bitorder="little").view(np.uint64).ravel()
-    return np.where(black, ~keys, keys)
+def _masks(board: NDArray[np.int8]) -> NDArray[np.uint32]:
+    """`[N, 3]` uint32: own pieces, the opponent's and kings of `[N, 32]` boards, as `Position` has them."""
+    sides = np.stack([board > 0, board < 0, abs(board) == 3], axis=1)
+    masks: NDArray[np.uint32] = np.packbits(sides, axis=2, bitorder="little").view(np.uint32)[:, :, 0]
+    return masks
 
 
 def _after(board: NDArray[np.int8], label: NDArray[np.uint8]) -> NDArray[np.int8]:
@@ -190,7 +175,7 @@ def _after(board: NDArray[np.int8], label: NDArray[np.uint8]) -> NDArray[np.int8
     board[at, origin] = 0
     board[at[jumps], beyond[jumps]] = 0
     board[at, to] = np.where(to >= 28, 3, piece)
-    return np.ascontiguousarray(-board[:, ::-1])
+    return -board[:, ::-1]
 
 
 class PdnGames(Games):
@@ -199,7 +184,7 @@ class PdnGames(Games):
     Attributes:
         games: `[G]` GAME.
         starts: `[G]` START.
-        table: the rows.
+        columns: of the rows.
     """
 
     def __init__(self, chunk: Chunk, number: int, path: str = "") -> None:
@@ -213,28 +198,31 @@ class PdnGames(Games):
         self._chunk, self.name = chunk, path
         self.starts, self._refused = first_positions(chunk)
         self.games = np.zeros(len(chunk.segments), GAME)
-        tables = [EXPERT_SCHEMA.empty_table()]
         spans = chunk.segments["last"] - chunk.segments["first"]
         columns = make_columns(max(ROWS_AT_ONCE, 2 * int(spans.max(initial=0)) + 1024))
+        parts = [make_columns(0)]
         begin = rows = 0
         while begin < len(self.games):
             end, written = replay_chunk(
                 chunk.read, chunk.segments, self.starts, self.games, columns, begin, number
             )
             self.games["first_row"][begin:end] += rows
-            # Copies: the next games are written over these.
             some = {name: column[:written].copy() for name, column in columns._asdict().items()}
-            arrays = row_arrays(**some, unknown=UNKNOWN_Z)
-            tables.append(
-                pa.Table.from_arrays([arrays[name] for name in EXPERT_SCHEMA.names], schema=EXPERT_SCHEMA)
-            )
+            parts.append(Columns(**some))
             begin, rows = end, rows + written
-        self.table = pa.concat_tables(tables)
+        self.columns = Columns(*map(np.concatenate, zip(*parts, strict=True)))
         self.headers = self._name_openings(self._tags(number))
 
-    def columns(self, *names: str) -> pa.Table:
-        """See `Games.columns`."""
-        return self.table.select(names)
+    def table(self, names: Sequence[str] = EXPERT_SCHEMA.names) -> pa.Table:
+        """See `Games.table`."""
+        arrays = row_arrays(**self.columns._asdict(), unknown=UNKNOWN_Z)
+        return pa.Table.from_arrays(
+            [arrays[name] for name in EXPERT_SCHEMA.names], schema=EXPERT_SCHEMA
+        ).select(names)
+
+    def scan(self) -> list[NDArray[Any]]:
+        """See `Games.scan`."""
+        return [getattr(self.columns, name) for name in SCANNED]
 
     def find(self, query: Query) -> NDArray[np.int64]:
         """See `Games.find`; games of which nothing can be read are not found."""
@@ -290,21 +278,15 @@ class RowGames(Games):
         if file.game == DEFAULT_GAME_NAME:
             self.headers = self._name_openings(self.headers)
 
-    def columns(self, *names: str) -> pa.Table:
-        """See `Games.columns`.
+    def table(self, names: Sequence[str]) -> pa.Table:
+        """See `Games.table`.
 
         Raises:
             DatasetError: damaged data.
         """
-        table = self.file.table(*names)
-        if (
-            self.file.game == DEFAULT_GAME_NAME
-            and "label" in names
-            and pc.max(table["label"]).as_py() >= NUM_ACTIONS
-        ):
-            raise DatasetError(
-                f"{self.file.path}: expected actions below {NUM_ACTIONS} in label, found others"
-            )
+        table, most = self.file.table(*names), 8 * self.file.schema.field("legal").type.byte_width
+        if "label" in names and pc.max(table["label"]).as_py() >= most:
+            raise DatasetError(f"{self.name}: expected actions below {most} in label, found others")
         return table
 
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
@@ -319,8 +301,8 @@ class RowGames(Games):
         game, hop, black, quiet, label = (
             _column(table, name) for name in ("game", "hop", "black", "quiet", "label")
         )
-        board = _column(table, "board")
-        beyond = STEP_TO[label]
+        board, beyond = _column(table, "board"), STEP_TO[label]
+        masks = _masks(board)
         jumps = board[np.arange(len(board)), beyond] < 0
         origin, to, over = (
             np.where(black, index + 1, 32 - index)  # squares of PDN
@@ -332,16 +314,16 @@ class RowGames(Games):
         shard = {each["game"]: each for each in (self.file.shard or {"games": []})["games"]}
         numbers = sorted(self.found(which)["game"].to_pylist())
         for n, header in enumerate(headers.to_pylist()):
-            first, end = begin[n], begin[n + 1]
+            rows = range(begin[n], begin[n + 1])
+            starts = [row for row in rows if not hop[row]] + [rows.stop]
             played = Game()
-            if first < end:
-                played = Game(_position(board[first], bool(black[first]), int(quiet[first])))
-            starts = [row for row in range(first, end) if not hop[row]] + [end]
+            if rows:
+                own, opp, kings = masks[rows.start].tolist()
+                clock = int(quiet[rows.start])
+                played = Game(Position(own, opp, kings, bool(black[rows.start]), halfmove_clock=clock))
             played.moves = [_move(hops[i:j]) for i, j in pairwise(starts)]
-            names = [
-                name for name in ("event", "date", "black", "white", "opening") if header[name] is not None
-            ]
-            tags = {name.capitalize(): header[name] for name in names}
+            names = ("event", "date", "black", "white", "opening")
+            tags = {name.capitalize(): header[name] for name in names if header[name] is not None}
             if shard:
                 tags |= selfplay_tags(shard[numbers[n]])
             yield write_game(from_game(played, tags, header["result"]))
@@ -361,22 +343,17 @@ class RowGames(Games):
                 f"{path}: expected the headers of games, found another file ({reason})"
             ) from error
         self.known = False
-        table = self.columns("game", "ply", "black", "z")
+        table = self.table(["game", "ply", "black", "z"])
         game = _column(table, "game")
         first = np.flatnonzero(np.append(True, game[1:] != game[:-1]))
-        start, last = table.take(first), _column(table, "ply")[np.append(first[1:], len(game)) - 1]
-        signs = zip(start["z"].to_pylist(), start["black"].to_pylist(), strict=True)
-        columns = {
-            "game": start["game"],
-            "result": from_strings([_RESULTS[z if z is None or black else -z] for z, black in signs]),
-            "plies": from_numpy(last.astype(np.int32) + 1),
-            "line": from_numpy(np.zeros(len(first), np.int64)),
-            "source": from_strings([str(self.file.path)] * len(first)),
-        }
-        nothing = from_strings([None] * len(first))
-        return pa.Table.from_arrays(
-            [columns.get(name, nothing) for name in HEADERS_SCHEMA.names], schema=HEADERS_SCHEMA
-        )
+        plies = _column(table, "ply")[np.append(first[1:], len(game)) - 1] + 1
+        pairs = zip(table.take(first).to_pylist(), plies.tolist(), strict=True)
+        rows = [
+            {"game": row["game"], "plies": n, "line": 0, "source": self.name}
+            | {"result": _RESULTS[row["z"] if row["black"] or not row["z"] else -row["z"]]}
+            for row, n in pairs
+        ]
+        return pa.Table.from_pylist(rows, schema=HEADERS_SCHEMA)
 
 
 SELFPLAY_EVENT = "self-play"
@@ -402,12 +379,6 @@ def _column(table: pa.Table, name: str) -> NDArray[Any]:
     array = array.flatten() if name == "board" else array
     values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return values.reshape(-1, 32) if name == "board" else values
-
-
-def _position(board: NDArray[np.int8], black: bool, quiet: int) -> Position:
-    masks = np.packbits([board > 0, board < 0, abs(board) == 3], axis=1, bitorder="little")
-    own, opp, kings = masks.view(np.uint32).ravel().tolist()
-    return Position(own, opp, kings, black, halfmove_clock=quiet)
 
 
 def _move(hops: Sequence[tuple[int, int, int, int]]) -> Move:

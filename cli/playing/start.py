@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from ckai.cli.shared.games_file import expanded
 from ckai.rl.games.spec import GameSpec, LoadedGame
 
 BALLOT = "ballot"
-BALLOT_PLIES = 3
 
 
 @dataclass(frozen=True)
@@ -130,8 +128,7 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
         MoveError: a move is illegal.
     """
     wanted = _plain(text)
-    if wanted.startswith(BALLOT):
-        ballots = ballot_lines(spec)
+    if wanted.startswith(BALLOT) and (ballots := spec.ballot):
         digits = wanted.removeprefix(BALLOT).strip(": ")
         if not digits:
             number = chance.randrange(len(ballots)) + 1
@@ -148,34 +145,20 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
                 game.push(spec.read_move(game.position, word))
         return "", tuple(map(str, game.moves))
     plain = {_plain(name): name for name in spec.named_openings}
-    names = (
-        [plain[wanted]] if wanted in plain else [plain[p] for p in plain if wanted and p.startswith(wanted)]
-    )
+    names = [
+        plain[p] for p in plain if p == wanted or (wanted not in plain and wanted and p.startswith(wanted))
+    ]
     if len(names) == 1:
         return names[0], spec.named_openings[names[0]]
     names = names or [plain[p] for p in get_close_matches(wanted, plain, cutoff=0.5)]
-    expected = "the name of an opening, ballot, ballot:N or moves" if plain else "ballot, ballot:N or moves"
+    expected = "the name of an opening, ballot, ballot:N or moves" if plain else "moves"
     hint = f"; did you mean {', '.join(names)}?" if names else ""
     raise ValueError(f"expected {expected}, found {text[:40]!r}{hint}")
 
 
-@cache
 def ballot_lines(spec: GameSpec) -> tuple[tuple[str, ...], ...]:
-    """Return the moves of every three-move opening: of the game's ballot, or else of its balanced ones."""
-    if spec.ballot:
-        return spec.ballot
-    lines: dict[Any, tuple[Any, tuple[str, ...]]] = {spec.position().key: (spec.position(), ())}
-    for plies in range(1, BALLOT_PLIES + 1):
-        # Lines through openings only: without that, Go has half a million.
-        wanted = {position.key for position in spec.openings(plies)}
-        after: dict[Any, tuple[Any, tuple[str, ...]]] = {}
-        for position, moves in lines.values():
-            for move in position.legal_moves():
-                following = position.push(move)
-                if following.key in wanted:
-                    after.setdefault(following.key, (following, (*moves, str(move))))
-        lines = after
-    return tuple(lines[position.key][1] for position in spec.openings(BALLOT_PLIES))
+    """Return the moves of every opening of the game's ballot."""
+    return spec.ballot
 
 
 def game_of(moves: tuple[str, ...], spec: GameSpec) -> Any:

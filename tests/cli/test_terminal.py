@@ -271,18 +271,11 @@ def test_an_opening_of_a_game_whose_moves_begin_with_letters(text):
     assert opening_moves(text, get_game("go"), random.Random(0)) == ("", ("D4", "C3"))
 
 
-@pytest.mark.slow
-def test_ballots_of_go_are_its_openings():
-    spec = get_game("go")
-    lines = ballot_lines(spec)
-    assert len(lines) == len(set(lines)) == len(spec.openings(3))
-    reached = [game_of(line, spec).position.key for line in lines[::97]]
-    assert reached == [position.key for position in spec.openings(3)[::97]]
-
-
 def test_a_beginning_of_several_names_is_no_opening():
     with pytest.raises(ValueError, match=r"found 'de'; did you mean Denny, Defiance\?"):
         opening_moves("de", CHECKERS, random.Random(0))
+    with pytest.raises(ValueError, match="expected moves, found 'ballot'"):
+        opening_moves("ballot", get_game("connect4"), random.Random(0))
     with pytest.raises(ValueError, match="found 'old fourtenth'; did you mean Old Fourteenth"):
         opening_moves("old fourtenth", CHECKERS, random.Random(0))
 
