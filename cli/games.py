@@ -130,7 +130,7 @@ def command(
                 rows += [_row(games, header) for header in games.found(which).to_pylist()]
                 for sink in sinks:
                     sink(games, which)
-            if not rows and (output is not None or stats):
+            if (output is not None or stats) and not (sum(row["plies"] for row in rows) if kept else rows):
                 raise ValueError(_none_found(searched, opening))
         statistics = _statistics(kept, [str(path) for path in given], plots) if stats else None
     seconds = time.perf_counter() - begun
@@ -190,9 +190,11 @@ def _texts(games: "Games", which: Any) -> Iterator[str]:
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.shards import games_as_pdn
 
+    if games.file.shard is None:
+        raise ValueError(f"{games.name}: expected a run, to write games as PDN, found rows that left theirs")
     numbers = set(games.found(which)["game"].to_pylist())
     texts = games_as_pdn(games.file.path, get_game(games.file.game))
-    for text, header in zip(texts, (games.file.shard or {"games": []})["games"], strict=False):
+    for text, header in zip(texts, games.file.shard["games"], strict=True):
         if header["game"] in numbers:
             yield text
 

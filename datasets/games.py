@@ -23,6 +23,7 @@ from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_wri
 from ckai.game import Game, Move, Position
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
+from ckai.game.squares import SQUARES
 from ckai.pdn import PdnError, PdnGame, from_game, write_game
 from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
 from ckai.pdn.reader import build_game
@@ -69,8 +70,10 @@ class Games:
         raise NotImplementedError
 
     def scan(self) -> list[NDArray[Any]]:
-        """Return the columns `SCANNED` as numpy."""
+        """Return the columns `SCANNED` of games of checkers as numpy."""
         table = self.table(SCANNED)
+        if table.schema.field("board").type.list_size != SQUARES:
+            raise DatasetError(f"{self.name}: expected checkers, to search for positions, found another game")
         return [_column(table, name) for name in SCANNED]
 
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:

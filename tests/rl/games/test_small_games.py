@@ -156,7 +156,7 @@ def test_perfect_play_loses_to_nobody_and_wins_what_can_be_won():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", STONES)
-def test_a_run_learns_and_continues(tmp_path, game):
+def test_a_run_learns_and_continues(tmp_path, game, ckai):
     folder = tmp_path / "run"
     run = Run.create(folder, network(game), small(game, start=StartConfig(opening_share=0.5)))
     run.go(1, lambda _: None)
@@ -170,6 +170,10 @@ def test_a_run_learns_and_continues(tmp_path, game):
     assert batch["policy"].sum(1).sub(1).abs().max() < 1e-5
     assert not batch["policy"][:, get_game(game).rules.NUM_ACTIONS :].any()
     assert all(run.pdn_of(played).count("[Event ") == 1 for played in run.games(2))
+    assert ckai("games", folder, "-o", tmp_path / "all.pdn")[0] == 0
+    assert (tmp_path / "all.pdn").read_text().count("[Event ") == len([*run.games(1), *run.games(2)])
+    status, _, err = ckai("games", folder, "--position", "B:W18:B1")
+    assert (status, "expected checkers, to search for positions" in err) == (1, True)
     assert len(list(run.games(2))) == 6
     assert run.history()[1]["match"]["games"] == 4
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
