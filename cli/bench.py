@@ -54,8 +54,9 @@ def command(
 
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
-    from ckai.models.inference.backends import AUTO, BACKENDS
+    from ckai.models.inference.backends import BACKENDS
     from ckai.models.inference.cuda_backend import CudaEvaluator
+    from ckai.models.inference.evaluator import AUTO
     from ckai.models.registry import build, parse_settings
     from ckai.rl import bench
     from ckai.rl.evaluators.loading import load_evaluator

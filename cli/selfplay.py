@@ -268,7 +268,8 @@ def _new_config(
     """
     from ckai.cli.shared.run_estimate import games_in_flight
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.inference.backends import AUTO, usual_backend
+    from ckai.models.inference.backends import usual_backend
+    from ckai.models.inference.evaluator import AUTO
     from ckai.rl.run.events import RunError
 
     network = load_checkpoint(source).network() if isinstance(source, Path) else source
@@ -312,7 +313,8 @@ def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
         as_json: print the result as JSON.
     """
     from ckai.models.checkpoint import load_network
-    from ckai.models.inference.backends import AUTO, usual_backend
+    from ckai.models.inference.backends import usual_backend
+    from ckai.models.inference.evaluator import AUTO
     from ckai.rl.run.joining import join
     from ckai.rl.run.run import Run
 

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from ckai.models.evaluation.evaluate import Evaluation, evaluate_checkpoint
     from ckai.models.evaluation.metrics import measure
     from ckai.models.inference.backends import make_evaluator
-    from ckai.models.inference.evaluator import BackendError, Evaluator, TorchEvaluator
+    from ckai.models.inference.evaluator import BackendError, Evaluator
     from ckai.models.inference.export import export_network
     from ckai.models.inference.predict import Predictions, predict
+    from ckai.models.inference.torch_backend import TorchEvaluator
     from ckai.models.inputs.encodings import Encoding
     from ckai.models.inputs.packing import pack_positions, pack_rows
     from ckai.models.inputs.registry import encode_rows
@@ -66,7 +67,8 @@ else:
             "evaluation.evaluate": ["Evaluation", "evaluate_checkpoint"],
             "evaluation.metrics": ["measure"],
             "inference.backends": ["make_evaluator"],
-            "inference.evaluator": ["BackendError", "Evaluator", "TorchEvaluator"],
+            "inference.evaluator": ["BackendError", "Evaluator"],
+            "inference.torch_backend": ["TorchEvaluator"],
             "inference.export": ["export_network"],
             "inference.predict": ["Predictions", "predict"],
             "inputs.packing": ["pack_positions", "pack_rows"],

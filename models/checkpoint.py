@@ -5,7 +5,6 @@ anywhere. It is read with `weights_only=True`, so that it cannot run code; the c
 PyTorch passes over, are compared; and what is odd in it is found when it is read.
 """
 
-import copy
 import io
 import pickle
 import threading
@@ -106,18 +105,12 @@ def save_checkpoint(
         >>> load_checkpoint("small.ckpt").metrics
         {'top1': 0.5}
     """
-    weights = _on_cpu(network, dtype)
-    if dtype is not None:
-        # Buffers derived from the weights must match the converted weights in the file.
-        as_loaded = copy.deepcopy(network)
-        as_loaded.load_state_dict(weights)
-        weights = _on_cpu(as_loaded, dtype)
     content = {
         "format": FORMAT,
         "architecture": network.architecture,
         "settings": asdict(network.settings),
         "encoding": network.encode.VERSION,
-        "weights": weights,
+        "weights": _on_cpu(network, dtype),
         "metrics": dict(metrics or {}),
         "info": dict(info or {}),
     }
@@ -174,7 +167,7 @@ def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Netw
 
 
 def _on_cpu(network: Network, dtype: torch.dtype | None) -> dict[str, Tensor]:
-    """Weights on the CPU; if a type is given, layers have it, not biases, statistics or integers."""
+    """Weights on the CPU; if a type is given, layers have it, not biases or statistics."""
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     for name, tensor in weights.items():
         if dtype and tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias"):

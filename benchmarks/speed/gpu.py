@@ -32,7 +32,8 @@ from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.models.inference.backends import best_rate, evaluate_positions, sample_positions
 from ckai.models.inference.cuda_backend import CUDA, CudaEvaluator, find_gpu
-from ckai.models.inference.evaluator import Evaluator, TorchEvaluator
+from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.layers.network import Network
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule

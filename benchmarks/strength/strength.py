@@ -17,7 +17,7 @@ import click
 from ckai.datasets.machine import available_cores
 from ckai.models.checkpoint import load_checkpoint
 from ckai.models.inference.backends import evaluations_per_second, sample_positions
-from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.matches.match import MatchResult, play_match

@@ -114,9 +114,11 @@ def networks_in(folder: Path = Path()) -> Iterator[tuple[Path, str | None]]:
 
     The game of a file that cannot be read is None.
     """
-    from ckai.models.checkpoint import CheckpointError, load_checkpoint
-
     paths = [path for place in NETWORK_PATTERNS for path in folder.glob(place) if path.is_file()]
+    if not paths:
+        return
+    from ckai.models.checkpoint import CheckpointError, load_checkpoint  # PyTorch takes seconds to import
+
     for path in sorted(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)), reverse=True):
         try:
             yield path, load_checkpoint(path).network().encode.GAME

@@ -69,7 +69,7 @@ def games_in_flight(config: "RunConfig", network: "Network") -> int:
 
     from ckai.datasets.machine import available_cores
     from ckai.models.inference.backends import sample_positions
-    from ckai.models.inference.evaluator import float32_copy
+    from ckai.models.inference.torch_backend import float32_copy
 
     packed = float32_copy(network)
     rows = torch.from_numpy(network.encode.append_extra(sample_positions(1, network.encode)))

@@ -10,8 +10,8 @@ import numpy as np
 from ckai.game.kernels import STEP_TO
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.evaluator import BackendError
-from ckai.models.inference.integers import quantize
-from ckai.models.networks.swift import SCALE, Swift
+from ckai.models.inference.vectors import SCALE
+from ckai.models.networks.swift import Swift, integers_of
 from ckai.models.pretrained import CKAI, network_path
 from ckai.rl.engine.levels import LEVELS, QUICK_NODES
 
@@ -37,7 +37,7 @@ def engine_file(network: str = CKAI) -> bytes:
         BackendError: the network is not a `swift`, or of sizes or weights that the page has no room for.
     """
     source = load_network(network_path(network))
-    quantize(source)  # refuses what integers cannot hold
+    integers_of(source)  # refuses what integers cannot hold
     assert isinstance(source, Swift)
     weights = {name: rounded.cpu().numpy() for name, rounded in source.rounded().items()}
     hidden = weights["first"].shape[1]

@@ -14,7 +14,7 @@ from ckai.cli.web.rules import Asked, describe, played
 from ckai.cli.web.searches import Search
 from ckai.cli.web.server import Server
 from ckai.models.checkpoint import load_network
-from ckai.models.inference.devices import one_torch_thread
+from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.score import expected_score

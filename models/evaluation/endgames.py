@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.rows import Endgames, draw_endgames, hops_that_keep
-from ckai.models.inference.evaluator import Evaluator, TorchEvaluator
+from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.packing import pack_boards
 from ckai.models.layers.network import Network
 

@@ -19,7 +19,7 @@ from ckai.models.inference.backends import (
     sample_positions,
 )
 from ckai.models.inference.devices import pick_device
-from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 
 DEFAULT_SEED, DEFAULT_HELDOUT = 0, 0.1
 

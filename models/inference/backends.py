@@ -15,14 +15,13 @@ import torch
 from numpy.typing import NDArray
 
 from ckai.datasets.files import first_line
-from ckai.models.inference.devices import use_one_torch_thread
-from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, Floats, TorchEvaluator
+from ckai.models.inference.evaluator import AUTO, BackendError, Boards, Evaluator, Floats
+from ckai.models.inference.threads import use_one_torch_thread
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 from ckai.models.networks.swift import Swift
 
-AUTO = "auto"
-"""The first of the backends, in their order, that the network and this machine have."""
 BACKENDS = ("integers", "cuda", "openvino", "torch")
 """Names of the backends; `cuda:N` is the GPU with that number, from 0."""
 SECONDS = 0.1

@@ -26,11 +26,11 @@ from ckai.models.inference.evaluator import (
     BackendError,
     Boards,
     Floats,
-    PackedNetwork,
     check_boards,
     output_arrays,
     sizes_of,
 )
+from ckai.models.inference.torch_backend import PackedNetwork
 from ckai.models.layers.network import Network
 
 CUDA = "cuda"

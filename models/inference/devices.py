@@ -1,27 +1,9 @@
-"""PyTorch's devices, precision and threads; small batches are faster on one thread."""
+"""PyTorch's devices and precision."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
-
-
-def use_one_torch_thread() -> None:
-    """Limit PyTorch to one thread in the calling thread, which is one of several callers."""
-    torch.set_num_threads(1)
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """Limit PyTorch to one thread inside the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def cpu_has_bf16() -> bool:

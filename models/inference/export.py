@@ -23,14 +23,9 @@ import torch
 
 from ckai.datasets.files import WriteError, refuse_to_replace
 from ckai.models.inference.backends import evaluate_positions, sample_positions
-from ckai.models.inference.evaluator import (
-    BackendError,
-    Boards,
-    TorchEvaluator,
-    float32_copy,
-    import_extra,
-)
+from ckai.models.inference.evaluator import BackendError, Boards, import_extra
 from ckai.models.inference.openvino_backend import convert, load_core
+from ckai.models.inference.torch_backend import TorchEvaluator, float32_copy
 from ckai.models.layers.network import Network
 
 SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}

@@ -8,26 +8,18 @@ The kernels have no Python in them and need no batch: a search calls `activate`,
 `logit` for each legal action.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
-from torch.nn.functional import pad
 
 from ckai.game.jit import hot, kernel
 from ckai.game.kernels import lowest
-from ckai.models.inference.evaluator import (
-    BackendError,
-    Boards,
-    Floats,
-    check_boards,
-    output_arrays,
-    sizes_of,
-)
+from ckai.models.inference.evaluator import Boards, Floats, check_boards, output_arrays
 from ckai.models.inference.vectors import (
     LANES,
+    SCALE,
     exchanged,
     load,
     load_sums,
@@ -39,13 +31,14 @@ from ckai.models.inference.vectors import (
     total,
     zeros,
 )
-from ckai.models.layers.network import Network
-from ckai.models.networks.swift import SCALE, Swift
+
+if TYPE_CHECKING:
+    from ckai.models.layers.network import Network
 
 PRODUCT_SCALE = SCALE * SCALE
 """Integer that stands for 1 in a sum of products."""
-TOLERANCE = 2.0**-10
-"""Relative excess of weights over the bounds of `Swift` that is allowed: float16 rounds to 2 ** -11."""
+CACHE_LINE = 64
+"""Bytes of a cache line, or of a vector."""
 MAX_EXPONENT = 700.0
 """Exponent whose exponential still has room in float64: no weights make a value that is not finite."""
 
@@ -110,16 +103,16 @@ VIEWS = 2
 
 
 def hidden_arrays(weights: IntegerWeights, squares: int) -> Hidden:
-    """Return new working memory for `activate`; PyTorch aligns arrays with cache lines."""
+    """Return new working memory for `activate`, aligned with cache lines."""
     biases = (weights.first_bias, weights.second_bias, weights.third_bias)
-    wide, narrow, narrowest = (torch.zeros(each.shape[-1], dtype=torch.int16).numpy() for each in biases)
+    wide, narrow, narrowest = (aligned(np.zeros(each.shape[-1], np.int16)) for each in biases)
     return Hidden(
         wide,
         narrow,
         narrowest,
         bucket=np.zeros(1, np.int64),
         rows=np.full((VIEWS, squares + 1), weights.first.size - weights.first.shape[1]),
-        sums=torch.from_numpy(weights.first_bias).repeat(VIEWS, 1).numpy(),
+        sums=aligned(np.tile(weights.first_bias, (VIEWS, 1))),
         changed=np.zeros((2, squares + 1), np.int64),
     )
 
@@ -247,73 +240,54 @@ def evaluate_boards(weights, hidden, boards, logits, values):
             logits[row, action] = logit(weights, hidden, action)
 
 
-def arranged(integers: dict[str, Tensor]) -> dict[str, NDArray[Any]]:
-    """Return the integers of `Swift.rounded` as the kernels read them.
+def arranged(integers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the integers of a network as the kernels read them, aligned with cache lines.
 
     Zeros fill up the widths to multiples of `LANES`, and are a last row of the first layer. The inputs of the
     second and third layer come in pairs, `[K, inputs / 2, units, 2]`.
     """
     found = {}
     for name, weights in integers.items():
-        if name not in ("value_bias", "policy_bias"):
+        if name in IntegerWeights._fields[3:] and name not in ("value_bias", "policy_bias"):
             below = -weights.shape[-2] % LANES if name in ("second", "third") else int(name == "first")
-            weights = pad(weights, (0, -weights.shape[-1] % LANES, 0, below)[: 2 * min(weights.ndim, 2)])
+            room = [(0, 0)] * (weights.ndim - 2) + [(0, below), (0, -weights.shape[-1] % LANES)]
+            weights = np.pad(weights, room[-weights.ndim :])
         if name in ("second", "third"):
-            weights = weights.unflatten(2, (-1, 2)).transpose(1, 2)
-        found[name] = weights.cpu().contiguous().numpy()
+            weights = weights.reshape(*weights.shape[:2], -1, 2).swapaxes(1, 2)
+        found[name] = aligned(weights)
     return found
 
 
-def quantize(network: Network) -> IntegerWeights:
-    """Return the integers of a network: its weights, clipped and rounded.
-
-    Args:
-        network: a `Swift` network.
-
-    Raises:
-        BackendError: another architecture, or a weight that is not finite or beyond its bound, so that a sum
-            of integers could overflow.
-    """
-    if not isinstance(network, Swift):
-        raise BackendError(
-            f"evaluator integers: expected a network of architecture swift, found {network.architecture}"
-        )
-    if not all(bool(torch.isfinite(weights).all()) for weights in network.parameters()):
-        raise BackendError("evaluator integers: expected finite weights, found NaN or infinity")
-    for name, most in network.bounds().items():
-        largest = float(network.get_parameter(name).detach().abs().max())
-        if largest > most * (1 + TOLERANCE):
-            raise BackendError(
-                f"evaluator integers: expected weights of up to {most:g} in {name}, found {largest:g}: the "
-                "network may have diverged in training"
-            )
-    encode = network.encode
-    planes = np.full(7, -1, np.int64)
-    for plane, value in enumerate(encode.VALUES):
-        planes[value + 3] = plane
-    return IntegerWeights(
-        planes=planes,
-        jumper_plane=np.array([len(encode.VALUES) if encode.JUMPER else -1]),
-        bucket_pieces=np.array([network.bucket_pieces]),
-        **arranged(network.rounded()),
-    )
+def aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a copy that begins with a cache line: no vector of it is in two."""
+    room = np.empty(array.nbytes + CACHE_LINE, np.uint8)
+    copy = room[-room.ctypes.data % CACHE_LINE :][: array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 class IntegerEvaluator:
     """A `swift` network computed with integers; searches evaluate its positions inside their kernels."""
 
-    def __init__(self, network: Network) -> None:
+    name = "swift, integers, cpu"
+
+    def __init__(self, network: "Network | Mapping[str, NDArray[Any]]") -> None:
         """Convert a network.
 
         Args:
-            network: a `Swift` network; later training does not change the evaluator.
+            network: a `Swift` network; later training does not change the evaluator. Or what `integers_of`
+                returns of one: with these, PyTorch is not needed.
 
         Raises:
-            BackendError: see `quantize`.
+            BackendError: see `ckai.models.networks.swift.integers_of`.
         """
-        self.weights = quantize(network)
-        self._sizes = sizes_of(network.encode)
-        self.name = f"{network.architecture}, integers, cpu"
+        if not isinstance(network, Mapping):
+            from ckai.models.networks.swift import integers_of
+
+            network = integers_of(network)
+        arrays = arranged(network)
+        self._sizes: tuple[int, int] = tuple(arrays.pop("sizes").tolist())
+        self.weights = IntegerWeights(**arrays)
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None

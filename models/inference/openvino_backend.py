@@ -14,13 +14,12 @@ from ckai.models.inference.evaluator import (
     BackendError,
     Boards,
     Floats,
-    PackedNetwork,
     check_boards,
-    float32_copy,
     import_extra,
     output_arrays,
     sizes_of,
 )
+from ckai.models.inference.torch_backend import PackedNetwork, float32_copy
 from ckai.models.layers.network import Network
 
 _loading = threading.Lock()

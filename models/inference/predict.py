@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from ckai.datasets.rows import Rows
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS
-from ckai.models.inference.evaluator import Evaluator, Floats, TorchEvaluator
+from ckai.models.inference.evaluator import Evaluator, Floats
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.packing import pack_positions, pack_rows
 from ckai.models.layers.network import Network
 

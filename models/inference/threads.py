@@ -1,6 +1,9 @@
-"""Threads whose `join` survives Ctrl-C."""
+"""Threads whose `join` survives Ctrl-C, and how many PyTorch starts."""
 
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 POLL_SECONDS = 0.2
 """Longest single wait: on some systems Ctrl-C does not interrupt a wait without a timeout."""
@@ -43,3 +46,23 @@ class JoinableThread(threading.Thread):
             pass
         if self.ident is not None:  # the system had a thread for it
             super().join()
+
+
+def use_one_torch_thread() -> None:
+    """Limit PyTorch, where it is loaded, to one thread in the calling thread, one of several callers."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.set_num_threads(1)
+
+
+@contextmanager
+def one_torch_thread() -> Iterator[None]:
+    """Limit PyTorch, where it is loaded, to one thread inside the block: small batches are faster so."""
+    if (torch := sys.modules.get("torch")) is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

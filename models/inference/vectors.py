@@ -12,6 +12,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, models, register_model
 
+SCALE = 512
+"""Integer that stands for 1, of an activation or a weight."""
 LANES = 32
 """Numbers of 16 bits in a vector."""
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
@@ -84,7 +86,7 @@ def _total(b: Any, sums: Any) -> Any:
 
 
 def _rounded(b: Any, low: Any, high: Any) -> Any:
-    half, shift, none, most = (ir.Constant(_WIDE, [n] * LANES) for n in (256, 9, 0, 512))
+    half, shift, none, most = (ir.Constant(_WIDE, [n] * LANES) for n in (SCALE // 2, 9, 0, SCALE))
     units = b.ashr(b.add(_lanes(b, low, range(LANES), high), half), shift)
     units = b.select(b.icmp_signed("<", units, none), none, units)
     return b.trunc(b.select(b.icmp_signed(">", units, most), most, units), _SHORTS)

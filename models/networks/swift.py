@@ -3,24 +3,27 @@
 What engines call an efficiently updatable network (NNUE; Nasu 2018, and Stockfish's documentation of its
 training): the inputs are binary and few of them are 1, so that the first layer is the sum of one row of
 weights for each piece. Activations are clipped to [0, 1] and weights to a few units,
-so that the network can be computed with integers (`ckai.models.inference.integers`): all are multiples of
-1/512 in 16 bits. A checkpoint holds both, the weights and the integers they are rounded to.
+so that the network can be computed with integers (`ckai.models.inference.integers`): all are rounded to
+multiples of 1/512 in 16 bits.
 
 Positions with many and with few pieces have later layers of their own ("buckets"). A search reads the logits
 of the legal actions only.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ckai.models.inference.evaluator import BackendError, sizes_of
+from ckai.models.inference.vectors import SCALE
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.heads import OUTPUTS
 from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
-SCALE = 512
-"""Integer that stands for 1, of an activation or a weight."""
 MAX_WEIGHT, MAX_BIAS = 4.0, 1000.0
 """Bounds of weights and biases after the first layer: with at most `MAX_UNITS` units no sum overflows."""
 MAX_UNITS, MAX_NARROW_UNITS = 1024, 256
@@ -58,8 +61,8 @@ class Settings(NetworkSettings):
             raise ValueError(f"expected an encoding with binary planes of pieces, found {self.encoding!r}")
 
 
-INTEGERS = "integers_"
-"""Prefix of the names of the integers among a checkpoint's weights."""
+TOLERANCE = 2.0**-10
+"""Relative excess of weights over their bounds that is allowed: float16 rounds to 2 ** -11."""
 
 
 class Buckets(nn.Module):
@@ -92,9 +95,6 @@ class Swift(Network):
         self.value = Buckets(settings.buckets, settings.narrowest, OUTPUTS[settings.value])
         self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
         self.policy_narrow = Buckets(settings.buckets, settings.narrow, self.encode.NUM_ACTIONS)
-        for name, rounded in self.rounded().items():
-            self.register_buffer(f"{INTEGERS}{name}", rounded)
-        self.register_state_dict_pre_hook(_refresh_integers)  # type: ignore[no-untyped-call]
 
     @property
     def bucket_pieces(self) -> int:
@@ -155,8 +155,37 @@ class Swift(Network):
         return logits, self.value(narrowest, bucket)
 
 
-def _refresh_integers(network: nn.Module, prefix: str, keep_vars: bool) -> None:
-    """Round the weights again before they are saved."""
-    assert isinstance(network, Swift)
-    for name, rounded in network.rounded().items():
-        network.get_buffer(f"{INTEGERS}{name}").copy_(rounded)
+def integers_of(network: Network) -> dict[str, NDArray[Any]]:
+    """Return the integers of a network, for `IntegerEvaluator`: its weights, clipped and rounded.
+
+    Args:
+        network: a `Swift` network.
+
+    Raises:
+        BackendError: another architecture, or a weight that is not finite or beyond its bound, so that a sum
+            of integers could overflow.
+    """
+    if not isinstance(network, Swift):
+        raise BackendError(
+            f"evaluator integers: expected a network of architecture swift, found {network.architecture}"
+        )
+    if not all(bool(torch.isfinite(weights).all()) for weights in network.parameters()):
+        raise BackendError("evaluator integers: expected finite weights, found NaN or infinity")
+    for name, most in network.bounds().items():
+        largest = float(network.get_parameter(name).detach().abs().max())
+        if largest > most * (1 + TOLERANCE):
+            raise BackendError(
+                f"evaluator integers: expected weights of up to {most:g} in {name}, found {largest:g}: the "
+                "network may have diverged in training"
+            )
+    encode = network.encode
+    planes = np.full(7, -1, np.int64)
+    for plane, value in enumerate(encode.VALUES):
+        planes[value + 3] = plane
+    return {
+        "planes": planes,
+        "jumper_plane": np.array([len(encode.VALUES) if encode.JUMPER else -1]),
+        "bucket_pieces": np.array([network.bucket_pieces]),
+        "sizes": np.array(sizes_of(encode)),
+        **{name: weights.cpu().numpy() for name, weights in network.rounded().items()},
+    }

@@ -26,3 +26,13 @@ def network_path(source: str | Path) -> Path:
     """
     name = str(source)
     return Path(__file__).with_name(f"{name}.ckpt") if name in PRETRAINED else Path(source)
+
+
+def integers_path(source: str | Path) -> Path | None:
+    """Return the file of NumPy that has the integers of an installed network, which need no PyTorch.
+
+    Args:
+        source: see `network_path`; None is returned for others.
+    """
+    path = network_path(source).with_suffix(".npz")
+    return path if path.parent == Path(__file__).parent and path.is_file() else None

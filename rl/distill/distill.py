@@ -26,9 +26,9 @@ from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path, is_headers_path
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import table_writer
-from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inference.threads import use_one_torch_thread
 from ckai.models.inputs.packing import pack_rows
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig

@@ -3,13 +3,12 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
-from ckai.models.checkpoint import load_checkpoint, load_network
-from ckai.models.inference.evaluator import BackendError
+from ckai.models.inference.evaluator import INTEGERS, BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
@@ -69,11 +68,11 @@ def load_engine(
 
         engine = GtpEngine(rest, spec=game)
     elif kind == LEVEL:
-        people, network = (IntegerEvaluator(load_network(name)) for name in (HUMAN, CKAI))
+        people, network = (cast(IntegerEvaluator, load_evaluator(name, INTEGERS)) for name in (HUMAN, CKAI))
         engine = LevelEngine(LEVELS[int(rest) - 1], people, network, tables, seed=seed)
     elif kind == ALPHA_BETA:
         try:
-            integers: Any = load_evaluator(_source(kind, rest), "integers", game=game.name)
+            integers: Any = load_evaluator(_source(kind, rest), INTEGERS, game=game.name)
         except BackendError as error:
             raise ValueError(
                 f"{text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
@@ -169,6 +168,8 @@ def game_of(texts: Sequence[str]) -> str | None:
         ValueError: a text cannot be read.
         CheckpointError: a file is not a checkpoint.
     """
+    from ckai.models.checkpoint import load_checkpoint
+
     for path in (path for text in texts if not text.startswith(LEVEL) for path in networks_of(text)):
         return load_checkpoint(path).network().encode.GAME
     return None

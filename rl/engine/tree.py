@@ -15,8 +15,8 @@ from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Move, Position
 from ckai.game.jit import compile_for
 from ckai.game.warmup import compile_rules
-from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value

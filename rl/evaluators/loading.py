@@ -3,8 +3,12 @@
 import os
 from pathlib import Path
 
+import numpy as np
+
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.evaluator import AUTO, INTEGERS, Evaluator
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.pretrained import integers_path
 from ckai.rl.evaluators.rollout import ROLLOUT, RolloutEvaluator
 from ckai.rl.evaluators.uniform import UNIFORM, UniformEvaluator
 from ckai.rl.games.registry import get_game
@@ -30,16 +34,14 @@ def load_evaluator(
         return UniformEvaluator(get_game(game).num_actions)
     if str(source) == ROLLOUT:
         return RolloutEvaluator(game=get_game(game).rules)
-    from ckai.models.checkpoint import load_network
-    from ckai.models.inference.backends import (
-        AUTO,
-        evaluate_positions,
-        make_evaluator,
-        sample_positions,
-    )
+    named = os.environ.get("CKAI_EVALUATOR") or AUTO if backend == AUTO else AUTO
+    integers = integers_path(source) if game == DEFAULT_GAME_NAME else None
+    if integers is not None and named == AUTO and backend in (AUTO, INTEGERS):
+        return IntegerEvaluator(np.load(integers))
+    from ckai.models.checkpoint import load_network  # PyTorch, which takes seconds to import
+    from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 
     network = load_network(source, game)
-    named = os.environ.get("CKAI_EVALUATOR") or AUTO if backend == AUTO else AUTO
     try:
         evaluator = make_evaluator(network, backend if named == AUTO else named, threads)
     except ValueError as error:

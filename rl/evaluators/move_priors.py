@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator, output_arrays
+from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec

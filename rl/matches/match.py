@@ -13,8 +13,8 @@ import numpy as np
 
 from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
-from ckai.models.inference.cuda_backend import CudaEvaluator
-from ckai.models.inference.devices import use_one_torch_thread
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inference.threads import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
@@ -224,7 +224,7 @@ def play_match(
     pairings = [(pair, a_black) for pair in chosen for a_black in (True, False)]
     pairings = [pairing for pairing in pairings if pairing not in played and not stop.is_set()]
     by_time = a.by_time or b.by_time
-    if not by_time and any(isinstance(each.evaluator, CudaEvaluator) for each in (a, b)):
+    if not by_time and any(_on_gpu(each) for each in (a, b)):
         threads = min(threads, 2)  # a GPU is faster with the few large batches of few threads
     threads = max(1, min(threads, in_flight))
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
@@ -389,3 +389,11 @@ def _adjudicate(position: Any, tables: Tables, spec: GameSpec) -> Outcome | None
         return None
     winner = {1: "black", 0: None, -1: "white"}[black_result]
     return Outcome(winner, MatchReason.ADJUDICATED)
+
+
+def _on_gpu(engine: Engine) -> bool:
+    if isinstance(engine.evaluator, IntegerEvaluator | None):
+        return False
+    from ckai.models.inference.cuda_backend import CudaEvaluator  # PyTorch takes seconds to import
+
+    return isinstance(engine.evaluator, CudaEvaluator)

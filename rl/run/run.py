@@ -25,15 +25,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from ckai.datasets.data_module import Batch
 from ckai.datasets.files import LockedError, is_locked, locked, remove_temporaries, write_whole
 from ckai.datasets.tables import Tables
-from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.inference.backends import best_rate
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.layers.network import Network
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
@@ -52,13 +48,16 @@ from ckai.rl.run.games import (
     shard_names,
 )
 from ckai.rl.run.gate import play_gate_match
-from ckai.rl.run.learning import learn, window_of
 from ckai.rl.run.on_ray import RayWorkers
 from ckai.rl.run.report import best_generation
 from ckai.rl.run.worker import Networks, Worker
 from ckai.rl.search.threads import repeated, running
 from ckai.rl.selfplay.pool import draw_opponents, trained_in
 from ckai.rl.selfplay.shards import ckai_version, games_as_pdn, own_name
+
+if TYPE_CHECKING:
+    from ckai.datasets.data_module import Batch
+    from ckai.models.layers.network import Network
 
 FORMAT = 3
 """Version of the files of a run."""
@@ -91,7 +90,7 @@ class Run:
     def create(
         cls,
         folder: Path,
-        init: Path | Network,
+        init: "Path | Network",
         config: RunConfig,
         *,
         generations: int = 0,
@@ -111,6 +110,8 @@ class Run:
                 another game.
             CheckpointError: the checkpoint cannot be read.
         """
+        from ckai.models.checkpoint import load_checkpoint, save_checkpoint  # PyTorch takes seconds to import
+
         _check_new(folder)  # first, so that a folder of something else gets no files
         metrics, info = {}, {"init": begun or "none"}
         if isinstance(init, Path):
@@ -463,6 +464,9 @@ class Run:
     def _on_load(self, on_event: EventCallback, evaluator: Evaluator) -> None:
         """Measure what the evaluator can do, the first time."""
         if not self._rate:
+            from ckai.models.checkpoint import load_checkpoint
+            from ckai.models.inference.backends import best_rate
+
             play, encoding = self.config.selfplay, load_checkpoint(self.network).network().encode
             batches = sorted({-(-min(play.in_flight, self.config.games) // play.group_count), 256, 1024})
             self._rate = best_rate(evaluator, encoding, batches, (play.group_count,))
@@ -495,7 +499,7 @@ class Run:
         if history:
             write_dashboard(self.folder, history)
 
-    def transform(self, batch: Batch) -> Batch:
+    def transform(self, batch: "Batch") -> "Batch":
         """Return the batch to train on in place of another; override it for targets of your own.
 
         Args:
@@ -509,6 +513,8 @@ class Run:
         They are in its window, but no older than the newest that have as many games as it asks
         for: while playing does not wait for learning, more may have been played.
         """
+        from ckai.rl.run.learning import window_of
+
         settings, found, count = self.config.learn, dict[Path, float](), 0
         window = window_of(n, settings)
         for g, weight in list(zip(window.generations, window.weights, strict=True))[::-1]:
@@ -519,6 +525,8 @@ class Run:
         return dict(reversed(found.items()))
 
     def _learn(self, n: int, on_event: EventCallback) -> dict[str, Any]:
+        from ckai.rl.run.learning import learn
+
         window = self.window(n)
         return learn(
             self.network_path(self.trained(n - 1)),

@@ -19,7 +19,6 @@ from ckai.rl.selfplay.play import Counting, Numbers, play_games
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.shards import Shard, ShardWriter, hash_of
 from ckai.rl.selfplay.starts import Starts
-from ckai.rl.selfplay.warmup import compile_selfplay
 
 TICK_SECONDS = 1.0
 """Time between two looks for a new network."""
@@ -93,6 +92,8 @@ class Worker:
         Raises:
             Exception: whatever `networks`, the evaluator or `deliver` raised.
         """
+        from ckai.rl.selfplay.warmup import compile_selfplay
+
         while (now := self._latest()) is None:
             if stop.wait(TICK_SECONDS / 4):
                 return

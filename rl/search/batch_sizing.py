@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.evaluators.calling import evaluate_into
 
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)

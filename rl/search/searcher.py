@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.game.jit import compile_for
-from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import use_one_torch_thread
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME

@@ -4,8 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ckai.models.inference.devices import use_one_torch_thread
-from ckai.models.inference.threads import JoinableThread
+from ckai.models.inference.threads import JoinableThread, use_one_torch_thread
 
 
 @contextmanager

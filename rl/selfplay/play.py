@@ -15,8 +15,8 @@ from itertools import repeat
 from typing import Any
 
 from ckai.datasets.tables import Tables
-from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import use_one_torch_thread
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import run_all

@@ -19,8 +19,9 @@ from installed import skip_without
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference import backends
 from ckai.models.inference.backends import BACKENDS, evaluate_positions, make_evaluator
-from ckai.models.inference.evaluator import BackendError, TorchEvaluator
+from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.openvino_backend import OpenVINOEvaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
 from ckai.rl.engine.base import Engine

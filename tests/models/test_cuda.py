@@ -13,7 +13,8 @@ from torch.utils._pytree import tree_leaves
 from ckai.models.inference import cuda_backend
 from ckai.models.inference.backends import make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import LANES, MAX_BATCH, WARM_UPS, CudaEvaluator, find_gpu
-from ckai.models.inference.evaluator import BackendError, PackedNetwork, TorchEvaluator
+from ckai.models.inference.evaluator import BackendError
+from ckai.models.inference.torch_backend import PackedNetwork, TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
 from ckai.rl.selfplay.config import SelfPlayConfig

@@ -14,8 +14,8 @@ import ckai.models
 from ckai.datasets.reader import read_rows
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.predict import predict
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.packing import pack_positions, pack_rows
 from ckai.models.inputs.registry import encode_rows
 from ckai.models.layers import network

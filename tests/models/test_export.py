@@ -12,8 +12,9 @@ from installed import skip_without
 from ckai.cli.main import main
 from ckai.datasets.files import WriteError
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.evaluator import BackendError, TorchEvaluator
+from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.export import SUFFIXES, export_network
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 
 NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"]}

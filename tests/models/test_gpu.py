@@ -14,7 +14,7 @@ from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import SIZES, CudaEvaluator, find_gpu
-from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
 from ckai.models.training.config import TrainConfig

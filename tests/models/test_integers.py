@@ -14,9 +14,11 @@ from ckai.models.inference.backends import (
     sample_positions,
     usual_backend,
 )
-from ckai.models.inference.evaluator import BackendError, TorchEvaluator
-from ckai.models.inference.integers import IntegerEvaluator, quantize
-from ckai.models.networks.swift import INTEGERS, MAX_NARROW_UNITS, MAX_UNITS, MAX_WEIGHT, SCALE
+from ckai.models.inference.evaluator import BackendError
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
+from ckai.models.inference.vectors import SCALE
+from ckai.models.networks.swift import MAX_NARROW_UNITS, MAX_UNITS, MAX_WEIGHT, integers_of
 from ckai.models.registry import build
 from ckai.models.training.lightning_module import PolicyValueModule
 
@@ -102,7 +104,7 @@ def test_no_sum_leaves_its_type_at_the_bounds():
         for weights in net.parameters():
             weights.fill_(1e6)
     net.clip_weights()
-    weights = quantize(net)
+    weights = IntegerEvaluator(net).weights
     boards = sample_positions(20, net.encode)
     logits, _ = IntegerEvaluator(net).evaluate(boards)
     pieces = net.encode.max_pieces
@@ -133,11 +135,11 @@ def test_weights_whose_sums_could_overflow_are_refused(name, bound):
         weights = net.get_parameter(name)
         weights.view(-1)[0] = -bound * 1.01
         with pytest.raises(BackendError, match=rf"weights of up to {bound:g} in {name}, found .* diverged"):
-            quantize(net)
+            integers_of(net)
         net.clip_weights()
-        at_the_bound = quantize(net)
+        at_the_bound = integers_of(net)
         weights.view(-1)[0] = -bound * (1 + 2**-11)  # as float16 may round it
-        assert all(np.array_equal(a, b) for a, b in zip(at_the_bound, quantize(net), strict=True))
+        assert all(np.array_equal(at_the_bound[key], each) for key, each in integers_of(net).items())
 
 
 def test_a_step_of_training_ends_within_the_bounds():
@@ -148,7 +150,7 @@ def test_a_step_of_training_ends_within_the_bounds():
     with torch.no_grad():
         net.policy.weight.fill_(MAX_WEIGHT + 1)
     module.optimizer_step(0, 0, Mock(spec=LightningOptimizer))
-    quantize(module.network)
+    integers_of(module.network)
 
 
 def test_training_keeps_the_weights_within_their_bounds():
@@ -163,30 +165,15 @@ def test_training_keeps_the_weights_within_their_bounds():
         optimizer.step()
     net.clip_weights()
     assert net.policy.weight.abs().max() <= MAX_WEIGHT
-    quantize(net)
+    integers_of(net)
 
 
-def test_a_checkpoint_holds_both_and_they_agree(tmp_path):
-    net = network()
-    with torch.no_grad():
-        net.policy.weight.add_(0.25)
-    save_checkpoint(tmp_path / "swift.ckpt", net)
-    loaded = load_checkpoint(tmp_path / "swift.ckpt")
-    for name, rounded in net.rounded().items():
-        assert torch.equal(loaded.weights[f"{INTEGERS}{name}"], rounded)
-    boards = sample_positions(10, net.encode)
-    mine, theirs = IntegerEvaluator(net), IntegerEvaluator(loaded.network())
-    assert mine.evaluate(boards)[0].tolist() == theirs.evaluate(boards)[0].tolist()
-
-
-def test_a_checkpoint_in_float16_holds_the_integers_of_what_is_loaded(tmp_path):
+def test_a_checkpoint_in_float16_leaves_the_network_as_it_is(tmp_path):
     net = network(spread=1.3)
     before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
     save_checkpoint(tmp_path / "swift.ckpt", net, dtype=torch.float16)
     loaded = load_checkpoint(tmp_path / "swift.ckpt")
     assert loaded.weights["second.weight"].dtype == torch.float16
-    for name, rounded in loaded.network().rounded().items():
-        assert torch.equal(loaded.weights[f"{INTEGERS}{name}"], rounded), name
     assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
 
 

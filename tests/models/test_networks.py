@@ -10,7 +10,7 @@ import torch
 from ckai.datasets import choices
 from ckai.game import Position
 from ckai.models import networks, registry
-from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
 from ckai.models.layers.heads import StepPolicy
 from ckai.models.layers.network import _NETWORKS, Network, NetworkSettings, register

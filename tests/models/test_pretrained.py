@@ -1,13 +1,16 @@
 """The installed networks."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-import torch
 
 from ckai.game import Position
-from ckai.models.checkpoint import load_checkpoint
+from ckai.models.checkpoint import load_network
 from ckai.models.inputs.packing import pack_positions
-from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, network_path
+from ckai.models.networks.swift import integers_of
+from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, integers_path, network_path
 from ckai.rl import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
@@ -28,10 +31,23 @@ def test_an_installed_network_evaluates_positions(name, backend):
 
 
 @pytest.mark.parametrize("name", [CKAI, HUMAN])
-def test_a_checkpoint_holds_the_integers_of_its_weights(name):
-    checkpoint = load_checkpoint(name)
-    for field, rounded in checkpoint.network().rounded().items():
-        assert torch.equal(checkpoint.weights[f"integers_{field}"], rounded), field
+def test_the_integers_next_to_a_checkpoint_are_those_of_its_weights(name):
+    wanted, found = integers_of(load_network(name)), np.load(integers_path(name))
+    assert sorted(found) == sorted(wanted)
+    for each in wanted:
+        assert found[each].dtype == wanted[each].dtype
+        assert np.array_equal(found[each], wanted[each]), each
+
+
+def test_playing_with_an_installed_network_imports_no_torch():
+    code = """
+import sys
+from ckai.rl import Engine
+for text in ("level:3", "alphabeta:ckai@d4", "ckai@20"):
+    assert Engine.load(text).play("B:W18:B14,1").move
+assert "torch" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_name_means_the_installed_network(tmp_path, monkeypatch):

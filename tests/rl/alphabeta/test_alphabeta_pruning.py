@@ -4,12 +4,11 @@ from itertools import product
 
 import numpy as np
 import pytest
-import torch
 from numba import njit
 from tree_game import WIDTH, Leaf, draw
 
 from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights, arranged
-from ckai.models.networks.swift import SCALE
+from ckai.models.inference.vectors import SCALE
 from ckai.rl.alphabeta.memory import FULL_WIDTH, PROVEN, Constants
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.alphabeta.transpositions import (
@@ -58,7 +57,7 @@ class Guesses(IntegerEvaluator):
             planes=np.full(7, -1),
             jumper_plane=np.zeros(1, np.int64),
             bucket_pieces=np.ones(1, np.int64),
-            **arranged({name: torch.from_numpy(weights) for name, weights in rounded.items()}),
+            **arranged(rounded),
         )
 
 

@@ -18,8 +18,8 @@ from ckai.datasets.writer import table_writer
 from ckai.game.jit import quick_kernel
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import evaluate_positions
-from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch

@@ -141,7 +141,8 @@ def test_a_resignation_ends_a_game():
 
 @pytest.mark.slow
 @pytest.mark.programs
-def test_our_client_plays_our_server():
+def test_our_client_plays_our_server(monkeypatch):
+    monkeypatch.setattr(program, "SPARE_SECONDS", 300.0)  # it may compile before its first move
     with GtpEngine(f"{SERVER} rollout@4", spec=SPEC) as engine:
         engine.control = TimeControl(2.0)
         result = play_match(engine, RandomEngine(SPEC), SPEC.openings(3)[:1], spec=SPEC, time_margin=30)

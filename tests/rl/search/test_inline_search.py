@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from ckai.game import Position
-from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.games.checkers import pack
