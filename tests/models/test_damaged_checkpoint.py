@@ -144,12 +144,12 @@ def test_weights_of_another_kind_are_refused(path, change, message, capfd):
 
 
 def test_integers_among_the_weights_stay_integers(tmp_path):
-    path = tmp_path / "swift.ckpt"
-    save_checkpoint(path, build("swift", {"hidden": 8, "narrow": 4, "narrowest": 4}))
+    path = tmp_path / "resnet.ckpt"
+    save_checkpoint(path, build("resnet", {"channels": 2, "blocks": 1}))
     weights = torch.load(path, weights_only=True)["weights"]
-    weights["integers_first"] = weights["integers_first"].float()
-    rewrite(path, weights=weights)
-    assert "expected integers_first of type torch.int16, found torch.float32" in refusal(path)
+    counts = next(name for name in weights if name.endswith("num_batches_tracked"))
+    rewrite(path, weights=weights | {counts: weights[counts].float()})
+    assert f"expected {counts} of type torch.int64, found torch.float32" in refusal(path)
 
 
 @pytest.mark.parametrize("name", [3, ("a", 1)])

@@ -39,7 +39,8 @@ def test_the_integers_next_to_a_checkpoint_are_those_of_its_weights(name):
         assert np.array_equal(found[each], wanted[each]), each
 
 
-def test_playing_with_an_installed_network_imports_no_torch():
+def test_playing_with_an_installed_network_imports_no_torch(monkeypatch):
+    monkeypatch.delenv("CKAI_EVALUATOR", raising=False)
     code = """
 import sys
 from ckai.rl import Engine
