@@ -25,7 +25,7 @@ from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
 from ckai.game.squares import SQUARES
 from ckai.pdn import PdnError, PdnGame, from_game, write_game
-from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
+from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay
 from ckai.pdn.reader import build_game
 from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TEXT, WHITE
 from ckai.pdn.sources import open_sources
@@ -206,9 +206,8 @@ class PdnGames(Games):
         parts = [make_columns(0)]
         begin = rows = 0
         while begin < len(self.games):
-            end, written = replay_chunk(
-                chunk.read, chunk.segments, self.starts, self.games, columns, begin, number
-            )
+            words = chunk.read.tokens, chunk.read.squares, chunk.segments
+            end, written = replay(*words, self.starts, self.games, columns, begin, number)
             self.games["first_row"][begin:end] += rows
             some = {name: column[:written].copy() for name, column in columns._asdict().items()}
             parts.append(Columns(**some))

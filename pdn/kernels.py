@@ -1,6 +1,6 @@
 """The fast reader: from the tokens of many games to rows, in Numba."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,8 @@ from ckai.pdn.lexer import (
     OPEN,
     RESULT,
     UNCLOSED,
-    Tokens,
 )
-from ckai.pdn.segments import SEGMENT, next_word
+from ckai.pdn.segments import next_word
 
 # Why a game ends early
 FINE, BAD_MOVE, UNREADABLE, OPEN_BRACE, OPEN_BRACKET, REFUSED, TOO_LONG = range(7)
@@ -250,21 +249,3 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
                 columns.z[r] = 0 if game.result == 3 else UNKNOWN_Z
         g += 1
     return g, row
-
-
-def replay_chunk(
-    read: Tokens,
-    segments: NDArray[Any],
-    starts: NDArray[Any],
-    games: NDArray[Any],
-    columns: Columns,
-    first_game: int,
-    first_number: int,
-) -> tuple[int, int]:
-    """Call `replay`, see there, after checking the dtype of `segments`: TypeError if it is not SEGMENT."""
-    if segments.dtype != SEGMENT:
-        raise TypeError("expected segments of dtype SEGMENT")
-    done: tuple[int, int] = replay(
-        read.tokens, read.squares, segments, starts, games, columns, first_game, first_number
-    )
-    return done

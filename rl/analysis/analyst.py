@@ -336,7 +336,7 @@ class Analyst:
 
     def _is_refuted(self, node: _Node, after: _Node) -> bool:
         """Whether the longest searches find that a move of the book is a blunder."""
-        best, reply = (expected_score(self._searches.deep(each.game)) for each in (node, after))
+        best, reply = (expected_score(self._searches.deep(each.game.position)) for each in (node, after))
         return best - (1 - reply) >= self.config.blunder
 
     def _verdict(self, position: Position) -> Verdict | None:

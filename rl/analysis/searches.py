@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
 
 from ckai.datasets.tables import Tables
-from ckai.game import Game, Move
+from ckai.game import Game, Move, Position
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
@@ -17,7 +17,7 @@ TOGETHER = 64
 NODES = 500
 """Positions of an alpha-beta search for each visit of the tree search before it: at 200 visits
 enough for shots of 17 plies."""
-DEEP = 20
+DEEP = 10
 """Positions of an alpha-beta search that speaks against a move of the book, by those of another search."""
 CHECK, MORE = 8, 8
 """Without alpha-beta: visits of a check by those of a search, and of a second opinion by those of a check."""
@@ -49,6 +49,7 @@ class Searches:
             stopped: called between searches; returns whether to stop.
         """
         self._stopped, self._visits = stopped, visits
+        self._deep: dict[Position, float] = {}
         self._alpha_beta: AlphaBetaEngine | None = None
         if isinstance(evaluator, IntegerEvaluator):
             self._alpha_beta = AlphaBetaEngine(evaluator, tables=tables)
@@ -97,13 +98,18 @@ class Searches:
         if self._stopped():
             raise CancelledError
 
-    def deep(self, game: Game) -> float:
-        """Return the value of a position with a legal move by the longest search.
+    def deep(self, position: Position) -> float:
+        """Return the value of a position with a legal move by the longest search, once for all games.
 
         Raises:
             CancelledError: `stopped` returned True.
         """
-        return self.alpha_beta(game, DEEP)[0] if self.has_alpha_beta else self.second_opinions([game])[0]
+        if position not in self._deep:
+            self.forget()
+            game = Game(position)
+            found = self.alpha_beta(game, DEEP)[0] if self.has_alpha_beta else self.second_opinions([game])[0]
+            self._deep[position] = found
+        return self._deep[position]
 
     def alpha_beta(self, game: Game, times: int = 1) -> tuple[float, list[Move]]:
         """Return the value and the main line of a position with a legal move, where `has_alpha_beta`.
