@@ -144,20 +144,21 @@ class _Positions:
         self.game = np.concatenate([game[first], game[last]])
         self.ply = np.concatenate([ply[first], ply[last] + 1])
         self.black = np.concatenate([black[first], ~black[last]])
-        self.masks = _masks(np.concatenate([board[first], _after(board[last], label[last])]))
+        self.board = np.concatenate([board[first], _after(board[last], label[last])])
 
     def at(self, position: Position) -> NDArray[np.int32]:
         """Return the numbers of the games that reach a position."""
         wanted = np.array([position.own, position.opp, position.kings], np.uint32)
-        found: NDArray[np.int32] = self.game[(self.masks == wanted).all(1) & (self.black == position.black)]
+        same = (_masks(self.board) == wanted).all(1)
+        found: NDArray[np.int32] = self.game[same & (self.black == position.black)]
         return found
 
     def openings(self) -> dict[int, str]:
         """Return the names of openings by number of the game, see `ckai.game.openings`."""
         early = np.flatnonzero(self.ply < POSITIONS)
         early = early[np.argsort(self.ply[early], kind="stable")]  # of each game the last name counts
-        rows = self.game[early], self.masks[early, 0], self.masks[early, 1], self.black[early]
-        keys = zip(*(column.tolist() for column in rows), strict=True)
+        columns = self.game[early], *_masks(self.board[early]).T[:2], self.black[early]
+        keys = zip(*(column.tolist() for column in columns), strict=True)
         names = openings_by_position()
         return {game: names[key] for game, *rest in keys if (key := tuple(rest)) in names}  # type: ignore[index]
 
