@@ -7,7 +7,8 @@ network's policy, killer moves and the history heuristic (Schaeffer 1989).
 
 What is unlikely to matter is searched less: late moves to a lower depth, by the logarithms of depth and move
 number and by the policy; positions far outside the window not at all (static null move pruning and razoring);
-positions that the table does not know one ply less. `FULL_WIDTH` turns all of it off.
+positions that the table does not know one ply less. Forced captures take no depth. `FULL_WIDTH` turns all
+of it off.
 
 Scores are integers for the side to move: `VALUE_SCALE` times the network's value; a win in n plies is
 `WON - n`. A position that occurred before, in the game or on the path, is a draw; so is one whose halfmove
@@ -286,7 +287,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
             take_best(memory, at, i, count)
         action, rank = np.int64(actions[i]), memory.order[at, i]
         after, passed = contract.play(game, state, action)
-        left = depth - 1 if passed else depth
+        left = depth - (constants.forced_plies if count == 1 and not quiet else 1) if passed else depth
         reduction = np.int64(0)
         if quiet and passed and depth >= constants.reduction_depth and i >= constants.full_depth_moves:
             reduction = reduction_of(constants, memory, depth, i, rank)

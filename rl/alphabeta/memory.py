@@ -69,13 +69,15 @@ class Constants(NamedTuple):
     """Log odds that a killer move is worth."""
     static_depth: int = 4
     """Greatest depth at which a position is pruned for its network's score alone."""
-    static_margin: int = 1000
+    static_margin: int = 1250
     """How far that score must be above the window, per ply of depth."""
-    razor_margin: int = 1000
+    razor_margin: int = 750
     """How far it must be below the window, per ply of depth."""
     internal_depth: int = 4
     """Least depth at which a state without an action in the table is searched one ply less."""
+    forced_plies: int = 0
+    """Plies that a capture counts whose last hop is the only legal action."""
 
 
-FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER)
+FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER, forced_plies=1)
 """Search everything: the score is that of minimax with the same evaluation."""

@@ -43,7 +43,7 @@ def evaluator():
     return IntegerEvaluator(network)
 
 
-def minimax(evaluator, position, depth, plies=0):
+def minimax(evaluator, position, depth, plies=0, forced=1):
     """The score of a position for the side to move, by the definition: every move, no bounds, no table."""
     moves = position.legal_moves()
     if not moves:
@@ -52,7 +52,12 @@ def minimax(evaluator, position, depth, plies=0):
     if depth <= 0 and not captures:
         value = evaluator.evaluate(pack_positions([position]))[1][0]
         return int(VALUE_SCALE * float(value))
-    return max(-minimax(evaluator, position.push(move), max(depth, 0) - 1, plies + 1) for move in moves)
+    scores = []
+    for move in moves:
+        alone = captures and sum(other.actions[:-1] == move.actions[:-1] for other in moves) == 1
+        left = max(depth, 0) - (forced if alone else 1)
+        scores.append(-minimax(evaluator, position.push(move), left, plies + 1, forced))
+    return max(scores)
 
 
 @pytest.mark.parametrize("fen", ["B:WK17,12,K7,28:B4,11", "B:WK31,K4,24,28:BK30,14"])
@@ -67,12 +72,13 @@ def test_an_unfinished_depth_proves_no_loss(evaluator, fen):
 
 @pytest.mark.parametrize("fen", POSITIONS)
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_the_value_is_that_of_minimax(evaluator, fen, depth):
+@pytest.mark.parametrize("forced", [0, 1])
+def test_the_value_is_that_of_minimax(evaluator, fen, depth, forced):
     position = Position.from_fen(fen)
     # A table of one entry remembers nothing of use, so that no deeper score takes the place of a shallower.
-    search = AlphaBetaSearch(evaluator, entries=1, constants=FULL_WIDTH)
+    search = AlphaBetaSearch(evaluator, entries=1, constants=FULL_WIDTH._replace(forced_plies=forced))
     result = search.search(pack(position), depth=depth)
-    wanted = minimax(evaluator, position, depth)
+    wanted = minimax(evaluator, position, depth, forced=forced)
     if abs(wanted) >= 20_000:
         assert result.plies == 30_000 - abs(wanted)
     else:

@@ -14,7 +14,7 @@ const PENDING = 1 << 20, PAUSED = 1 << 21, CHECK = 128; // no scores; nodes betw
 
 // What is searched less, and the order of moves; see `Constants` in rl/alphabeta/memory.py.
 const FULL_DEPTH_MOVES = 3, REDUCTION_DEPTH = 2, REDUCTION_BASE = 0.8, REDUCTION_DIVISOR = 2.5, UNLIKELY = 3;
-const POLICY_DEPTH = 2, KILLER_BONUS = 1, STATIC_DEPTH = 4, STATIC_MARGIN = 1000, RAZOR_MARGIN = 1000;
+const POLICY_DEPTH = 2, KILLER_BONUS = 1, STATIC_DEPTH = 4, STATIC_MARGIN = 1250, RAZOR_MARGIN = 750;
 const INTERNAL_DEPTH = 4, TOP_RANK = 1000, REDUCED = 64;
 const reductions = Int8Array.from({ length: REDUCED * REDUCED }, (_, n) => {
   const logs = Math.log(Math.max(1, Math.floor(n / REDUCED))) * Math.log(Math.max(1, n % REDUCED));
@@ -224,8 +224,8 @@ function next(at) {
 }
 
 function descend(at) {
-  const passed = passes[at];
-  depths[at + 1] = depths[at] - passed - cuts[at], plies[at + 1] = plies[at] + passed;
+  const passed = passes[at], forced = counts[at] === 1 && !(flags[at] & QUIET); // does not count as depth
+  depths[at + 1] = depths[at] - (forced ? 0 : passed) - cuts[at], plies[at + 1] = plies[at] + passed;
   alphas[at + 1] = passed ? -highs[at] : lows[at], betas[at + 1] = passed ? -lows[at] : highs[at];
   return PENDING;
 }
