@@ -97,6 +97,7 @@ def command(
     from ckai.datasets.files import file_digest, locked, refuse_to_replace
     from ckai.pdn import PdnError, read_games
     from ckai.pdn.sources import source_stem
+    from ckai.rl.analysis import mistakes
     from ckai.rl.analysis.work import Work
     from ckai.rl.evaluators.loading import load_evaluator
 
@@ -107,6 +108,8 @@ def command(
         if html.resolve() == output.resolve():
             raise click.BadParameter("expected another file than --output", param_hint="--html")
         refuse_to_replace(html, force)
+    if mistakes.MISTAKES.exists():
+        mistakes.load()  # refuses what would be lost
     report_compilation()
     source = resolve_network(newest_name() if source is None else source)
     network_tables = open_tables(tables)

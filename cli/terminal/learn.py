@@ -43,7 +43,7 @@ class Lessons:
             path: the file of puzzles.
 
         Raises:
-            ValueError: there is no such file.
+            ValueError: there is no such file, or something else is in it.
             OSError: it cannot be read or written.
         """
         puzzles = mistakes.load(path)
@@ -54,10 +54,9 @@ class Lessons:
             if (right := self.ask(puzzle)) is None:
                 break
             answers.append(right)
-            mistakes.answer(puzzle, right)
-            mistakes.save(puzzles, path)
+            mistakes.answer(puzzle, right, path)
         left = len(due) - len(answers)
-        following = min((each.header("Due") or "" for each in puzzles), default="never")
+        following = min(each.header("Due") or "" for each in puzzles)
         told = [f"{sum(answers)} of {len(answers)} right at once"] if answers else []
         told += [f"{left} still due" if left else f"the next of {len(puzzles)} is due on {following}"]
         self.screen.print("; ".join(told))

@@ -13,10 +13,11 @@ from ckai.rl.games.registry import DEFAULT_GAME, get_game
 
 
 def _players(server: Server) -> dict[str, Any]:
-    """Return who can play and analyse; then load what the first analysis needs."""
-    found = server.searches.thread.submit(lambda: server.players).result()
-    server.searches.thread.submit(server.engine, "", DEFAULT_GAME, dict)
-    return {"players": found}
+    """Return who can play and analyse; once that is known, load what the first analysis needs."""
+    if "players" not in vars(server):  # later nobody waits for the search that runs
+        server.searches.thread.submit(lambda: server.players).result()
+        server.searches.thread.submit(server.engine, "", DEFAULT_GAME, dict)
+    return {"players": server.players}
 
 
 def _experts(server: Server, **place: Any) -> dict[str, Any]:

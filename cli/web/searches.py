@@ -62,16 +62,17 @@ class Searches:
         while search := await self._waiting.get():
             if search.found.done():
                 continue
-            search.stop, search.interrupted, self._running = Stop(), False, search
+            self._running = search
             run = asyncio.get_running_loop().run_in_executor(self.thread, search.work, search)
             await asyncio.wait([run])
-            self._running = None
+            self._running, error = None, run.exception()
             if search.found.done():
                 continue
-            if error := run.exception():
+            if error:
                 search.found.set_exception(error)
             elif search.interrupted:
                 search.tell({"waiting": "Another search comes first …"})
+                search.stop, search.interrupted = Stop(), False
                 self._waiting.put_nowait(search)
             else:
                 search.found.set_result(run.result())

@@ -53,18 +53,24 @@ def played(puzzle: PdnGame) -> PdnMove:
 
 
 def load(path: Path = MISTAKES) -> list[PdnGame]:
-    """Return the puzzles of the file; what else is in it is left out.
+    """Return the puzzles of the file.
 
     Raises:
-        ValueError: there is no such file.
+        ValueError: there is no such file, or something else is in it: the next answer would lose that.
         OSError: it cannot be read.
     """
     if not path.exists():
         raise ValueError(
             f"{path}: expected mistakes to learn from, found no such file; `ckai analyze` writes it"
         )
-    puzzles = [game for game in read_games(path) if game.moves and game.moves[0].variations]
-    return [game for game in puzzles if game.moves[0].variations[0].moves]
+    puzzles, other = list(read_games(path)), f"{path}: expected mistakes that `ckai analyze` kept, found "
+    for game in puzzles:
+        moves = [] if game.problem or not game.header("Due") else game.moves[:1]
+        if not any(each.moves for move in moves for each in move.variations[:1]):
+            raise ValueError(f"{other}another game in line {game.line}; move it to another file")
+    if not puzzles:
+        raise ValueError(f"{other}none; remove it, and `ckai analyze` writes it anew")
+    return puzzles
 
 
 def save(puzzles: Iterable[PdnGame], path: Path = MISTAKES) -> None:
@@ -92,13 +98,18 @@ def is_due(puzzle: PdnGame) -> bool:
     return (puzzle.header("Due") or "") <= _text(date.today())
 
 
-def answer(puzzle: PdnGame, right: bool) -> None:
-    """Note an answer of today, and when the puzzle is due again."""
+def answer(puzzle: PdnGame, right: bool, path: Path = MISTAKES) -> None:
+    """Note an answer of today, and when the puzzle is due again, in the file as it is now.
+
+    Raises:
+        ValueError, OSError, WriteError: see `load` and `save`.
+    """
     days = puzzle.header("Days") or ""
     before = int(days) if days.isdecimal() and len(days) < 5 else 0
     after = max(before + 1, round(GROWTH * before)) if right else 1
     tags = {"Due": _text(date.today() + timedelta(days=after)), "Days": str(after)}
     puzzle.headers = [(name, tags.get(name, value)) for name, value in puzzle.headers]
+    save([puzzle if _key(each) == _key(puzzle) else each for each in load(path)], path)
 
 
 def _key(puzzle: PdnGame) -> tuple[Position, str]:

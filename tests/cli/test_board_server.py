@@ -148,6 +148,8 @@ def test_an_analysis_grows_until_it_is_stopped_and_gives_way_to_a_move(client):
         first = here.until(number, lambda message: message.get("visits"))
         assert here.until(number, lambda message: message.get("visits", 0) > first["visits"])
         assert len(first["lines"]) == 3
+        assert other.find("players")["players"]
+        assert here.until(number, lambda message: message.get("visits", 0) > first["visits"])
         assert other.find("play", engine="random")["lines"][0]["pv"]
         assert here.until(number, lambda message: message.get("visits", 0) > first["visits"])
         assert other.find("ask", engine="rollout", visits=5)["visits"] >= 5

@@ -12,6 +12,7 @@ import pytest
 
 from ckai.cli.main import main
 from ckai.pdn import read_games
+from ckai.rl.analysis import mistakes
 
 PAGE = Path(__file__).parents[2] / "docs" / "analyse.md"
 FEW = ["--engine", "uniform@500", "--tables", "3"]
@@ -174,3 +175,27 @@ def test_the_file_of_mistakes_is_one_of_problems(run, tmp_path, monkeypatch):
     assert run("mistakes.pdn", *FEW)[0] == 0
     monkeypatch.setattr(sys, "stdin", io.StringIO("show\n"))
     assert "Better was 15-11 4-8 11x4" in " ".join(run("--engine", "uniform@50")[1].split())
+
+
+def test_other_games_in_the_file_of_mistakes_are_not_lost(run, ckai, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.pdn").write_text(MINE)
+    for text, found in (
+        ("1. 11-15 {mine} *\n", "another game in line 1; move it"),
+        ("notes", "none; remove it"),
+    ):
+        Path("mistakes.pdn").write_text(text)
+        for status, _, err in (run(), ckai("analyze", "mine.pdn", "--engine", "uniform", "--visits", 20)):
+            assert status == 1
+            assert f"mistakes.pdn: expected mistakes that `ckai analyze` kept, found {found}" in err
+        assert Path("mistakes.pdn").read_text() == text
+
+
+def test_mistakes_that_come_while_one_is_asked_for_stay(tmp_path):
+    path = tmp_path / "mistakes.pdn"
+    first, second = (f'[FEN "B:W{n}:B1"]\n[Due "{day(0)}"]\n\n1. 1-5 (1. 1-6 $4) *\n' for n in (31, 32))
+    path.write_text(first)
+    (asked,) = mistakes.load(path)
+    path.write_text(first + second)
+    mistakes.answer(asked, True, path)
+    assert [game.header("Due") for game in mistakes.load(path)] == [day(1), day(0)]
