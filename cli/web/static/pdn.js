@@ -26,10 +26,9 @@ export function* ordered(after, parent, first = null) {
 export function written(table) {
   const { game, root, start } = table, playing = table.mode === "play" || table.interrupted;
   const result = playing ? table.outcome(table.current)?.result ?? table.ended?.result ?? "*" : table.result;
-  const tags = [...table.headers.filter(([name]) => /^[A-Za-z]/.test(name) && name !== "Opening")];
   let end = playing ? table.current : root;
   while (!playing && end.children.length) [end] = end.children;
-  const opening = table.opening(end);
+  const opening = table.opening(end), tags = table.headers.filter(([name]) => /^[A-Za-z]/.test(name) && !(opening && name === "Opening"));
   if (opening) tags.push(["Opening", opening]);
   tags.push(["Result", result], game.rules ? ["GameType", "21"] : ["Game", game.name]);
   if (start) tags.push(...(game.rules ? [["SetUp", "1"], ["FEN", start]] : [["Setup", start]]));

@@ -293,6 +293,7 @@ export class Table extends EventTarget {
   }
   promote() {
     this.toFront(this.node);
+    this.undone = 0; // what was taken back may not come first any more
     this.annotate({});
   }
 
