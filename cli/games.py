@@ -123,7 +123,7 @@ def command(
         elif stats and not kept:
             kept = [Path(stack.enter_context(TemporaryDirectory())) / "found.parquet"]
         with ExitStack() as writing:
-            if kept and kept != paths:
+            if kept and kept is not paths:
                 sinks.append(writing.enter_context(rows_writer(kept[0], paths)))
             for games, which in find_games(paths, query):
                 searched += len(games.headers)

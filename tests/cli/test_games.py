@@ -157,6 +157,8 @@ def test_rows_become_pdn_and_pdn_becomes_rows(here, ckai):
     assert plain("e.pdn") == plain("club.pdn")[:2] * 2
     assert read_rows("b.parquet").board.tolist() == read_rows("club.parquet").board.tolist()
     assert sorted(set(read_rows("d.parquet").game.tolist())) == [0, 1, 2, 3]
+    assert ckai("games", "club.parquet", "--event", "cup", "-o", "club.parquet", "--force")[0] == 0
+    assert len(ckai("games", "club.parquet")[1].splitlines()) == 1 + 2
 
 
 def test_random_games_survive_the_way_through_rows(here, ckai):
