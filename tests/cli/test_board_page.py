@@ -243,7 +243,7 @@ def test_other_games_are_played_with_a_click(board, folder):
 # --- nothing is lost -----------------------------------------------------------------------------------
 
 
-def test_a_reload_or_another_tab_loses_nothing(board, context, address):
+def test_a_reload_or_another_tab_loses_nothing(board, context, address, folder):
     board.new_game("Two people")
     play(board, GAME[:5])
     before = board.pieces()
@@ -255,6 +255,11 @@ def test_a_reload_or_another_tab_loses_nothing(board, context, address):
     other.click_squares(path_of(GAME[5]))
     other.until_moves(6)
     board.until_moves(6)  # the newest wins here, too
+    first = until_saved(other, folder, GAME[5] + " *")
+    board.page.wait_for_timeout(500)
+    board.click_squares(path_of(GAME[6]))
+    assert until_saved(board, folder, GAME[6] + " *").startswith(first.removesuffix("*\n\n"))
+    assert not [path for path in (folder / "games").glob("*.pdn") if path.read_text() == first]
     assert other.problems == []
 
 

@@ -74,7 +74,7 @@ export class Referee {
     const { table, files } = this;
     this.pending = null;
     this.saving = this.saving.catch(() => {}).then(() => { // one after the other: the first one makes the file
-      const { name = "", text: before = "" } = files[key] ?? file ?? {};
+      const { name = "", text: before = "" } = (table.key === key ? table.file : files[key]) ?? file ?? {};
       return before === text ? { name } : ask("save", { game, text, name, before });
     });
     const { name } = await this.saving;
