@@ -163,7 +163,8 @@ def test_an_analysis_grows_until_it_is_stopped_and_gives_way_to_a_move(client):
 
 def test_the_search_of_a_tab_that_goes_ends(client):
     with tab(client) as here:
-        here.until(here.send("analyse", engine="uniform"), lambda message: message.get("lines"))
+        asked = here.send("ask", engine="uniform", seconds=200)  # gives way to nothing
+        here.until(asked, lambda message: message.get("lines"))
     with tab(client) as other:
         begun = time.monotonic()
         assert other.find("ask", engine="uniform", visits=10)

@@ -77,7 +77,7 @@ export class PlayView {
   // An engine accepts unless it stands better.
   async offer() {
     const { table, app } = this, { node, mySide } = table, value = mySide ? (await this.judge()).lines[0].value : null;
-    if (table.node !== node) return;
+    if (table.node !== node || !table.goingOn) return; // the time may have been up
     if (value !== null && (mySide === "black" ? value < 0.49 : value > 0.51)) app.toast("The draw is declined.");
     else table.end(null, "agreed");
   }
