@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from ckai.cli.pages.board import shapes
 from ckai.cli.web.connection import Connection
@@ -116,6 +117,6 @@ class Guard:
         if not known:
             text = "expected the token of the address that `ckai board` printed, found none or another\n"
             answer = PlainTextResponse(text, 403)
-        elif scope["type"] == "websocket" and not own:
-            answer = PlainTextResponse("expected a request from the page itself, found another origin\n", 403)
+        if scope["type"] == "websocket" and not (known and own):
+            answer = WebSocketClose()  # 403; uvicorn logs an error after an answer with a text
         await answer(scope, receive, sent)

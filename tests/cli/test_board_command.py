@@ -6,7 +6,6 @@ import signal
 import socket
 import sys
 import urllib.request
-from contextlib import suppress
 
 import pytest
 from child_process import started
@@ -31,7 +30,7 @@ def address_of(process):
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_ends_the_server_in_the_middle_of_a_search(tmp_path, ending):
-    from websockets.exceptions import ConnectionClosed
+    from websockets.exceptions import ConnectionClosed, InvalidStatus
     from websockets.sync.client import connect
 
     with started(command("--evaluator", EVALUATORS[2]), cwd=tmp_path) as process:
@@ -39,16 +38,19 @@ def test_a_signal_ends_the_server_in_the_middle_of_a_search(tmp_path, ending):
         assert address.startswith("http://127.0.0.1:")
         assert b"<svg" in urllib.request.urlopen(address).read()
         host = address.removeprefix("http://").rstrip("/")
-        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page, suppress(ConnectionClosed):
-            page.send("x" * 10 * 2**20)  # ends its connection alone
-            page.recv(60)
+        with pytest.raises(InvalidStatus), connect(f"ws://{host}/ws", origin="http://evil.example"):
+            pass
+        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
+            page.send("x" * (board.MAX_BYTES + 1))
+            with pytest.raises(ConnectionClosed):  # it ends its own connection alone
+                page.recv(60)
         with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
             page.send(json.dumps({"id": 1, "kind": "analyse", "engine": "uniform"}))
             while "lines" not in json.loads(page.recv(60)):
                 pass
             process.send_signal(ending)
             errors = process.communicate(timeout=60)[1].decode()
-        assert "Traceback" not in errors
+        assert not re.search("Traceback|ERROR", errors)
         if ending == signal.SIGINT:
             assert process.returncode == 0
             assert errors.splitlines()[-1] == "stopped"
