@@ -15,14 +15,19 @@ from typing import Any
 from ckai.game import Move, Position
 from ckai.rl.engine.base import Task
 from ckai.rl.engine.limit import MAX_COUNT, Limit
-from ckai.rl.engine.program import MAX_ERROR_TEXT, START_SECONDS, Fault, ProgramEngine, ProgramError
+from ckai.rl.engine.program import (
+    INIT_SECONDS,
+    MAX_ERROR_TEXT,
+    START_SECONDS,
+    Fault,
+    ProgramEngine,
+    ProgramError,
+)
 from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
 from ckai.rl.engine.text import DEFAULT_SECONDS
 from ckai.rl.games.clock import MAX_SECONDS
 from ckai.rl.search.move_time import OVERHEAD
 
-INIT_SECONDS = 120.0
-"""Time limit for a program to get ready: it may have to load or compile much."""
 VARIANTS = ("english", "checkers", "american")
 """Names of English draughts among the values of a program's parameter `variant`."""
 MAN = 0.7

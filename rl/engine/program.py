@@ -23,6 +23,8 @@ SILENCE: float = 600.0
 """Seconds without a line after which a program without a limit of time times out."""
 START_SECONDS = 30.0
 """Time limit for a program to say who it is."""
+INIT_SECONDS = 120.0
+"""Time limit for a program to get ready: it may have to load or compile much."""
 SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds, or after it was told to stop, after which a program times out."""
 END_SECONDS = 2.0

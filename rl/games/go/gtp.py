@@ -8,7 +8,7 @@ from typing import Any
 
 from ckai.rl.engine.base import Engine, ResignsError, Task
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.program import MAX_LINES, START_SECONDS, Fault, ProgramEngine
+from ckai.rl.engine.program import INIT_SECONDS, MAX_LINES, START_SECONDS, Fault, ProgramEngine
 from ckai.rl.engine.serving import Session
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
@@ -28,7 +28,7 @@ class GtpEngine(ProgramEngine):
     def _handshake(self) -> None:
         self._ask("name")
         self._commands = frozenset(self._ask("list_commands").split())
-        self._ask(f"boardsize {SIZE}")
+        self._ask(f"boardsize {SIZE}", time.monotonic() + INIT_SECONDS)
 
     def _ask(self, command: str, until: float | None = None) -> str:
         """Send a command and return the answer without its sign.
@@ -147,6 +147,7 @@ class GtpSession(Session):
                 if _integer(size) != SIZE:
                     raise ValueError("unacceptable size")
                 self._clear()
+                self._engine = self._engine or self._load(self.spec)  # may compile: no move shall wait for it
             case "clear_board", *_:
                 self._clear()
             case "komi", komi, *_:

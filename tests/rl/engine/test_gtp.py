@@ -10,9 +10,10 @@ from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramError
 from ckai.rl.engine.simple import RandomEngine
-from ckai.rl.games.clock import ClockReason, TimeControl
-from ckai.rl.games.go import PASS, SPEC
+from ckai.rl.games.clock import TimeControl
+from ckai.rl.games.go import PASS, SPEC, gtp
 from ckai.rl.games.go.gtp import GtpEngine, GtpSession
+from ckai.rl.games.go.position import GoReason
 from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 
@@ -142,13 +143,12 @@ def test_a_resignation_ends_a_game():
 @pytest.mark.slow
 @pytest.mark.programs
 def test_our_client_plays_our_server(monkeypatch):
-    monkeypatch.setattr(program, "SPARE_SECONDS", 300.0)  # it may compile before its first move
+    monkeypatch.setattr(gtp, "INIT_SECONDS", 600.0)  # in which it compiles, so that no move does
     with GtpEngine(f"{SERVER} rollout@4", spec=SPEC) as engine:
         engine.control = TimeControl(2.0)
         result = play_match(engine, RandomEngine(SPEC), SPEC.openings(3)[:1], spec=SPEC, time_margin=30)
     assert len(result.games) == 2
-    assert all(game.outcome is not None and game.game.moves for game in result.games)
-    assert not any(game.reason == ClockReason.TIME for game in result.games)
+    assert all(isinstance(game.reason, GoReason) for game in result.games), result.games
 
 
 SCRIPT = """
