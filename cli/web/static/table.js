@@ -32,7 +32,7 @@ export class Table extends EventTarget {
     addEventListener("storage", ({ key, newValue }) => { // another tab has played on
       const data = key === PREFIX + this.key ? JSON.parse(newValue) : null;
       if (data && data.version !== this.version) this.restore(data, true);
-      else if (data) this.file = data.file;
+      else this.file = data?.file ?? this.file;
     });
   }
   on(type, listener) { this.addEventListener(type, (event) => listener(event.detail)); }
