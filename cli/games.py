@@ -1,6 +1,7 @@
 """`ckai games`: find games by headers and positions, list them, and write them as PDN or rows."""
 
 import random
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -95,7 +96,7 @@ def command(
     """Find games, see `_HELP`."""
     from ckai.datasets.files import refuse_to_replace, whole_file
     from ckai.datasets.games import Query, find_games, rows_writer
-    from ckai.datasets.schema import check_rows_path
+    from ckai.datasets.schema import check_rows_path, headers_path
 
     if output is not None:
         if output.suffix != ".pdn":
@@ -103,6 +104,8 @@ def command(
                 raise click.BadParameter("expected a name that ends in .pdn or .parquet", param_hint="-o")
             check_rows_path(output)
         refuse_to_replace(output, force)
+        if output.suffix == ".parquet":
+            refuse_to_replace(headers_path(output), force)
     if plots is not None and not stats:
         raise click.UsageError("--plots needs --stats")
     report_compilation()
@@ -139,7 +142,7 @@ def command(
         counts = {"games": len(rows), "searched": searched, "results": results}
         counts |= {"plies": sum(row["plies"] for row in rows), "output": output and str(output)}
         told = {"found": rows} if statistics is None else statistics[0]
-        print_json({**counts, "seconds": round(seconds, 3), **told})
+        print_json({**told, **counts, "seconds": round(seconds, 3)})
         return
     if statistics is not None:
         click.echo(statistics[1])
@@ -168,7 +171,7 @@ def _query(player: str, opening: str, event: str, result: str, fen: str | None, 
     from ckai.rl.games.registry import DEFAULT_GAME
 
     positions = [] if fen is None else [DEFAULT_GAME.read_position(fen)]
-    if opening[:1].isdigit() or opening.lower().startswith(f"{BALLOT}:"):
+    if re.match(rf"\d|{BALLOT}[ :]*\d", opening.lower()):
         moves = opening_moves(opening, DEFAULT_GAME, random.Random())[1]
         positions.append(game_of(moves, DEFAULT_GAME).position)
         opening = ""
@@ -191,7 +194,7 @@ def _texts(games: "Games", which: Any) -> Iterator[str]:
     from ckai.rl.selfplay.shards import games_as_pdn
 
     if games.file.shard is None:
-        raise ValueError(f"{games.name}: expected a run, to write games as PDN, found rows that left theirs")
+        raise ValueError(f"{games.name}: expected the run that played these games, to write PDN, found rows alone")
     numbers = set(games.found(which)["game"].to_pylist())
     texts = games_as_pdn(games.file.path, get_game(games.file.game))
     for text, header in zip(texts, games.file.shard["games"], strict=True):

@@ -78,6 +78,7 @@ def found(ckai):
         (["--opening", "edinburgh"], [4]),
         (["--opening", "11-15 23-19 8-11"], [1]),
         (["--opening", "ballot:1"], [4]),
+        (["--opening", "Ballot 1"], [4]),
         (["--min-plies", "6"], [1]),
         (["--position", OLD_FOURTEENTH], [1, 2]),
         (["--position", "B:" + OLD_FOURTEENTH[2:]], []),
