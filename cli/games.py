@@ -194,7 +194,7 @@ def _texts(games: "Games", which: Any) -> Iterator[str]:
     from ckai.rl.selfplay.shards import games_as_pdn
 
     if games.file.shard is None:
-        raise ValueError(f"{games.name}: expected the run that played these games, to write PDN, found rows alone")
+        raise ValueError(f"{games.name}: expected the run of these games, to write PDN, found rows alone")
     numbers = set(games.found(which)["game"].to_pylist())
     texts = games_as_pdn(games.file.path, get_game(games.file.game))
     for text, header in zip(texts, games.file.shard["games"], strict=True):
