@@ -260,7 +260,8 @@ def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
         return 3000.0
 
     monkeypatch.setattr("ckai.models.inference.backends.evaluations_per_second", measure)
-    words = ("--dry-run", "--games", 900, "--evaluator", "cuda", "--setting", "selfplay.groups=3", "--json")
+    settings = ("--setting", "selfplay.groups=3", "--setting", "selfplay.in_flight=2048")
+    words = ("--dry-run", "--games", 900, "--evaluator", "cuda", *settings, "--json")
     found = json.loads(ckai(*NEW, *words)[1])
     assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 683, 3)]
     assert found["evaluations_per_second_of_a_core"] == 1000
