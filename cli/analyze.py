@@ -155,7 +155,7 @@ def _write(
     from ckai.datasets.files import whole_file, write_whole
     from ckai.pdn import write_game
     from ckai.rl.analysis import mistakes
-    from ckai.rl.analysis.annotate import annotate
+    from ckai.rl.analysis.annotation import annotate
     from ckai.rl.analysis.report import Grade, PlayerTable
     from ckai.rl.games.registry import DEFAULT_GAME
 

@@ -142,7 +142,7 @@ def command(
         counts = {"games": len(rows), "searched": searched, "results": results}
         counts |= {"plies": sum(row["plies"] for row in rows), "output": output and str(output)}
         told = {"found": rows} if statistics is None else statistics[0]
-        print_json({**told, **counts, "seconds": round(seconds, 3)})
+        print_json({**counts, "seconds": round(seconds, 3), **told})
         return
     if statistics is not None:
         click.echo(statistics[1])

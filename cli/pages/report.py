@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from ckai.cli.pages.board import asset, definitions, diagram, letters, measures
 from ckai.pdn import PdnGame
-from ckai.rl.analysis.annotate import black_text, sentence, strip
+from ckai.rl.analysis.annotation import black_text, sentence, strip
 from ckai.rl.analysis.report import SIGNS, GameReport, Grade, Phase, PlyReport, move_number
 from ckai.rl.engine.score import score_help
 from ckai.rl.games.spec import GameSpec

@@ -12,7 +12,7 @@ from ckai.datasets.lazy import lazy_exports
 
 if TYPE_CHECKING:
     from ckai.rl.analysis.analyst import Analyst
-    from ckai.rl.analysis.annotate import annotate
+    from ckai.rl.analysis.annotation import annotate
     from ckai.rl.analysis.config import AnalysisConfig
     from ckai.rl.analysis.report import (
         GameReport,
@@ -26,7 +26,7 @@ else:
         __name__,
         {
             "analyst": ["Analyst"],
-            "annotate": ["annotate"],
+            "annotation": ["annotate"],
             "config": ["AnalysisConfig"],
             "report": [
                 "GameReport",

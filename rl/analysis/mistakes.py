@@ -12,7 +12,7 @@ from pathlib import Path
 from ckai.datasets.files import write_whole
 from ckai.game import Game, Position
 from ckai.pdn import PdnGame, PdnMove, Variation, from_game, read_games, write_game
-from ckai.rl.analysis.annotate import sentence
+from ckai.rl.analysis.annotation import sentence
 from ckai.rl.analysis.report import NAGS, GameReport, Grade, move_number
 
 MISTAKES = Path("mistakes.pdn")

@@ -16,7 +16,7 @@ from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.pdn import read_games, write_game
 from ckai.rl.analysis import AnalysisConfig, Analyst, PlayerTable, accuracy_of, annotate
-from ckai.rl.analysis.annotate import strip
+from ckai.rl.analysis.annotation import strip
 from ckai.rl.analysis.report import NAGS, GameReport, Grade, grade_of
 from ckai.rl.analysis.work import Work
 from ckai.rl.evaluators.loading import load_evaluator

@@ -362,7 +362,7 @@ def test_a_run_killed_while_it_was_created_is_created_again(tmp_path, network, m
 
 
 def test_two_processes_do_not_create_the_same_run(tmp_path, network, monkeypatch):
-    from ckai.rl.run import run as module
+    from ckai.models import checkpoint as module
 
     folder, real, others = tmp_path / "run", module.save_checkpoint, []
 
@@ -537,7 +537,7 @@ def fast(monkeypatch):
 
 def slow_learning(monkeypatch, until):
     """Let learning last until a condition holds."""
-    from ckai.rl.run import run as module
+    from ckai.rl.run import learning as module
 
     real = module.learn
 
@@ -581,7 +581,7 @@ def test_an_error_ends_playing_and_learning(tmp_path, network, monkeypatch, fail
         raise ValueError(f"{fails} failed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"ckai.rl.run.{'run' if fails == 'learn' else 'worker'}.{fails}", failing)
+        patch.setattr(f"ckai.rl.run.{'learning' if fails == 'learn' else 'worker'}.{fails}", failing)
         with pytest.raises(ValueError, match=f"{fails} failed"):
             run.go(3)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("self-play")]

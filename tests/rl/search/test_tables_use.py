@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ckai.datasets.tables import DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
+from ckai.datasets.tables import ADJUDICATED, DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
 from ckai.game import Game, Position
 from ckai.rl import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
@@ -23,7 +23,6 @@ from ckai.rl.search.mcts import terminal_or_tablebase as _terminal_or_tablebase
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.rows import ADJUDICATED
 
 terminal_or_tablebase = njit(_terminal_or_tablebase)
 
