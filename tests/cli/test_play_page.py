@@ -35,7 +35,7 @@ def test_the_game_shown_is_the_game_played(tmp_path, monkeypatch):
     words = shlex.split(first)[3:]
     result = CliRunner().invoke(play.command, words, input="\n".join([*typed, "quit", ""]))
     assert result.exit_code == 0, result.output
-    lines = [line.rstrip() for line in result.output.splitlines()]
+    lines = [line.rstrip() for line in result.stdout.splitlines()]
     assert lines[: len(shown)] == [line.rstrip() for line in shown]
 
 

@@ -182,6 +182,8 @@ def test_results_of_a_book_are_refuted(folder):
 
 
 PRIZE = "B:W29,32,K11:B3,K1,K19", "draw"
+NOT_WON = "W:WK2,10,K17:B1,3,K8"
+"""Six pieces: the proof that White never wins needs all tables of three against three."""
 
 
 def after(position):
@@ -213,6 +215,9 @@ def test_five_pieces(folder):
     position = Position.from_fen(PRIZE[0])
     for each in (position, position.rotated()):
         assert wins(each, iter(answers), tables, set())
+    position = Position.from_fen(NOT_WON)
+    for each in (position, position.rotated()):
+        assert not forces(each, each.black, 1, tables, 13)
 
 
 def test_a_position_is_answered_with_its_best_play(three):
