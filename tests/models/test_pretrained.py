@@ -39,6 +39,7 @@ def test_the_integers_next_to_a_checkpoint_are_those_of_its_weights(name):
         assert np.array_equal(found[each], wanted[each]), each
 
 
+@pytest.mark.slow
 def test_playing_with_an_installed_network_imports_no_torch(monkeypatch):
     monkeypatch.delenv("CKAI_EVALUATOR", raising=False)
     code = """
