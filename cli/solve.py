@@ -26,8 +26,8 @@ SECONDS = 2.0
 
 _HELP = """Solve the problems of FILES, and check their results by the tablebases.
 
-Without FILES it is you who solves: `ckai solve` asks for the better move in those of your mistakes that are
-due today, and shows what they allowed. `ckai analyze` keeps them in mistakes.pdn. One that you find at once
+Without FILES you solve: `ckai solve` asks for the better move in your mistakes that are due today, and shows
+what they allowed. `ckai analyze` keeps them in mistakes.pdn. One that you find at once
 is due again after 1, 2, 5, 12 days and so on, else the next day.
 
 A PDN file has a problem in each game: the position of its FEN tag, its moves as the solution, its result.

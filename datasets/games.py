@@ -1,5 +1,6 @@
 """The games of PDN collections and row files: their headers, positions and moves; and search among them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class Query:
     min_plies: int = 0
 
 
-class Games:
+class Games(ABC):
     """Whole games of one source.
 
     Attributes:
@@ -65,9 +66,9 @@ class Games:
     headers: pa.Table
     name: str
 
+    @abstractmethod
     def table(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of the rows, in order of play."""
-        raise NotImplementedError
 
     def scan(self) -> list[NDArray[Any]]:
         """Return the columns `SCANNED` of games of checkers as numpy."""
@@ -76,9 +77,9 @@ class Games:
             raise DatasetError(f"{self.name}: expected checkers, to search for positions, found another game")
         return [_column(table, name) for name in SCANNED]
 
+    @abstractmethod
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
         """Yield the games at `which`, in ascending order, as PDN."""
-        raise NotImplementedError
 
     def found(self, which: NDArray[np.int64]) -> pa.Table:
         """Return the headers of the games at `which`."""

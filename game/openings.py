@@ -1,7 +1,7 @@
 """The openings of checkers that have names, and the three-move ballot of tournaments.
 
-A name belongs to a position, however it was reached. The names are those of the game's literature, as R.
-Fortman's books, startcheckers.com and the list in the program CheckerBoard have them.
+A name belongs to a position, however it was reached. The names are as in the game's literature: R. Fortman's
+books, startcheckers.com and the list in the program CheckerBoard.
 
 The ballot is the American Checker Federation's, by its numbers: 174 openings, which are all positions after
 three plies in which no man is lost by force. One without a name of its own is called by the first moves that

@@ -17,8 +17,10 @@ from ckai.datasets.files import first_line
 if TYPE_CHECKING:
     from ckai.models.inputs.encodings import Encoding
 
-AUTO, INTEGERS = "auto", "integers"
-"""The first of the backends, in their order, that the network and this machine have; that of `swift`."""
+AUTO = "auto"
+"""The first of the backends, in their order, that the network and this machine have."""
+INTEGERS = "integers"
+"""The backend of integer networks."""
 Boards: TypeAlias = NDArray[np.int8]
 Floats: TypeAlias = NDArray[np.float32]
 

@@ -18,7 +18,7 @@ NODES = 500
 """Positions of an alpha-beta search for each visit of the tree search before it: at 200 visits
 enough for shots of 17 plies."""
 DEEP = 10
-"""Positions of an alpha-beta search that speaks against a move of the book, by those of another search."""
+"""How many times as many positions an alpha-beta search needs to speak against a move of the book."""
 CHECK, MORE = 8, 8
 """Without alpha-beta: visits of a check by those of a search, and of a second opinion by those of a check."""
 
