@@ -7,40 +7,53 @@ import click
 
 from ckai.cli.shared.output import json_option, print_json
 
-FORMATS = ("onnx", "openvino")
+FORMATS = ("onnx", "openvino", "safetensors")
 
 
 @click.command("export")
 @click.argument("checkpoint", type=click.Path(path_type=Path))
 @click.option(
-    "--to", type=click.Choice(FORMATS), default="onnx", show_default=True, help="Format to export to."
+    "--to",
+    type=click.Choice(FORMATS),
+    default="onnx",
+    show_default=True,
+    metavar="FORMAT",
+    help=f"One of {', '.join(FORMATS)}.",
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write.  [default: CHECKPOINT with the format's extension]",
+    help="File to write.  [default: named after CHECKPOINT]",
 )
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--force", is_flag=True, help="Replace existing files.")
 @json_option
 def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json: bool) -> None:
     """Export the network in CHECKPOINT for use by other programs.
 
-    The file is kept only if its outputs match the network's. Its input is int8 [B, width], a position a row
-    in the view of the side to move: 32 board values (1 own man, 3 own king, -1 and -3 the other's, 0 empty),
-    the index of the piece that must continue a capture (-1: none), and the halfmove clock. In other games: a
-    value for each square (1 own stone, -1 the other's, 0 empty), -1 and 0.
+    The file is kept only if its outputs match the network's. It says itself what its inputs and outputs are.
+    Of safetensors, config.json and README.md, a model card, are written next to it, into a new folder.
     """
-    from ckai.models.checkpoint import load_network
+    from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.export import SUFFIXES, export_network
 
-    path = output or checkpoint.with_suffix(SUFFIXES[to])
-    network = load_network(checkpoint, game=None)
-    exported = export_network(network, path, to, force=force)
+    if to == "safetensors":
+        path = output or checkpoint.with_suffix("") / "model.safetensors"
+    else:
+        path = output or checkpoint.with_suffix(SUFFIXES[to])
+    source = load_checkpoint(checkpoint)
+    network = source.network()
+    exported = export_network(network, path, to, source=source, force=force)
     if as_json:
         print_json({**asdict(exported), "path": str(exported.path), "format": to})
         return
     click.echo(f"{path}: boards int8 [B, {exported.width}] -> logits [B, {exported.actions}], values [B]")
+    if network.encode.EXTRA:
+        name, given = network.settings.encoding, network.encode.position_bytes
+        click.echo(
+            f"the bytes from {given} on are made of those before by "
+            f"ckai.models.encoding_type({name!r})().append_extra(boards)"
+        )
     click.echo(
         f"matches the network on {exported.positions} positions: probabilities within "
         f"{exported.policy_error:.1g}, values within {exported.value_error:.1g}"

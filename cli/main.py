@@ -24,7 +24,7 @@ GROUPS = {
         "evaluate": "Evaluate a network on held-out games.",
         "runs": "Compare training and self-play runs.",
         "distill": "Label positions with a network, to train another one.",
-        "export": "Export a network to ONNX or OpenVINO.",
+        "export": "Export a network to ONNX, OpenVINO or safetensors.",
         "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
         "board": "Play, analyse and follow runs in a browser.",

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ckai.models.inference.torch_backend import TorchEvaluator
     from ckai.models.inputs.encodings import Encoding
     from ckai.models.inputs.packing import pack_positions, pack_rows
-    from ckai.models.inputs.registry import encode_rows
+    from ckai.models.inputs.registry import encode_rows, encoding_type
     from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
     from ckai.models.registry import build, names
     from ckai.models.training.config import (
@@ -73,7 +73,7 @@ else:
             "inference.predict": ["Predictions", "predict"],
             "inputs.packing": ["pack_positions", "pack_rows"],
             "inputs.encodings": ["Encoding"],
-            "inputs.registry": ["encode_rows"],
+            "inputs.registry": ["encode_rows", "encoding_type"],
             "layers.network": ["Network", "NetworkSettings", "register", "require_at_least"],
             "registry": ["build", "names"],
             "training.config": [
@@ -109,6 +109,7 @@ __all__ = [
     "TrainingProgress",
     "build",
     "encode_rows",
+    "encoding_type",
     "evaluate_checkpoint",
     "export_network",
     "load_checkpoint",

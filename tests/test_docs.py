@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from installed import skip_without
 
 from ckai.cli.main import COMMANDS, cli
 from ckai.datasets.settings import all_settings
@@ -205,13 +206,12 @@ def trained(tmp_path_factory):
 
 NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
 TARGET = ROOT / "docs" / "tutorials" / "target.md"
-"""Has a test of its own."""
+FORMATS = ROOT / "docs" / "formats.md"
+WITH_CODE = [p for p in (*PAGES, *NOTEBOOKS) if python_blocks(p.read_text())]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "page", [p for p in (*PAGES, *NOTEBOOKS) if python_blocks(p.read_text()) and p != TARGET], ids=page_id
-)
+@pytest.mark.parametrize("page", [p for p in WITH_CODE if p not in (TARGET, FORMATS)], ids=page_id)
 def test_the_code_of_a_page_runs(page, trained, tmp_path):
     shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
     script = tmp_path / "page.py"
@@ -220,6 +220,22 @@ def test_the_code_of_a_page_runs(page, trained, tmp_path):
     done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+def test_exported_networks_are_used_as_the_pages_show(ckai, tmp_path, monkeypatch, capsys):
+    skip_without("onnx", "onnxruntime", "safetensors")
+    monkeypatch.chdir(tmp_path)
+    page = FORMATS.read_text()
+    for words in commands(page):
+        if words[1] == "export" and "CHECKPOINT" not in words:
+            assert ckai(*words[1:])[0] == 0
+    for block in python_blocks(page):
+        exec(block, {})
+    monkeypatch.chdir("small")
+    exec(*python_blocks(Path("README.md").read_text()), {})
+    *position, loaded, of_card = capsys.readouterr().out.splitlines()
+    assert "White to move" in position[-1]
+    assert of_card == loaded
 
 
 @pytest.mark.slow

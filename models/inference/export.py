@@ -1,19 +1,21 @@
-"""Export networks to ONNX or OpenVINO, verified before the file is kept.
+"""Networks in the formats of other programs, verified before a file is kept.
 
-All formats have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, actions]` and
-`values` float32 `[B]`, in [-1, 1] for the side to move. In checkers there are 128 actions, and the first 34
-bytes of a row are the position in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's,
-0 empty), the jumper's index (-1: none) and the halfmove clock (capped at 127). Other games have a value for
-each of their squares (1 own stone, -1 the other's, 0 empty), -1 and 0. Networks with an encoding that has
-extra bytes, such as `tactics`, expect them next: `Encoding.append_extra` appends them.
+ONNX and OpenVINO files have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32
+`[B, actions]` and `values` float32 `[B]`, in [-1, 1] for the side to move. safetensors files have the weights
+alone; `config.json` and a model card are next to them. All of them hold what `contract` says of inputs and
+outputs: ONNX in its metadata, OpenVINO as `rt_info/ckai`, safetensors in `config.json`.
 """
 
 import io
+import json
 import os
 import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import partial
+from importlib.metadata import version
+from inspect import cleandoc
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,18 +23,28 @@ from typing import Any
 import numpy as np
 import torch
 
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import WriteError, refuse_to_replace
+from ckai.models.checkpoint import Checkpoint
 from ckai.models.inference.backends import evaluate_positions, sample_positions
+from ckai.models.inference.card import CONFIG, README, model_card, record
 from ckai.models.inference.evaluator import BackendError, Boards, import_extra
 from ckai.models.inference.openvino_backend import convert, load_core
 from ckai.models.inference.torch_backend import TorchEvaluator, float32_copy
 from ckai.models.layers.network import Network
+from ckai.models.registry import build
 
-SUFFIXES = {"onnx": ".onnx", "openvino": ".xml"}
+SUFFIXES = {"onnx": ".onnx", "openvino": ".xml", "safetensors": ".safetensors"}
 """Formats and their file extensions; OpenVINO's weights are in a `.bin` next to the `.xml`."""
 EXACT = 1e-4
 """Max difference from PyTorch in float32, in probabilities of legal actions and in values."""
 
+_ACTIONS = (
+    "4 * i + direction: the piece on byte i takes one hop, a jump where it can, with direction 0 up right, "
+    "1 down right, 2 down left, 3 up left; byte i is in row i // 4 from the top and column i % 4 from the "
+    "left, and even rows are half a step further right than odd ones. After a jump that must be continued "
+    "the same side is to move"
+)
 _Run = Callable[[Boards], tuple[Any, Any]]
 
 
@@ -52,14 +64,17 @@ class Exported:
     value_error: float
 
 
-def export_network(network: Network, path: Path, to: str, *, force: bool = False) -> Exported:
+def export_network(
+    network: Network, path: Path, to: str, *, source: Checkpoint | None = None, force: bool = False
+) -> Exported:
     """Write a network in another format; the file is kept only if its outputs match the network's.
 
     Args:
         network: the network to export.
-        path: the file to write.
-        to: "onnx" or "openvino".
-        force: replace an existing file.
+        path: the file to write; of safetensors, `config.json` and `README.md` are written next to it.
+        to: "onnx", "openvino" or "safetensors".
+        source: the checkpoint that it is from: the model card says what that records.
+        force: replace existing files.
 
     Raises:
         BackendError: an optional package is missing, or the network's own outputs are not finite.
@@ -73,9 +88,11 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
     if path.suffix != SUFFIXES[to]:
         found = path.suffix or "no suffix"
         raise ValueError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
-    for file in (path, path.with_suffix(".bin")) if to == "openvino" else (path,):
+    beside = {"openvino": [path.stem + ".bin"], "safetensors": [CONFIG, README]}
+    for file in (path, *map(path.with_name, beside.get(to, []))):
         refuse_to_replace(file, force)
-    write, read = {"onnx": _onnx, "openvino": _openvino}[to]
+    hub = partial(_write_safetensors, source=source), _read_safetensors
+    write, read = {"onnx": _onnx, "openvino": _openvino, "safetensors": hub}[to]
     encode = network.encode
     boards = sample_positions(256, encode)
     original = evaluate_positions(TorchEvaluator(network), boards, encode)
@@ -101,15 +118,78 @@ def export_network(network: Network, path: Path, to: str, *, force: bool = False
                 f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "
                 f"{np.max([policy, value]):.2g}; the file was not kept"
             )
-        for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights before their description
+        for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights come before their description
             os.replace(file, path.parent / file.name)
     return Exported(
         path, encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS, len(boards), policy, value
     )
 
 
+def contract(network: Network) -> dict[str, Any]:
+    """Return what an exported network takes and answers, and what made it, as plain data.
+
+    Texts say which bytes are what, how actions are numbered, and whose view they and the values are in.
+    """
+    encode = network.encode
+    checkers, end = encode.GAME == DEFAULT_GAME_NAME, encode.position_bytes
+    inputs = {f"0 to {end - 1}": cleandoc(type(encode).__doc__ or "")}
+    if checkers:
+        inputs = {
+            "0 to 31": "the squares: 1 own man, 3 own king, -1 and -3 the other's, 0 empty; byte i is square "
+            "i + 1 of PDN if Black is to move, and 32 - i if White is",
+            "32": "the byte i of the piece that must continue a capture, -1 if there is none",
+            "33": "plies since the last capture or move of a man, at most 127",
+        }
+    if encode.EXTRA:
+        inputs[f"{end} to {end + encode.EXTRA - 1}"] = (
+            f"{encode.EXTRA_TEXT}. They need a search and are appended to the first {end} by "
+            f"ckai.models.encoding_type({network.settings.encoding!r})().append_extra(boards)"
+        )
+    return {
+        "ckai": version("ckai"),
+        "game": encode.GAME,
+        "architecture": network.architecture,
+        "settings": asdict(network.settings),
+        "encoding": encode.VERSION,
+        "view": "of the side to move"
+        + (", which plays from byte 0 to byte 31: the board is turned by 180 degrees for White" * checkers),
+        "boards": f"int8 [B, {end + encode.EXTRA}]",
+        "inputs": inputs,
+        "actions": _ACTIONS if checkers else f"numbered by the rules of {encode.GAME} in ckai, in this view",
+        "logits": f"float32 [B, {encode.NUM_ACTIONS}], of all actions: leave the illegal ones out",
+        "values": "float32 [B], -1 to 1 for the side to move: 1 it wins, 0 a draw",
+    }
+
+
+def _texts(network: Network) -> dict[str, str]:
+    """Return `contract` with JSON in place of what is not text."""
+    said = contract(network)
+    return {key: each if isinstance(each, str) else json.dumps(each) for key, each in said.items()}
+
+
+def _write_safetensors(network: Network, path: Path, *, source: Checkpoint | None) -> None:
+    save = import_extra("safetensors.torch", "safetensors").save
+    weights = source.weights if source else network.state_dict()
+    # It refuses tensors that share memory.
+    weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
+    path.write_bytes(save(weights, {"format": "pt"}))
+    name = source.path.stem if source else network.architecture
+    said = contract(network)
+    path.with_name(CONFIG).write_text(json.dumps(said | record(source), indent=2) + "\n", encoding="utf-8")
+    size = sum(each.numel() for each in network.parameters())
+    path.with_name(README).write_text(model_card(name, said, path.name, source, size), encoding="utf-8")
+
+
+def _read_safetensors(path: Path) -> _Run:
+    config = json.loads(path.with_name(CONFIG).read_text(encoding="utf-8"))
+    network = build(config["architecture"], config["settings"])
+    network.load_state_dict(import_extra("safetensors.torch", "safetensors").load_file(path))
+    rows = float32_copy(network)
+    return lambda boards: tuple(output.numpy() for output in rows(torch.from_numpy(boards)))
+
+
 def _write_onnx(network: Network, path: Path) -> None:
-    import_extra("onnx", "onnx")
+    onnx = import_extra("onnx", "onnx")
     rows = float32_copy(network)
     file = io.BytesIO()
     with warnings.catch_warnings():
@@ -123,7 +203,9 @@ def _write_onnx(network: Network, path: Path) -> None:
             dynamic_axes={"boards": {0: "batch"}, "logits": {0: "batch"}, "values": {0: "batch"}},
             dynamo=False,  # the newer exporter needs another package and takes ten times as long
         )
-    path.write_bytes(file.getvalue())
+    model = onnx.load_from_string(file.getvalue())
+    onnx.helper.set_model_props(model, _texts(network))
+    path.write_bytes(model.SerializeToString())
 
 
 def _read_onnx(path: Path) -> _Run:
@@ -138,6 +220,8 @@ def _write_openvino(network: Network, path: Path) -> None:
     model.inputs[0].get_tensor().set_names({"boards"})
     for output, name in zip(model.outputs, ("logits", "values"), strict=True):
         output.get_tensor().set_names({name})
+    for key, text in _texts(network).items():
+        model.set_rt_info(text, ["ckai", key])
     openvino.save_model(model, path, compress_to_fp16=False)
     del copy  # the model may share its memory until here
 

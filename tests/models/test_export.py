@@ -2,22 +2,26 @@
 
 import json
 import os
+import re
 import sys
 
 import numpy as np
 import pytest
 import torch
+import yaml
 from installed import skip_without
 
 from ckai.cli.main import main
 from ckai.datasets.files import WriteError
+from ckai.game import Position
+from ckai.models import encoding_type, pack_positions, predict
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.export import SUFFIXES, export_network
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 
-NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"]}
+NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"], "safetensors": ["safetensors"]}
 
 
 @pytest.mark.parametrize("to", SUFFIXES)
@@ -38,7 +42,8 @@ def test_the_command_writes_what_answers_the_same(tmp_path, monkeypatch, capsys,
     out, err = capsys.readouterr()
     assert not end.value.code, err
     found = json.loads(out)
-    assert found["path"] == str(tmp_path / f"net{SUFFIXES[to]}")
+    name = "net/model" if to == "safetensors" else "net"
+    assert found["path"] == str(tmp_path / f"{name}{SUFFIXES[to]}")
     assert max(found["policy_error"], found["value_error"]) < 1e-4
     assert found["width"] == 34 + (256 if settings.get("encoding") == "tactics" else 0)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
@@ -90,8 +95,66 @@ def test_networks_of_other_games_are_exported(tmp_path, ckai):
     assert np.abs(values - wanted[1]).max() < 1e-4
 
 
+def test_an_onnx_file_says_what_its_inputs_are(tmp_path):
+    skip_without("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    torch.manual_seed(1)
+    network = build("senet", {"channels": 4, "blocks": 1, "encoding": "tactics"}).eval()
+    export_network(network, tmp_path / "net.onnx", "onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"))
+    said = session.get_modelmeta().custom_metadata_map
+    assert (said["game"], said["encoding"], said["boards"]) == ("checkers", "tactics-1", "int8 [B, 290]")
+    inputs = json.loads(said["inputs"])
+    assert list(inputs) == ["0 to 31", "32", "33", "34 to 289"]
+    # The call that it names makes the rest.
+    call = re.search(r"ckai\.models\.(encoding_type\(.*\)\.append_extra)\(boards\)", inputs["34 to 289"])
+    positions = [Position.start(), Position.from_fen("W:W18,26,27:BK1,9,10,14")]
+    append_extra = eval(call[1], {"encoding_type": encoding_type})
+    logits, values = session.run(None, {"boards": append_extra(pack_positions(positions))})
+    policy, value = predict(network, positions)
+    assert np.abs(values - value).max() < 1e-4
+    assert [
+        max(p.legal_actions(), key=row.__getitem__) for p, row in zip(positions, logits, strict=True)
+    ] == (policy.argmax(1).tolist())
+
+
+def test_a_model_card_tells_the_record_of_the_checkpoint(tmp_path, ckai):
+    skip_without("safetensors")
+    info = {
+        "kind": "pretrained",
+        "data": [{"name": "club|\x1b[1m<b>\n# games.parquet", "rows": 500}],
+        "games": torch.zeros(3, dtype=torch.int64),
+        "config": {"model": "mlp"},
+        "epochs": 3,
+    }
+    metrics = {"rows": 70, "top1_legal": 0.625, "value_mse": float("nan")}
+    save_checkpoint(tmp_path / "net.ckpt", build("mlp", {"hidden": 8}), metrics=metrics, info=info)
+    status, _, err = ckai("export", tmp_path / "net.ckpt", "--to", "safetensors")
+    assert status == 0, err
+    config = json.loads((tmp_path / "net" / "config.json").read_text())
+    assert config["info"]["config"] == {"model": "mlp"}
+    assert "games" not in config["info"]
+    assert config["metrics"] == {"rows": 70, "top1_legal": 0.625, "value_mse": None}
+    _, front, card = (tmp_path / "net" / "README.md").read_text().split("---\n", 2)
+    said = yaml.safe_load(front)
+    assert (said["license"], said["library_name"], said["tags"][-1]) == ("unknown", "ckai", "mlp")
+    (result,) = said["model-index"][0]["results"]
+    assert {"type": "top1_legal", "value": 0.625} in result["metrics"]
+    assert result["dataset"]["name"]
+    for line in ("| top1_legal | 0.625 |", "| epochs | 3 |", "| club ? 1m b # games.parquet | 500 rows |"):
+        assert line in card
+    assert "nan" not in card
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, ckai, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    status, _, err = ckai("export", "small", "--to", "safetensors", "-o", tmp_path / "model.safetensors")
+    assert (status, "install it with pip install 'ckai[safetensors]'" in err) == (1, True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_unknown_formats_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="expected onnx, openvino, found 'tflite'"):
+    with pytest.raises(ValueError, match="expected onnx, openvino, safetensors, found 'tflite'"):
         export_network(build("cnn2x2"), tmp_path / "x", "tflite")
 
 
@@ -99,7 +162,8 @@ def test_an_export_replaces_nothing_unasked(tmp_path, ckai):
     skip_without("onnx", "onnxruntime")
     path = tmp_path / "net.ckpt"
     save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
-    for name, to in (("net.onnx", "onnx"), ("net.bin", "openvino")):
+    (tmp_path / "net").mkdir()
+    for name, to in (("net.onnx", "onnx"), ("net.bin", "openvino"), ("net/README.md", "safetensors")):
         (tmp_path / name).write_text("mine")
         status, _, err = ckai("export", path, "--to", to)
         assert (status, f"{name} exists: give --force to replace it, or another -o" in err) == (1, True)
