@@ -39,8 +39,9 @@ types: $(VENV)/.installed-dev links  ## Run the type checker.
 
 check: lint types test  ## lint, types and test.
 
-docs: $(VENV)/.installed-docs links  ## Build the documentation into build/site; a warning is an error.
+docs: $(VENV)/.installed-docs links  ## Build the documentation and the board into build/site; a warning is an error.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+	$(CKAI) board --export build/site/board
 
 wheel: $(VENV)/.installed-dev  ## Build the source distribution and the wheel into build/dist.
 	rm -rf build/dist
@@ -67,7 +68,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[docs]"
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[docs,web]"
 	touch $@
 
 clean:  ## Remove what the targets made: .venv, build, demo.

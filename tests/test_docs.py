@@ -204,7 +204,7 @@ def trained(tmp_path_factory):
     return folder
 
 
-NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 TARGET = ROOT / "docs" / "tutorials" / "target.md"
 FORMATS = ROOT / "docs" / "formats.md"
 WITH_CODE = [p for p in (*PAGES, *NOTEBOOKS) if python_blocks(p.read_text())]
