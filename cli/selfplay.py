@@ -1,6 +1,5 @@
 """`ckai selfplay`: train by self-play."""
 
-import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,14 @@ from typing import Any
 import click
 
 from ckai.cli.shared.networks import GAMES, evaluator_option
-from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation, stderr_console
+from ckai.cli.shared.output import (
+    command_text,
+    count_text,
+    json_option,
+    print_json,
+    report_compilation,
+    stderr_console,
+)
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
@@ -168,7 +174,7 @@ def command(
         words += ["--evaluator", evaluator] if evaluator != DEFAULT_EVALUATOR else []
         words += [] if ray is None else ["--ray", ray]
         words += [word for name, value in of_workers.items() for word in ("--setting", f"{name}={value}")]
-        click.echo(f"continue with: {shlex.join(words)}", err=True)
+        click.echo(f"continue with: {command_text(words)}", err=True)
         raise
 
 
@@ -212,7 +218,7 @@ def _first_words(init: Path | None, game: str | None, model: str | None, pairs: 
     """Return the options that say what a new run begins with, as text; empty if none are given."""
     named = (("--init", init), ("--game", game), ("--model", model))
     words = [word for option, value in named if value is not None for word in (option, str(value))]
-    return shlex.join(words + [word for pair in pairs for word in ("--set", pair)])
+    return command_text(words + [word for pair in pairs for word in ("--set", pair)])
 
 
 def _first_network(

@@ -5,6 +5,7 @@ import itertools
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -93,7 +94,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(path)
+        rename(temporary, path)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
@@ -106,6 +107,22 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename a file or folder, and replace what has the name.
+
+    Windows refuses while somebody has either open, if only to read it; that is tried again for two seconds.
+    """
+    until = time.monotonic() + 2
+    while True:
+        try:
+            source.replace(target)
+            return
+        except PermissionError as error:
+            if getattr(error, "winerror", None) is None or time.monotonic() > until:
+                raise
+        time.sleep(0.02)
 
 
 def write_whole(path: Path, data: Any) -> None:

@@ -36,7 +36,7 @@ def available_cores() -> int:
     except AttributeError:  # on macOS
         cores = psutil.cpu_count() or 1
     with suppress(OSError, ValueError):  # "200000 100000", microseconds of each period, or "max 100000"
-        quota, period = map(int, (CGROUP / "cpu.max").read_text().split())
+        quota, period = map(int, (CGROUP / "cpu.max").read_text("ascii").split())
         cores = min(cores, math.ceil(quota / period))
     return max(1, cores)
 
@@ -45,7 +45,7 @@ def available_memory() -> int:
     """Return the bytes of memory of the machine, or those of its container (`docker run --memory 4g`)."""
     memory: int = psutil.virtual_memory().total
     with suppress(OSError, ValueError):  # "max" without a limit
-        memory = min(memory, int((CGROUP / "memory.max").read_text()))
+        memory = min(memory, int((CGROUP / "memory.max").read_text("ascii")))
     return memory
 
 
@@ -90,7 +90,7 @@ def keep_freed_memory() -> None:
 
     Measured in an epoch of the default network on one core: 1.1 s of system time instead of 1.8, of 36 s.
     """
-    with suppress(AttributeError, OSError):
+    with suppress(AttributeError, OSError, TypeError):  # other systems have no such function, or library
         library = ctypes.CDLL(None)
         library.mallopt(-3, 32 << 20)  # M_MMAP_THRESHOLD, its largest value
         library.mallopt(-1, 256 << 20)  # M_TRIM_THRESHOLD

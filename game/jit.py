@@ -61,7 +61,11 @@ def _make_folder() -> Path | None:
 
     Folders of older sources go.
     """
-    above = Path(config.CACHE_DIR) / "ckai" if config.CACHE_DIR else user_cache_path("ckai") / "kernels"
+    above = (
+        Path(config.CACHE_DIR) / "ckai"
+        if config.CACHE_DIR
+        else user_cache_path("ckai", appauthor=False) / "kernels"
+    )
     folder = above / sources_digest()
     try:
         folder.mkdir(parents=True, exist_ok=True)

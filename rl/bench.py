@@ -5,7 +5,6 @@ The two sides of a ratio take turns, so that a machine that slows down affects b
 
 import io
 import random
-import resource
 import statistics
 import threading
 import time
@@ -15,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from ckai.datasets.machine import available_cores
 from ckai.game import Game, Position, perft
@@ -95,7 +95,7 @@ def bench_parse(rounds: int, folder: Path) -> Iterator[Measure]:
             game.push(rng.choice(game.position.legal_moves()))
         text.write(write_game(from_game(game, {"Event": f"game {n}"}, "*")))
     source = folder / "bench.pdn"
-    source.write_text(text.getvalue() * 100)
+    source.write_text(text.getvalue() * 100, encoding="utf-8")
     rows: list[int] = []
 
     def work() -> float:
@@ -256,8 +256,7 @@ def bench_selfplay(
     yield measured("self-play relative to the network alone", "ratio", relative(evaluations), "ideal: 1")
     yield measured("its simulations relative to the network alone", "ratio", relative(simulations))
     yield measured("self-play", "simulations/s", simulations)
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    yield measured("peak resident memory so far", "MiB", [resident])
+    yield measured("resident memory", "MiB", [psutil.Process().memory_info().rss / 2**20])
 
 
 def _settings(spec: GameSpec, sims: int, in_flight: int) -> SelfPlayConfig:

@@ -1,10 +1,13 @@
 """The packaging lists every folder, imports run one way, and no modules import each other in a circle."""
 
 import ast
+import re
 import tomllib
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+import yaml
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
@@ -64,6 +67,56 @@ def test_imports_run_one_way():
             if later or first in ROOMS:
                 wrong.append(f"{path}: imports {name}")
     assert not wrong
+
+
+POSIX = {
+    "fcntl grp posix pty pwd readline resource syslog termios tty": "",
+    "os": "fork geteuid getgid getloadavg getpgid getpriority getuid killpg mkfifo nice pread pwrite "
+    "register_at_fork sched_getaffinity sched_setaffinity sendfile setsid statvfs sysconf uname wait",
+    "select": "epoll kqueue poll",
+    "signal": "SIGALRM SIGCHLD SIGHUP SIGKILL SIGPIPE SIGQUIT SIGSTOP SIGUSR1 SIGUSR2 SIGWINCH alarm pause "
+    "pthread_kill setitimer sigwait",
+    "socket": "AF_UNIX SO_REUSEPORT",
+    "time": "clock_gettime tzset",
+}
+"""Modules and names that Windows lacks."""
+
+
+def test_windows_has_what_is_used():
+    """What it lacks is used behind a question or an `except`; text names its encoding."""
+    modules = {name for names, of in POSIX.items() if not of for name in names.split()}
+    wrong = []
+
+    def look(node, path, asked):
+        match node:
+            case ast.Try() | ast.With():
+                asked |= any(word in ast.unparse(node) for word in ("ImportError", "AttributeError"))
+            case ast.FunctionDef() | ast.If():
+                asked |= "hasattr(" in ast.unparse(node)
+            case ast.Import(names=[ast.alias(name=name)]) | ast.ImportFrom(module=name) if name in modules:
+                wrong.extend([] if asked else [f"{path}:{node.lineno}: {name}"])
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if name in POSIX.get(module, "").split():
+                wrong.extend([] if asked else [f"{path}:{node.lineno}: {module}.{name}"])
+            case ast.Call(func=ast.Attribute(attr="read_text" | "write_text") | ast.Name(id="open")):
+                text = ast.unparse(node)
+                if "encoding=" not in text and not re.search(r"'[rwax+]*b[rwax+]*'|'ascii'", text):
+                    wrong.append(f"{path}:{node.lineno}: {text}")
+        for child in ast.iter_child_nodes(node):
+            look(child, path, asked)
+
+    for path in MODULES:
+        look(ast.parse(path.read_text(encoding="utf-8")), path, False)
+    assert not wrong
+
+
+def test_the_workflows_run_the_pythons_and_targets_that_there_are():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    workflows = {path.name: path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+    pythons = yaml.safe_load(workflows["check.yml"])["jobs"]["tests"]["strategy"]["matrix"]["python"]
+    assert pythons == [line.split()[-1] for line in project["classifiers"] if ":: 3." in line]
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+    used = re.findall(r"\bmake ([a-z ]+)", "\n".join(workflows.values()))
+    assert {name for names in used for name in names.split()} <= set(targets)
 
 
 def test_no_modules_import_each_other_in_a_circle():

@@ -5,8 +5,10 @@
 
 import json
 import math
+import shlex
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +87,15 @@ def count_text(number: int, singular: str, plural: str | None = None) -> str:
         plural: the noun for other numbers; default: `singular` with an s.
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def command_text(words: Sequence[str]) -> str:
+    """Return words as a command line that the user's shell takes."""
+    if sys.platform == "win32":
+        from subprocess import list2cmdline
+
+        return list2cmdline(words)
+    return shlex.join(words)
 
 
 def report_compilation() -> None:

@@ -131,7 +131,7 @@ class Work:
     def _kept(self, number: int) -> GameReport | None:
         """The report of a game, None if there is none, one of other work, or a damaged file."""
         try:
-            found = json.loads(self._path(number).read_text())
+            found = json.loads(self._path(number).read_text(encoding="utf-8"))
             return GameReport.read(found["report"]) if found["of"] == self._key(number) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -211,7 +211,7 @@ def distill(
     with locked(folder / ".lock"):
         remove_temporaries(folder)
         path = folder / "config.json"
-        if path.exists() and json.loads(path.read_text()) != settings:
+        if path.exists() and json.loads(path.read_text(encoding="utf-8")) != settings:
             if not force:
                 raise FileExistsError(
                     f"{folder}: shards of another teacher or other settings; give --force to drop them, or "

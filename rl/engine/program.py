@@ -4,6 +4,7 @@ import math
 import queue
 import shlex
 import subprocess
+import sys
 import time
 from abc import abstractmethod
 from collections import deque
@@ -91,7 +92,9 @@ class ProgramEngine(Engine):
 
     def _start(self) -> None:
         try:
-            if not (command := shlex.split(self.command)):
+            # Windows splits a command itself; to shlex its backslashes mean something else.
+            windows = sys.platform == "win32"
+            if not (command := self.command.strip() if windows else shlex.split(self.command)):
                 raise ValueError("the command is empty")
             pipe = subprocess.PIPE
             process = self._process = subprocess.Popen(

@@ -51,7 +51,7 @@ def serve_lines(source: BinaryIO, output: int, make: Callable[[Callable[[str], N
         while data and not closed:
             try:
                 data = data[os.write(output, data) :]
-            except BrokenPipeError:
+            except OSError:
                 closed = True
 
     session = make(write)

@@ -261,7 +261,7 @@ class GridSpec(GameSpec):
 
     def read_game(self, path: Path, number: int) -> LoadedGame:
         """See `GameSpec.read_game`."""
-        texts = re.split(r"\n\n(?=\[)", path.read_text(errors="replace").strip())
+        texts = re.split(r"\n\n(?=\[)", path.read_text(encoding="utf-8", errors="replace").strip())
         texts = [text for text in texts if text.strip()]
         if not 1 <= number <= len(texts):
             raise ValueError(f"{path}: expected game 1 to {len(texts)}, found {number}")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import save_figure, temporary_path, write_whole
+from ckai.datasets.files import rename, save_figure, temporary_path, write_whole
 from ckai.rl.run.report import elo_curve
 
 COLUMNS = {
@@ -170,7 +170,10 @@ def _tensorboard(folder: Path, rows: list[dict[str, Any]]) -> None:
                 writer.add_scalar(column, float(value), row["generation"])  # type: ignore[no-untyped-call]
     writer.close()  # type: ignore[no-untyped-call]
     old = temporary_path(folder)  # renamed first: a folder with files that others have open may not empty
-    with suppress(FileNotFoundError):
-        folder.replace(old)
-    fresh.replace(folder)
+    try:
+        with suppress(FileNotFoundError):
+            rename(folder, old)
+        rename(fresh, folder)
+    except PermissionError:  # Windows, while TensorBoard reads the old one: the next generation has all of it
+        shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)

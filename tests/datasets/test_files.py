@@ -44,6 +44,22 @@ def write_rows(path):
         pass
 
 
+def test_a_file_that_windows_holds_for_a_reader_is_replaced_when_that_is_done(tmp_path, monkeypatch):
+    replace, refused = Path.replace, [5, 32]  # "access is denied", "used by another process"
+
+    def held(path, new):
+        if refused:
+            error = PermissionError(13, "held")
+            error.winerror = refused.pop()
+            raise error
+        return replace(path, new)
+
+    monkeypatch.setattr(Path, "replace", held)
+    write_whole(tmp_path / "x", "y")
+    assert (tmp_path / "x").read_text() == "y"
+    assert not refused
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no list of open files")
 @pytest.mark.parametrize("write", [lambda path: write_whole(path, "y"), write_rows], ids=["whole", "rows"])
 def test_the_bytes_are_on_the_disk_before_they_have_their_name(tmp_path, monkeypatch, write):

@@ -66,6 +66,22 @@ def test_a_program_that_cannot_load_its_engine_says_why():
         HubEngine(f"{ENGINE} alphabeta:small")
 
 
+@pytest.mark.parametrize("system", ["win32", "linux"])
+def test_windows_splits_a_command_itself(monkeypatch, system):
+    started = []
+
+    def start(command, **options):
+        started.append(command)
+        raise OSError(2, "No such file or directory")
+
+    monkeypatch.setattr(program.subprocess, "Popen", start)
+    monkeypatch.setattr(sys, "platform", system)
+    with pytest.raises(ProgramError, match="expected a program, found none"):
+        HubEngine(r'C:\\Cake\\hub.exe "a b" ')
+    windows = r'C:\\Cake\\hub.exe "a b"'
+    assert started == [windows if system == "win32" else [r"C:\Cake\hub.exe", "a b"]]
+
+
 SCRIPT = """
 import sys, time
 def say(*lines): print(*lines, sep="\\n", flush=True)
