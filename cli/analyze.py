@@ -1,6 +1,7 @@
 """`ckai analyze`: values, mistakes and best lines of games, as annotated PDN and as a page."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from ckai.rl.analysis.report import GameReport
     from ckai.rl.analysis.work import Work
 
-LISTED = 10
-"""Most games that cannot be read whole that are named on standard error."""
+LISTED, PLAYERS = 10, 20
+"""Most games that cannot be read whole that are named on standard error, and most players in the table."""
 
 
 _HELP = f"""Analyse games: the value of every position, mistakes, and what was better.
@@ -211,19 +212,7 @@ def _game(game: "PdnGame", report: "GameReport") -> dict[str, Any]:
         "result": report.result,
         "accuracy": {side: None if each is None else round(each, 2) for side, each in accuracy.items()},
         "theory": report.theory or None,
-        "moves": [
-            {
-                "move": ply.move,
-                "points": ply.points,
-                "played": ply.played,
-                "cost": round(ply.cost, 4),
-                "grade": ply.grade,
-                "best": ply.best,
-                "line": list(ply.line),
-                "verdict": ply.verdict,
-            }
-            for ply in report.plies
-        ],
+        "moves": [asdict(ply) | {"cost": round(ply.cost, 4)} for ply in report.plies],
     }
 
 
@@ -271,27 +260,21 @@ def _lines(result: dict[str, Any]) -> Iterable[str]:
         yield f"{pictures} of positions: {click.format_filename(result['boards'])}"
 
 
-def _print_players(players: list[dict[str, Any]], most: int = 20) -> None:
-    from rich.table import Table
+def _print_players(players: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
-    from ckai.cli.shared.console import CleanConsole
+    from ckai.cli.shared.console import CleanConsole, make_table
     from ckai.rl.analysis.report import SIGNS, Phase
 
-    table = Table(box=None, pad_edge=False)
     signs = {str(grade): sign for grade, sign in SIGNS.items()}
-    table.add_column("player", overflow="fold")
-    for title in ("games", "accuracy", *signs.values(), *map(str, Phase)):
-        table.add_column(title, justify="right", no_wrap=True)
-    for row in players[:most]:
+    table = make_table("player", "games", "accuracy", *signs.values(), *map(str, Phase))
+    for row in players[:PLAYERS]:
         cells = [str(row["games"]), _percent(row["accuracy"]), *(str(row[grade]) for grade in signs)]
         cells += [_percent(row["phases"][str(phase)]["accuracy"]) for phase in Phase]
         table.add_row(Text(row["name"]), *cells)  # no markup in what comes from the file
     CleanConsole(highlight=False).print(table)
-    if len(players) > most:
-        click.echo(
-            f"and {count_text(len(players) - most, 'player')} more, in --json and on the page of --html"
-        )
+    if (more := len(players) - PLAYERS) > 0:
+        click.echo(f"and {count_text(more, 'player')} more, in --json and on the page of --html")
 
 
 def _percent(accuracy: float | None) -> str:

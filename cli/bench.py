@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.networks import evaluator_option
+from ckai.cli.shared.networks import evaluator_option, set_option
 from ckai.cli.shared.output import json_option, print_json, report_compilation, stderr_console
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
@@ -27,13 +27,7 @@ IN_FLIGHT, GAMES, SIMS = 256, 256, 200
     help="Network to measure with.  [default: a new one, see --model]",
 )
 @click.option("--model", default="cnn2x2", show_default=True, help="Architecture of the new network.")
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a setting of the new network; may be repeated.",
-)
+@set_option
 @evaluator_option()
 @json_option
 def command(

@@ -2,7 +2,7 @@
 
 import signal
 import sys
-from importlib.metadata import version
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,9 +13,10 @@ from ckai.cli.shared.tables import TABLE_CHOICES, open_tables, tables_option
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ckai.rl.engine.base import Engine
+    from ckai.rl.engine.serving import Session
 
 GTP_PLAYER = "rollout@1000"
 """The player of Go programs: no network is installed for them."""
@@ -60,43 +61,36 @@ gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 @tables_option
 def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> None:
     """Serve standard input and output, see `_HELP`."""
-    from ckai.rl.engine.serving import claim_output
+    from ckai.rl.engine.serving import claim_output, serve_lines
 
     output = claim_output()
     signal.signal(signal.SIGTERM, _end)
     if protocol == "gtp":
         if tables not in ("auto", "none"):
             raise click.UsageError("--tables is for --protocol hub; omit it with gtp")
-        _serve_gtp(spec or GTP_PLAYER, evaluator, output)
+        session = _gtp(spec or GTP_PLAYER, evaluator)
     else:
-        _serve_hub(spec or CKAI, evaluator, tables, output)
+        session = _hub(spec or CKAI, evaluator, tables)
+    report_compilation()
+    if sys.stdin is not None:
+        serve_lines(sys.stdin.buffer, output, session)
 
 
-def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
+def _gtp(spec: str, evaluator: str) -> "Callable[[Callable[[str], None]], Session]":
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.loading import check
-    from ckai.rl.engine.serving import serve_lines
     from ckai.rl.engine.text import EngineText
     from ckai.rl.games.go import SPEC
     from ckai.rl.games.go.gtp import GtpSession
 
     check(EngineText.read(spec), SPEC, clock=False)
-    report_compilation()
-    if sys.stdin is not None:
-        serve_lines(
-            sys.stdin.buffer,
-            output,
-            lambda write: GtpSession(
-                lambda game: Engine.load(spec, evaluator=evaluator, game=game), write, version("ckai")
-            ),
-        )
+    return partial(GtpSession, lambda game: Engine.load(spec, evaluator=evaluator, game=game))
 
 
-def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
+def _hub(spec: str, evaluator: str, tables: str) -> "Callable[[Callable[[str], None]], Session]":
     from ckai.datasets.machine import MAX_THREADS
     from ckai.rl.engine.hub_server import HubSession
     from ckai.rl.engine.loading import check
-    from ckai.rl.engine.serving import serve_lines
     from ckai.rl.engine.text import HUB, EngineText
 
     def check_player(text: str) -> None:
@@ -127,11 +121,7 @@ def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
         "evaluator": {"value": evaluator, "type": "enum", "values": " ".join(evaluators)},
         "threads": {"value": "0", "type": "int", "min": 0, "max": MAX_THREADS},
     }
-    report_compilation()
-    if sys.stdin is not None:
-        serve_lines(
-            sys.stdin.buffer, output, lambda write: HubSession(parameters, load, write, version("ckai"))
-        )
+    return partial(HubSession, parameters, load)
 
 
 def _end(number: int, frame: Any) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ckai.cli.shared.networks import network_file
 from ckai.cli.shared.output import json_option, print_json, report_compilation
 from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
 from ckai.cli.shared.tables import open_tables
+from ckai.models.pretrained import network_path
 
 if TYPE_CHECKING:
     from ckai.models.evaluation.evaluate import Evaluation
@@ -89,8 +89,7 @@ def command(
     The data are split by game as in the network's training. "Unseen" positions are those that do not occur in
     the training games; they and the baselines are left out for data that the network was not trained on.
     """
-    if checkpoint.is_dir():
-        checkpoint = network_file(checkpoint)
+    checkpoint = network_path(checkpoint) if checkpoint.is_dir() else checkpoint
     if solved:
         others = {"--data": paths, "--plots": plots, "--tables": tables, "--split": split}
         for name, given in others.items():
@@ -116,7 +115,13 @@ def command(
         )
     if tables and not paths and (plots or split):
         raise click.UsageError("expected --data with --plots and --split, found --tables alone")
-    truth = _against_tables(network, tables) if tables else None
+    truth = None
+    if tables:
+        from ckai.models.evaluation.endgames import measure_endgames
+
+        opened = open_tables(str(tables))
+        assert opened is not None
+        truth = measure_endgames(network, opened, pieces=tables)
     if truth is not None and not paths:
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
         _print({**identity, **truth}, f"digest: {loaded.digest}\n{tablebase_text(truth)}", as_json)
@@ -127,7 +132,8 @@ def command(
     data_text = row_files_text(paths)
     side = SIDES[evaluation.split]
     if evaluation.other_data:
-        _report_other_data(loaded.info, data_text, side)
+        trained = f"the network was trained on {_names(loaded.info)}, not on {data_text}"
+        click.echo(f"ckai: {trained}; evaluating {side}", err=True)
     elif evaluation.split != "train" and evaluation.learned is None and loaded.info.get("data"):
         click.echo(
             f"ckai: {checkpoint} does not say which games it learned; some of {side} may be among them",
@@ -136,7 +142,10 @@ def command(
     elif evaluation.split == "heldout" and evaluation.learned:
         click.echo(f"ckai: the network has learned {evaluation.learned:,} of {side}", err=True)
     if plots is not None:
-        _draw(plots, loaded, evaluation.breakdown)
+        from ckai.models.evaluation.plots import plot_calibration
+
+        title = f"{loaded.architecture}, {loaded.path}"
+        plot_calibration(plots / "calibration.png", evaluation.breakdown, title)
     if as_json:
         print_json(
             {
@@ -214,13 +223,6 @@ def _names(info: Mapping[str, Any]) -> str:
     return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
 
 
-def _report_other_data(info: Mapping[str, Any], data_text: str, side: str) -> None:
-    """Say on standard error that a network was trained on other data than it is evaluated on."""
-    click.echo(
-        f"ckai: the network was trained on {_names(info)}, not on {data_text}; evaluating {side}", err=True
-    )
-
-
 def _lines(evaluation: "Evaluation", where: str) -> Iterator[str]:
     """The metrics, the baselines and the groups of rows as text."""
     from ckai.cli.shared.training import groups_table, metrics_table
@@ -287,14 +289,6 @@ def _mistakes_text(title: str, found: "Mapping[str, Mapping[str, Mistakes]]") ->
     return "\n".join(lines)
 
 
-def _against_tables(network: Any, pieces: int) -> dict[str, Any]:
-    from ckai.models.evaluation.endgames import measure_endgames
-
-    tables = open_tables(str(pieces))
-    assert tables is not None
-    return measure_endgames(network, tables, pieces=pieces)
-
-
 def tablebase_text(truth: dict[str, Any]) -> str:
     """Format the evaluation against endgame tablebases, by material, as text."""
     columns = {
@@ -314,9 +308,3 @@ def tablebase_text(truth: dict[str, Any]) -> str:
             cells.append(f"{'' if number is None else format(number, digits):>12}")
         lines.append(f"{name:>9}{row['positions']:>10,}" + "".join(cells))
     return "\n".join(lines)
-
-
-def _draw(folder: Path, loaded: Any, breakdown: dict[str, Any]) -> None:
-    from ckai.models.evaluation.plots import plot_calibration
-
-    plot_calibration(folder / "calibration.png", breakdown, f"{loaded.architecture}, {loaded.path}")

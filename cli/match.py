@@ -344,28 +344,16 @@ class _LiveTable:
 
 def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
     """Make a table of the match so far; `better` is the probability that the row is the better player."""
+    from ckai.cli.shared.console import make_table
     from ckai.rl.matches.elo import elo_text
     from ckai.rl.matches.plots import short
 
-    table = _table("", "won", "drawn", "lost", "score", "Elo, 95 %", "better")
+    table = make_table("", "won", "drawn", "lost", "score", "Elo, 95 %", "better")
     pairs, counts = result.pairs, [str(n) for n in (result.wins, result.draws, result.losses)]
-    low, high = pairs.interval
-    elo = elo_text(pairs.elo, low, high)
-    table.add_row(short(names[0]), *counts, f"{pairs.score:.1%}", elo, f"{pairs.superiority:.1%}")
-    elo = elo_text(-pairs.elo, -high, -low)
-    table.add_row(
-        short(names[1]), *counts[::-1], f"{1 - pairs.score:.1%}", elo, f"{1 - pairs.superiority:.1%}"
-    )
-    return table
-
-
-def _table(*titles: str) -> "Table":
-    """Return a table without lines; on a narrow screen the names in its first column are folded."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for n, title in enumerate(titles):
-        table.add_column(title, justify="right" if n else "left", no_wrap=n > 0, overflow="fold")
+    (low, high), score, better = pairs.interval, pairs.score, pairs.superiority
+    elo = elo_text(pairs.elo, low, high), elo_text(-pairs.elo, -high, -low)
+    table.add_row(short(names[0]), *counts, f"{score:.1%}", elo[0], f"{better:.1%}")
+    table.add_row(short(names[1]), *counts[::-1], f"{1 - score:.1%}", elo[1], f"{1 - better:.1%}")
     return table
 
 
@@ -471,10 +459,10 @@ def _print_ratings(
 
 def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None:
     """Print ratings and the cross table, best first."""
-    from ckai.cli.shared.console import CleanConsole
+    from ckai.cli.shared.console import CleanConsole, make_table
     from ckai.rl.matches.plots import short
 
-    shown = _table("player", "Elo", "95 %", "points", "games")
+    shown = make_table("player", "Elo", "95 %", "points", "games")
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
     for place, n in enumerate(order, 1):
         r = rated[n]
@@ -487,7 +475,7 @@ def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None
     for first in range(0, len(order), fit):
         columns = order[first : first + fit]
         console.print("score of the row, %", style="italic")
-        cross = _table("", *map(str, range(first + 1, first + len(columns) + 1)))
+        cross = make_table("", *map(str, range(first + 1, first + len(columns) + 1)))
         for place, n in enumerate(order, 1):
             cells = ["" if table[n, m] != table[n, m] else f"{100 * table[n, m]:.0f}" for m in columns]
             cross.add_row(f"{place:>2}", *cells)

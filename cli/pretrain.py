@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ckai.cli.shared.networks import set_option
 from ckai.cli.shared.output import count_text, json_option, print_json
 from ckai.cli.shared.row_files import FEWEST_ROWS, ROWS_HELP, newest_rows, row_files, row_files_text
 from ckai.cli.shared.settings import given_settings, settings_options
@@ -27,13 +28,7 @@ from ckai.models.training.presets import PRESETS, preset_settings
     type=click.Choice(list(PRESETS)),
     help="Use the network and training settings of a preset; other options override them.",
 )
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a setting of the network; may be repeated.",
-)
+@set_option
 @click.option(
     "-o",
     "--output",

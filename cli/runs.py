@@ -3,6 +3,7 @@
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -88,32 +89,20 @@ def _print_table(folders: tuple[Path, ...], runs: list[Any]) -> None:
     rows = []
     for run in runs:
         best = run.best
+        texts = [f"{best[key]:.1%}" if key in best else "" for key in shares]
         rows.append(
-            [
-                _name(folders, run.path.with_suffix("")),
-                run.model,
-                run.status,
-                str(len(run.history)),
-                f"{best['epoch']:.0f}" if best else "",
-                *(f"{best[key]:.1%}" if key in best else "" for key in shares),
-                f"{best['heldout_value_mse']:.3f}" if "heldout_value_mse" in best else "",
-                f"{run.seconds / 60:.1f}",
-            ]
+            {
+                "run": _name(folders, run.path.with_suffix("")),
+                "network": run.model,
+                "status": run.status,
+                "epochs": str(len(run.history)),
+                "best": f"{best['epoch']:.0f}" if best else "",
+                **dict(zip(("top-1", "legal", "choice", "top-5"), texts, strict=True)),
+                "value": f"{best['heldout_value_mse']:.3f}" if "heldout_value_mse" in best else "",
+                "min": f"{run.seconds / 60:.1f}",
+            }
         )
-    titles = [
-        "run",
-        "network",
-        "status",
-        "epochs",
-        "best",
-        "top-1",
-        "legal",
-        "choice",
-        "top-5",
-        "value",
-        "min",
-    ]
-    _print_rows(titles, rows, [run.changed for run in runs], left=3)
+    _print_rows(rows, [run.changed for run in runs], left=3)
 
 
 def _print_selfplay(folders: tuple[Path, ...], runs: list[Any]) -> None:
@@ -121,35 +110,34 @@ def _print_selfplay(folders: tuple[Path, ...], runs: list[Any]) -> None:
     for run in runs:
         played, learned = run.last.get("selfplay", {}), run.last.get("learn", {})
         rows.append(
-            [
-                _name(folders, run.path),
-                run.status,
-                str(run.generations) if run.status == "finished" else f"{run.generations}/{run.target}",
-                str(run.accepted),
-                f"{run.games:,}",
-                f"{played['drawn'] / played['games']:.0%}" if played else "",
-                f"{learned['train_policy_loss']:.3f}" if learned else "",
-                f"{learned['train_value_loss']:.3f}" if learned else "",
-                "" if run.elo is None else f"{run.elo:+.0f}",
-                f"{run.seconds / 60:.1f}",
-            ]
+            {
+                "self-play run": _name(folders, run.path),
+                "status": run.status,
+                "gen": f"{run.generations}" + ("" if run.status == "finished" else f"/{run.target}"),
+                "accepted": str(run.accepted),
+                "games": f"{run.games:,}",
+                "drawn": f"{played['drawn'] / played['games']:.0%}" if played else "",
+                "policy": f"{learned['train_policy_loss']:.3f}" if learned else "",
+                "value": f"{learned['train_value_loss']:.3f}" if learned else "",
+                "Elo": "" if run.elo is None else f"{run.elo:+.0f}",
+                "min": f"{run.seconds / 60:.1f}",
+            }
         )
-    titles = ["self-play run", "status", "gen", "accepted", "games", "drawn", "policy", "value", "Elo", "min"]
-    _print_rows(titles, rows, [run.changed for run in runs], left=2)
+    _print_rows(rows, [run.changed for run in runs], left=2)
 
 
-def _print_rows(titles: list[str], rows: list[list[str]], changed: list[dict[str, Any]], left: int) -> None:
+def _print_rows(rows: list[dict[str, str]], changed: list[dict[str, Any]], left: int) -> None:
     """Print a table, below each row the settings that differ from the defaults.
 
     Args:
-        titles: of the columns.
-        rows: texts of each row.
+        rows: texts of each row by the titles of the columns.
         changed: settings of each row.
         left: columns that are aligned to the left, from the first; the others are to the right.
     """
-    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    titles = rows[0].keys()
+    widths = [max(map(len, column)) for column in zip(titles, *(row.values() for row in rows), strict=True)]
 
-    def line(texts: list[str]) -> str:
+    def line(texts: Iterable[str]) -> str:
         cells = zip(texts, widths, strict=True)
         parts = [text.ljust(w) if n < left else text.rjust(w) for n, (text, w) in enumerate(cells)]
         return " ".join(parts).rstrip()
@@ -157,7 +145,7 @@ def _print_rows(titles: list[str], rows: list[list[str]], changed: list[dict[str
     screen = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
     click.echo(line(titles))
     for row, settings in zip(rows, changed, strict=True):
-        click.echo(line(row))
+        click.echo(line(row.values()))
         text = " ".join(f"{key}={value}" for key, value in settings.items())
         for part in textwrap.wrap(text, max(40, screen - 1), initial_indent="    ", subsequent_indent="    "):
             click.echo(part)

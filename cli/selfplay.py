@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.networks import GAMES, evaluator_option
+from ckai.cli.shared.networks import GAMES, evaluator_option, set_option
 from ckai.cli.shared.output import (
     command_text,
     count_text,
@@ -44,13 +44,7 @@ DEFAULT_EVALUATOR = "auto"
     help=f"Game of a new run.  [default: the network's, else {DEFAULT_GAME_NAME}]",
 )
 @click.option("--model", metavar="NAME", help="Architecture of a new network.  [default: cnn2x2]")
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Setting of a new network; may be repeated.",
-)
+@set_option
 @click.option(
     "--run",
     "folder",

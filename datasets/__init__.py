@@ -46,18 +46,7 @@ if TYPE_CHECKING:
     from ckai.datasets.statistics import Statistics, describe
     from ckai.datasets.tables import ProbeResult, Tables, build_tables
 else:
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "convert": ["Tally", "parse_files"],
-            "data_module": ["Batch", "RowsDataModule", "to_batch"],
-            "reader": ["newest_dataset", "read_rows"],
-            "rows": ["Rows", "Visits", "concatenate"],
-            "schema": ["EXPERT_SCHEMA", "HEADERS_SCHEMA", "SELFPLAY_SCHEMA", "DatasetError"],
-            "statistics": ["Statistics", "describe"],
-            "tables": ["ProbeResult", "Tables", "build_tables"],
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = [
     "EXPERT_SCHEMA",

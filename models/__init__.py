@@ -54,39 +54,7 @@ if TYPE_CHECKING:
     from ckai.models.training.pretrain import PretrainResult, pretrain
     from ckai.models.training.trainer import TrainingError, TrainingProgress
 else:
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "checkpoint": [
-                "Checkpoint",
-                "CheckpointError",
-                "load_checkpoint",
-                "load_network",
-                "save_checkpoint",
-            ],
-            "evaluation.evaluate": ["Evaluation", "evaluate_checkpoint"],
-            "evaluation.metrics": ["measure"],
-            "inference.backends": ["make_evaluator"],
-            "inference.evaluator": ["BackendError", "Evaluator"],
-            "inference.torch_backend": ["TorchEvaluator"],
-            "inference.export": ["export_network"],
-            "inference.predict": ["Predictions", "predict"],
-            "inputs.packing": ["pack_positions", "pack_rows"],
-            "inputs.encodings": ["Encoding"],
-            "inputs.registry": ["encode_rows", "encoding_type"],
-            "layers.network": ["Network", "NetworkSettings", "register", "require_at_least"],
-            "registry": ["build", "names"],
-            "training.config": [
-                "LossConfig",
-                "OptimizerConfig",
-                "PretrainConfig",
-                "TrainConfig",
-            ],
-            "training.lightning_module": ["PolicyValueModule"],
-            "training.pretrain": ["PretrainResult", "pretrain"],
-            "training.trainer": ["TrainingError", "TrainingProgress"],
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = [
     "BackendError",

@@ -23,17 +23,7 @@ if TYPE_CHECKING:
     from ckai.rl.engine.result import Line, MoveMap, SearchResult, StopReason, Value
     from ckai.rl.engine.tree import TreeEngine
 else:
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "engine.analysis": ["Analysis"],
-            "engine.base": ["Engine", "ResignsError", "Stop", "Task"],
-            "engine.limit": ["Limit"],
-            "engine.program": ["ProgramError"],
-            "engine.result": ["Line", "MoveMap", "SearchResult", "StopReason", "Value"],
-            "engine.tree": ["TreeEngine"],
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = [
     "Analysis",

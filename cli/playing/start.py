@@ -156,11 +156,6 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
     raise ValueError(f"expected {expected}, found {text[:40]!r}{hint}")
 
 
-def ballot_lines(spec: GameSpec) -> tuple[tuple[str, ...], ...]:
-    """Return the moves of every opening of the game's ballot."""
-    return spec.ballot
-
-
 def game_of(moves: tuple[str, ...], spec: GameSpec) -> Any:
     """Return a game with these moves."""
     game = spec.game()

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.segment import Segment
+from rich.table import Table
 
 from ckai.game.text import printable
 
@@ -16,3 +17,17 @@ class CleanConsole(Console):
         """Render an object to segments, the text of each made printable."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+
+def make_table(*titles: str, left: int = 1, **style: Any) -> Table:
+    """Return a table without lines.
+
+    Args:
+        titles: of the columns.
+        left: columns of text, the first ones, which are folded on a narrow screen; the others have numbers.
+        **style: see `Table`.
+    """
+    table = Table(box=None, pad_edge=False, **style)
+    for n, title in enumerate(titles):
+        table.add_column(title, justify="left" if n < left else "right", no_wrap=n >= left, overflow="fold")
+    return table

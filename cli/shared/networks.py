@@ -53,6 +53,12 @@ def evaluator_option(default: str = "auto") -> Callable[[Any], Any]:
     )
 
 
+set_option: Callable[[Any], Any] = click.option(
+    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Setting of a new network; may be repeated."
+)
+"""`--set`, passed to the command as `pairs`."""
+
+
 def newest_name(game: str = DEFAULT_GAME_NAME) -> str:
     """Return the newest network here; print its name, and what was skipped, on standard error.
 
@@ -133,10 +139,6 @@ def network_file(source: Path) -> Path:
         NoNetworkError: there is none.
     """
     path = network_path(source)
-    if path.is_dir():
-        path = path / "best.ckpt"
-        if not path.is_file():
-            raise NoNetworkError(f"{source}: expected a run with a network, found no best.ckpt in it")
     if not path.is_file():
         raise NoNetworkError(f"{path}: expected a checkpoint, found no such file")
     return path

@@ -14,8 +14,6 @@ EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""
 PLY_BYTES = 55
 """Disk space per ply in bytes: rows, headers and PDN."""
-NETWORK_FILES = 1
-"""Checkpoints per generation."""
 CORE_FLOPS = 2e11
 """Operations of a core a second: measured are 1.8e11 with the default network, 2.5e11 with a ResNet."""
 LOSS_SECONDS, FEWEST = 120, 64
@@ -27,23 +25,19 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
 
     Args:
         config: settings of the run.
-        rate: evaluations/s of the network; 0 if unknown.
+        rate: evaluations/s of the network.
         network_bytes: size of a checkpoint.
     """
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.group import memory
 
     play, spec = config.selfplay, get_game(config.game)
-    plies = (config.games + config.gate.games) * spec.plies
-    time_of = ""
-    if rate:
-        gate = config.gate.games * play.sims * spec.plies * EVALUATIONS
-        seconds = (evaluations_of(config, config.games) + gate) / rate
-        time_of = f"about {time_text(max(1, seconds))} of games, "
-    disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
+    gate = config.gate.games * spec.plies
+    seconds = (evaluations_of(config, config.games) + gate * play.sims * EVALUATIONS) / rate
+    disk = ((config.games * spec.plies + gate) * PLY_BYTES + network_bytes) / 2**20
     return (
-        f"each generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and "
-        f"{max(1, disk):.0f} MiB of disk"
+        f"each generation takes about {time_text(max(1, seconds))} of games, "
+        f"{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and {max(1, disk):.0f} MiB of disk"
     )
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
+from ckai.cli.shared.console import make_table
 from ckai.cli.shared.output import count_text
 
 BARS, CURVE = "▁▂▃▄▅▆▇█", 60
@@ -47,10 +48,8 @@ def generations_table(history: list[dict[str, Any]], width: int = 80) -> Table:
                 "Elo": f"{elo:+.0f}" if match["games"] else "",
             }
         )
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     columns = [title for title in (rows[0] if rows else ()) if width >= WIDE or title not in DETAILS]
-    for title in columns:
-        table.add_column(title, justify="right", no_wrap=True)
+    table = make_table(*columns, left=0, padding=(0, 1, 0, 0))
     for row in rows[-SHOWN:]:
         table.add_row(*(row[title] for title in columns))
     return table
@@ -64,9 +63,7 @@ def workers_table(workers: dict[str, Any]) -> Group:
     """
     if not workers:
         return Group()
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for title in ("worker", "games", "games/min", "eval/s"):
-        table.add_column(title, justify="left" if title == "worker" else "right", no_wrap=True)
+    table = make_table("worker", "games", "games/min", "eval/s", padding=(0, 1, 0, 0))
     for name, worker in sorted(workers.items())[:SHOWN]:
         rates = (f"{worker['games_per_minute']:.1f}", f"{worker['evaluations_per_second']:,.0f}")
         table.add_row(name, str(worker["games"]), *rates)

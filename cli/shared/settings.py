@@ -6,7 +6,7 @@
 def command(ctx): config = change_settings(RunConfig(), given_settings(ctx))
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,14 +46,8 @@ def _type_of(setting: Setting) -> Any:
 class SettingOption(click.Option):
     """The option of a setting; its value is in `given_settings`."""
 
-    def __init__(self, names: Sequence[str], setting: Setting, shown_default: str | None) -> None:
-        """Create the option.
-
-        Args:
-            names: empty; passed by click.
-            setting: the setting; must have an option.
-            shown_default: text shown in help instead of the default, for a default that the command computes.
-        """
+    def __init__(self, names: Sequence[str], setting: Setting) -> None:
+        """Create the option of a setting that has one; click passes no names."""
         name, flag, multiple = str(setting.option), bool in setting.types, tuple in setting.types
         super().__init__(
             [name.removeprefix("--").replace("-", "_"), name],
@@ -61,8 +55,8 @@ class SettingOption(click.Option):
             is_flag=flag or None,
             multiple=multiple,
             default=None if multiple else setting.default,
-            show_default=shown_default is None and setting.default != "",
-            help=f"{setting.help}." + (f"  [default: {shown_default}]" if shown_default else ""),
+            show_default=setting.default != "",
+            help=f"{setting.help}.",
             expose_value=False,
             callback=_remember,
         )
@@ -81,16 +75,12 @@ def given_settings(ctx: click.Context) -> dict[str, Any]:
     return dict(ctx.meta.get(_GIVEN, {}))
 
 
-def settings_options(
-    *classes: Any, shown_defaults: Mapping[str, str] | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def settings_options(*classes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a command with the options of settings, in the order of the fields, and `--setting`.
 
     Args:
         classes: the classes of settings.
-        shown_defaults: by path, text shown in help for defaults that the command computes.
     """
-    shown = shown_defaults or {}
     of = {setting: cls for cls in classes for setting in all_settings(cls)}
     cls_of = {setting.path: cls for setting, cls in of.items()}
 
@@ -113,10 +103,7 @@ def settings_options(
         )(function)
         for setting in reversed(of):
             if setting.option is not None:
-                option = click.option(
-                    cls=SettingOption, setting=setting, shown_default=shown.get(setting.path)
-                )
-                function = option(function)
+                function = click.option(cls=SettingOption, setting=setting)(function)
         return function
 
     return decorate

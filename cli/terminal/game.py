@@ -4,7 +4,7 @@ import datetime
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,8 +22,7 @@ from ckai.cli.shared.games_file import expanded
 from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, help_lines, read_command
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, search_lines, state_lines, viewed_lines
-from ckai.cli.terminal.screen import FlagFallError, Screen
-from ckai.cli.terminal.thinking import wait_for
+from ckai.cli.terminal.screen import FlagFallError, Screen, wait_for
 from ckai.game import Outcome
 from ckai.rl.engine.base import Engine, ResignsError, Stop
 from ckai.rl.engine.result import SearchResult
@@ -241,11 +240,18 @@ class TerminalGame:
             raise FlagFallError
 
     def execute(self, command: Command) -> bool:
-        """Execute a command; return False to leave."""
+        """Execute a move, `quit` or another command, whose method is `_do_` and its name.
+
+        Returns:
+            False to leave.
+
+        Raises:
+            ValueError: the argument cannot be used.
+        """
         if command.name == "quit":
             return False
         if command.move is None:
-            self.run(command)
+            getattr(self, f"_do_{command.name}")(command.argument)
         elif self.mode == PLAY:
             self.human_move(command.move)
         elif self.session.ahead[:1] == [command.move]:
@@ -364,20 +370,10 @@ class TerminalGame:
         outcome = session.outcome()
         if outcome is not None and self.mode == PLAY:
             self.screen.print(Text(outcome_text(outcome, session.spec), style="bold"))
-        if self.saved:
-            self.screen.print(f"saved in {self.record.path}", wrap=False)
+        self._say_saved()
         return outcome
 
     # --- commands -----------------------------------------------------------------------------------
-
-    def run(self, command: Command) -> None:
-        """Execute a command other than a move or `quit`: the method `_do_` and its name.
-
-        Raises:
-            ValueError: its argument cannot be used.
-        """
-        action: Callable[[str], None] = getattr(self, f"_do_{command.name}")
-        action(command.argument)
 
     def _asked(self, search: Callable[[], Any]) -> Any:
         """Search for a command; if that fails, print why and return None: the game goes on."""
@@ -497,8 +493,7 @@ class TerminalGame:
         self.mode, self.reply, self.source = PLAY, None, source or Origin()
         if self.clock is not None:
             self.clock = GameClock(self.clock.control)
-        if self.saved:
-            self.screen.print(f"saved in {self.record.path}", wrap=False)
+        self._say_saved()
         self.record, self.saved = self.record.fresh(), False
         self.adopt()
         self.show()
@@ -562,6 +557,9 @@ class TerminalGame:
             self.screen.print(f"the game could not be saved: {error_text(error)}")
             return
         self.save(always=True)
+        self._say_saved()
+
+    def _say_saved(self) -> None:
         if self.saved:
             self.screen.print(f"saved in {self.record.path}", wrap=False)
 
@@ -579,7 +577,7 @@ class TerminalGame:
     def _do_pieces(self, argument: str) -> None:
         if argument not in ("figures", "letters", "auto"):
             raise ValueError(f"expected figures, letters or auto, found {argument[:20]!r}")
-        self.options = replace(self.options, pieces=argument)  # type: ignore[arg-type]
+        self.options.pieces = argument  # type: ignore[assignment]
         self.show()
 
     def _do_show(self, _: str) -> None:

@@ -1,10 +1,12 @@
 """Input and output of a game in the terminal: lines in, clean text out."""
 
+import math
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn, TextIO
@@ -14,6 +16,11 @@ from rich.text import Text
 
 from ckai.cli.shared.console import CleanConsole
 from ckai.game.text import printable
+from ckai.rl.engine.analysis import Analysis
+from ckai.rl.engine.result import SearchResult
+
+TWICE_SECONDS = 1.0
+"""Time within which a second Ctrl-C leaves the game."""
 
 
 class FlagFallError(Exception):
@@ -23,6 +30,28 @@ class FlagFallError(Exception):
 def make_console() -> Console:
     """Create the console of a game, on standard output."""
     return CleanConsole(highlight=False, markup=False, emoji=False)
+
+
+def wait_for(work: Callable[[], SearchResult], stop: Callable[[], None]) -> SearchResult:
+    """Wait for a search; Ctrl-C means "move now", and a second one within a second leaves the game.
+
+    Args:
+        work: the search.
+        stop: makes it return soon, also if it has only begun.
+
+    Raises:
+        KeyboardInterrupt: a second Ctrl-C within `TWICE_SECONDS`; the search was stopped.
+        Exception: whatever `work` raised.
+    """
+    search, pressed = Analysis(lambda publish: work(), stop), -math.inf
+    while True:
+        try:
+            return search.wait()
+        except KeyboardInterrupt:
+            search.stop()
+            before, pressed = pressed, time.monotonic()
+            if pressed - before <= TWICE_SECONDS:
+                raise
 
 
 class Screen:

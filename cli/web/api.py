@@ -5,7 +5,6 @@ from typing import Any
 
 from ckai.cli.playing.record import GAMES
 from ckai.cli.playing.saved import game_named, list_games, saved_games
-from ckai.cli.playing.start import ballot_lines
 from ckai.cli.web import files, runs
 from ckai.cli.web.rules import Asked, look, played
 from ckai.cli.web.server import Server
@@ -53,7 +52,7 @@ REQUESTS: dict[str, Callable[..., dict[str, Any]]] = {
     "players": _players,
     "legal": lambda server, **place: look(*played(Asked(**place))),
     "experts": _experts,
-    "ballots": lambda server: {"lines": ballot_lines(DEFAULT_GAME)},
+    "ballots": lambda server: {"lines": DEFAULT_GAME.ballot},
     "save": lambda server, game, **file: {"name": files.save(spec=get_game(game), **file)},
     "games": lambda server: {"rows": saved_games()},
     "game": _saved_game,

@@ -5,7 +5,6 @@ import json
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from ckai.cli.playing.start import ballot_lines
 from ckai.cli.web.app import POLICY, STATIC, page_text, site_of
 from ckai.cli.web.engine_file import engine_file
 from ckai.cli.web.server import level_players
@@ -32,7 +31,7 @@ def export_site(folder: Path) -> int:
         WriteError: it cannot be written.
     """
     site = site_of([DEFAULT_GAME], server=False)
-    site |= {"players": level_players(), "ballots": ballot_lines(DEFAULT_GAME)}
+    site |= {"players": level_players(), "ballots": DEFAULT_GAME.ballot}
     policy = POLICY.replace("frame-ancestors 'none'; ", "")  # which only a header can say
     csp = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     found = {

@@ -1,6 +1,5 @@
 """What engines say about a position: a move, the best lines, an explanation, a look inside a network."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ import torch
 from ckai.cli.playing.engines import choose_move
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.lines import search_lines
-from ckai.cli.shared.networks import NO_NETWORK, network_file
+from ckai.cli.shared.networks import NO_NETWORK
 from ckai.cli.web.rules import Asked, describe, played
 from ckai.cli.web.searches import Search
 from ckai.cli.web.server import Server
@@ -83,7 +82,7 @@ def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search
     source = asked.engine.partition("@")[0]
     if source in NO_NETWORK:
         return found | {"encoding": None, "planes": {}, "before": None}
-    network = load_network(network_file(Path(source)), spec.name)
+    network = load_network(source, spec.name)
     encoded = torch.from_numpy(spec.encoded(position)).unsqueeze(0)
     board, jumper = encoded[:, : spec.board_bytes], encoded[:, spec.board_bytes]
     clock = encoded[:, spec.board_bytes + 1].to(torch.int16)

@@ -6,6 +6,7 @@ people.
 `README.md` in this folder is their card: what they learned from, settings, figures, limits.
 """
 
+import os
 from pathlib import Path
 
 CKAI = "ckai"
@@ -22,10 +23,14 @@ def network_path(source: str | Path) -> Path:
     """Return the path of a network.
 
     Args:
-        source: the file, or one of `PRETRAINED`; a file of such a name is given by its full path.
+        source: the file; the folder of a run, for its best network; or one of `PRETRAINED`: a file or folder
+            of such a name is given by its full path.
     """
     name = str(source)
-    return Path(__file__).with_name(f"{name}.ckpt") if name in PRETRAINED else Path(source)
+    if name in PRETRAINED:
+        return Path(__file__).with_name(f"{name}.ckpt")
+    # Unlike `Path.is_dir`, this never raises, such as for a name that is too long.
+    return Path(source, "best.ckpt") if os.path.isdir(source) else Path(source)
 
 
 def integers_path(source: str | Path) -> Path | None:

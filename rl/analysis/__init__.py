@@ -22,21 +22,7 @@ if TYPE_CHECKING:
         accuracy_of,
     )
 else:
-    __getattr__, __dir__ = lazy_exports(
-        __name__,
-        {
-            "analyst": ["Analyst"],
-            "annotation": ["annotate"],
-            "config": ["AnalysisConfig"],
-            "report": [
-                "GameReport",
-                "Grade",
-                "PlayerTable",
-                "PlyReport",
-                "accuracy_of",
-            ],
-        },
-    )
+    __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = [
     "AnalysisConfig",

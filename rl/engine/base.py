@@ -442,7 +442,7 @@ class Engine(ABC):
 
 
 def read_game(place: Any, history: Sequence[Any], spec: GameSpec) -> Any:
-    """Return the game to search, see `PlayedGame`; of positions, it has no moves.
+    """Return the game to search, see `ckai.rl.games.spec`; of positions, it has no moves.
 
     The history sets the halfmove clock of a FEN without H. No search sees at its root that a rule has drawn
     the game there: then the game begins again at its position, as other programs may continue.

@@ -3,6 +3,7 @@
 import math
 import threading
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from typing import Any
 
 from ckai.game import Game
@@ -39,9 +40,8 @@ class HubSession(Session):
         parameters: Mapping[str, dict[str, Any]],
         load: Callable[[Mapping[str, str]], Engine],
         write: Callable[[str], None],
-        version: str,
     ) -> None:
-        super().__init__(load, write, version)
+        super().__init__(load, write)
         self.parameters = parameters
         self._pos: dict[str, str] = {"start": ""}
         self._level: dict[str, str] | None = None
@@ -80,7 +80,7 @@ class HubSession(Session):
         """Do what a command says."""
         match command:
             case "hub":
-                self._write("id", name="ckai", version=self._version, author="The ckai authors")
+                self._write("id", name="ckai", version=version("ckai"), author="The ckai authors")
                 for name, declared in self.parameters.items():
                     self._write("param", name=name, **declared)
                 self._write("wait")

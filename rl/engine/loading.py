@@ -72,7 +72,7 @@ def load_engine(
         engine = LevelEngine(LEVELS[int(rest) - 1], people, network, tables, seed=seed)
     elif kind == ALPHA_BETA:
         try:
-            integers: Any = load_evaluator(_source(kind, rest), INTEGERS, game=game.name)
+            integers: Any = load_evaluator(network_path(rest), INTEGERS, game=game.name)
         except BackendError as error:
             raise ValueError(
                 f"{text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
@@ -81,7 +81,8 @@ def load_engine(
         cores = threads or available_cores()
         engine = AlphaBetaEngine(integers, tables=tables, spec=game, threads=cores, seed=seed)
     else:
-        loaded = load_evaluator(_source(kind, rest), evaluator, threads=threads or THREADS, game=game.name)
+        source = rest if rest in SEARCHES else network_path(rest)
+        loaded = load_evaluator(source, evaluator, threads=threads or THREADS, game=game.name)
         engine = tree = TreeEngine(loaded, seed=seed, tables=None if wanted.policy else tables, spec=game)
         tree.owns_evaluator = True
         tree.measure()
@@ -117,16 +118,14 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
         if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= FULL_LEVEL:
             raise refusal(f"a level from 1 to {FULL_LEVEL}", rest)
         takes = ProgramEngine.takes if int(rest) == FULL_LEVEL else frozenset()
-    if is_file and os.path.isdir(network_path(rest)) and not os.path.isfile(_source(kind, rest)):
-        raise refusal("a run with a network", f"no best.ckpt in {network_path(rest)}")
-    if is_file and not os.path.isfile(_source(kind, rest)):
+    if is_file and not os.path.isfile(path := network_path(rest)):
         before, at, limit = text.rpartition("@")
         limits = "a number, a depth such as d9, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
         hint = f"; a limit is {limits}, not {limit!r}" if at and before and who == text else ""
         raise refusal(
             f"a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, alphabeta:NETWORK, rollout, "
             "uniform, alphabeta, random, perfect, hub:COMMAND or gtp:COMMAND",
-            f"no file {rest}{hint}",
+            f"no file {path}{hint}",
         )
     if wanted.control is not None and not clock:
         raise refusal(f"visits, seconds or a depth after {who}", "a clock for a whole game")
@@ -139,15 +138,6 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
     return frozenset() if wanted.policy else takes
 
 
-def _source(kind: str, who: str) -> str | Path:
-    """Return the file of a network, the best one of a run folder; or the name of a search without one."""
-    if not kind and who in SEARCHES:
-        return who
-    # Unlike `Path.is_dir`, this never raises, such as for a name that is too long.
-    path = network_path(who)
-    return path / "best.ckpt" if os.path.isdir(path) else path
-
-
 def networks_of(text: str) -> list[Path]:
     """Return the checkpoints that decide how an engine moves; the levels have two of those installed.
 
@@ -157,8 +147,8 @@ def networks_of(text: str) -> list[Path]:
     wanted = EngineText.read(text)
     if wanted.kind == LEVEL:
         return [network_path(CKAI), network_path(HUMAN)]
-    path = _source(wanted.kind, wanted.rest) if wanted.kind in ("", ALPHA_BETA) else ""
-    return [path] if isinstance(path, Path) and os.path.isfile(path) else []
+    path = network_path(wanted.rest)
+    return [path] if wanted.kind in ("", ALPHA_BETA) and os.path.isfile(path) else []
 
 
 def game_of(texts: Sequence[str]) -> str | None:

@@ -17,11 +17,10 @@ class Session(ABC):
     Args:
         load: loads the engine for what the session knows; its errors are answered.
         write: sends a line; called from several threads, one at a time.
-        version: the version that the program says it has.
     """
 
-    def __init__(self, load: Callable[[Any], Engine], write: Callable[[str], None], version: str) -> None:
-        self._load, self._send, self._version = load, write, version
+    def __init__(self, load: Callable[[Any], Engine], write: Callable[[str], None]) -> None:
+        self._load, self._send = load, write
         self._engine: Engine | None = None
 
     @abstractmethod

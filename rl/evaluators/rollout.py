@@ -15,49 +15,37 @@ ROLLOUT = "rollout"
 
 
 @kernel
-def evaluate_boards(game, boards, seed, count, values):
-    """Fill `values` with the mean result of `count` playouts from each position, for the side to move.
+def evaluate_boards(game, boards, values):
+    """Fill `values` with the result of a playout from each position, for the side to move.
 
-    The random stream of a position depends on its encoding and the seed alone, not on the rest of the batch.
+    The random stream of a position depends on its encoding alone, not on the rest of the batch.
 
     Args:
         game: the rules.
         boards: `[B, POSITION_BYTES]` int8.
-        seed: uint64.
-        count: playouts per position, 1 or more.
         values: `[B]` float32, filled.
     """
     trace = np.empty(0, np.uint8)
     for row in range(len(boards)):
-        stream = np.uint64(seed)
+        stream = np.uint64(0)
         for i in range(boards.shape[1]):
             stream = (stream ^ np.uint64(np.uint8(boards[row, i]))) * np.uint64(0x100000001B3)
         state = contract.decode(game, boards[row])
-        total = 0.0
-        for _ in range(count):
-            value, stream, _, _ = playout(game, state, stream, trace)
-            total += value
-        values[row] = total / count
+        values[row], _, _, _ = playout(game, state, stream, trace)
 
 
 class RolloutEvaluator:
-    """Evaluates a position by random playouts; all logits are 0.
+    """Evaluates a position by a random playout; all logits are 0.
 
-    Can be used wherever a network can. An `InlineSearcher` is faster and plays as well.
+    Can be used wherever a network can. Searches play their own playouts, see `InlineSearcher`.
+
+    Args:
+        game: the rules; None: checkers.
     """
 
     name = ROLLOUT
 
-    def __init__(self, *, playouts: int = 1, seed: int = 0, game: Any = None) -> None:
-        """Create a rollout evaluator.
-
-        Args:
-            playouts: playouts per position, 1 or more; the value is their mean result.
-            seed: seed of the playouts.
-            game: the rules; None: checkers.
-        """
-        self.playouts = playouts
-        self.seed = np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+    def __init__(self, *, game: Any = None) -> None:
         self.game = DEFAULT_GAME.rules if game is None else game
 
     def evaluate(
@@ -66,7 +54,7 @@ class RolloutEvaluator:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
         logits, values = output_arrays(len(boards), int(self.game.NUM_ACTIONS), out_logits, out_values)
         logits[:] = 0.0
-        evaluate_boards(self.game, boards, self.seed, self.playouts, values)
+        evaluate_boards(self.game, boards, values)
         return logits, values
 
     def close(self) -> None:

@@ -123,6 +123,37 @@ def game(
 
 # --- what every game implements ----------------------------------------------------------------------
 
+_implementations: dict[Callable[..., Any], set[type]] = {}
+"""By function of the contract, the games that implement it themselves."""
+
+
+def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
+    """Register a jitted function as `function` for one game class."""
+    _implementations.setdefault(function, set()).add(game_class)
+    return lambda implementation: _register(function, implementation, lambda cls: cls is game_class)
+
+
+def overridable(function: F) -> F:
+    """Register a function as its own implementation for all games without another one."""
+    return _register(function, function, lambda cls: cls not in _implementations.get(function, ()))
+
+
+def _register(function: Callable[..., Any], implementation: F, fits: Callable[[type | None], bool]) -> F:
+    """Compile the body itself into the kernels that call `function`: calling the jitted one costs a layer."""
+    body = getattr(implementation, "py_func", implementation)
+
+    @overload(function, jit_options=HOT, strict=False)
+    def select(game, *args):
+        return body if fits(getattr(game, "instance_class", None)) else None
+
+    return implementation
+
+
+def not_implemented(rules: Any) -> list[str]:
+    """Return the names of the functions without a default that the class of some rules does not implement."""
+    required = (start, legal, play, outcome, encode, decode)
+    return [each.__name__ for each in required if type(rules) not in _implementations.get(each, ())]
+
 
 def start(game):
     """Return the initial state of a game."""
@@ -150,40 +181,6 @@ def outcome(game, state, count):
     raise TypeError("only inside jitted code")
 
 
-def key(game, state):
-    """Return the part of a state that must be equal for a repetition, as many words as a state."""
-    raise TypeError("only inside jitted code")
-
-
-def repetition_window(game, state):
-    """Return how many states back a repetition of this one can lie; 0 if it cannot have occurred before."""
-    raise TypeError("only inside jitted code")
-
-
-def plies_left(game, state):
-    """Return how many plies a rule that counts them, such as the halfmove clock, leaves before a draw."""
-    raise TypeError("only inside jitted code")
-
-
-def repetitions(game):
-    """Return how many occurrences of a state make a draw; 0 if the game has no such rule."""
-    raise TypeError("only inside jitted code")
-
-
-def may_repeat(game, state, action):
-    """Return whether the state after a legal action may be one that is forbidden as a repetition.
-
-    Called only in a game with `FORBIDS_REPETITION`. False wherever the rules except an action, such as a
-    pass; otherwise False only spares the search a comparison with the earlier states.
-    """
-    raise TypeError("only inside jitted code")
-
-
-def quiet(game, state):
-    """Return whether a search may stop at a state and trust an evaluation: no capture is pending."""
-    raise TypeError("only inside jitted code")
-
-
 def encode(game, state, out):
     """Fill `out` (`[POSITION_BYTES]` int8) with the encoded state, in the view of the side to move."""
     raise TypeError("only inside jitted code")
@@ -194,87 +191,52 @@ def decode(game, board):
     raise TypeError("only inside jitted code")
 
 
+@overridable
+def key(game, state):
+    """Return the part of a state that must be equal for a repetition, as many words as a state."""
+    return state
+
+
+@overridable
+def repetition_window(game, state):
+    """Return how many states back a repetition of this one can lie; 0 if it cannot have occurred before."""
+    return np.int64(0)
+
+
+@overridable
+def plies_left(game, state):
+    """Return how many plies a rule that counts them, such as the halfmove clock, leaves before a draw."""
+    return np.int64(1 << 30)
+
+
+@overridable
+def repetitions(game):
+    """Return how many occurrences of a state make a draw; 0 if the game has no such rule."""
+    return 0
+
+
+@overridable
+def may_repeat(game, state, action):
+    """Return whether the state after a legal action may be one that is forbidden as a repetition.
+
+    Called only in a game with `FORBIDS_REPETITION`. False wherever the rules except an action, such as a
+    pass; otherwise False only spares the search a comparison with the earlier states.
+    """
+    return True
+
+
+@overridable
+def quiet(game, state):
+    """Return whether a search may stop at a state and trust an evaluation: no capture is pending."""
+    return True
+
+
+@overridable
 def tablebase_value(game, state):
     """Return (proof for the side to move, plies to the end of the game) of a state from a tablebase.
 
     (NONE, 0) if the state is not in it. The game is not over in the state. A draw has 0 plies.
     """
-    raise TypeError("only inside jitted code")
-
-
-_implementations: dict[Callable[..., Any], set[type]] = {}
-"""By function of the contract, the games that implement it themselves."""
-
-
-def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
-    """Register a jitted function as `function` for one game class."""
-    _implementations.setdefault(function, set()).add(game_class)
-    return lambda implementation: _register(function, implementation, lambda cls: cls is game_class)
-
-
-def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
-    """Register a jitted function as `function` for all games without an implementation of their own."""
-    return lambda implementation: _register(
-        function, implementation, lambda cls: cls not in _implementations.get(function, ())
-    )
-
-
-def not_implemented(rules: Any) -> list[str]:
-    """Return the names of the functions without a default that the class of some rules does not implement."""
-    required = (start, legal, play, outcome, encode, decode)
-    return [each.__name__ for each in required if type(rules) not in _implementations.get(each, ())]
-
-
-def _register(function: Callable[..., Any], implementation: F, fits: Callable[[type | None], bool]) -> F:
-    """Compile the body itself into the kernels that call `function`: calling the jitted one costs a layer."""
-    body = getattr(implementation, "py_func", implementation)
-
-    @overload(function, jit_options=HOT, strict=False)
-    def select(game, *args):
-        return body if fits(getattr(game, "instance_class", None)) else None
-
-    return implementation
-
-
-@implements_default(key)
-@inner
-def _whole_state(game, state):
-    return state
-
-
-@implements_default(repetition_window)
-@inner
-def _no_window(game, state):
-    return np.int64(0)
-
-
-@implements_default(plies_left)
-@inner
-def _no_count(game, state):
-    return np.int64(1 << 30)
-
-
-@implements_default(repetitions)
-@inner
-def _no_repetitions(game):
-    return 0
-
-
-@implements_default(may_repeat)
-@inner
-def _may_repeat(game, state, action):
-    return True
-
-
-@implements_default(quiet)
-@inner
-def _always_quiet(game, state):
-    return True
-
-
-@implements_default(tablebase_value)
-@inner
-def _no_tablebase(game, state):
     return NONE, 0
 
 

@@ -243,6 +243,9 @@ class GridSpec(GameSpec):
 
     def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GridPosition:
         """See `GameSpec.set_up`: the numbers of stones say who is to move."""
+        return self.read_position(self._board(pieces))
+
+    def _board(self, pieces: Mapping[int, str]) -> str:
         layout = self.drawn_layout()
         if unknown := sorted(set(pieces) - set(layout.squares)):
             raise ValueError(f"expected squares from 1 to {max(layout.squares)}, found {unknown[0]}")
@@ -250,7 +253,7 @@ class GridSpec(GameSpec):
         for square, letter in pieces.items():
             row, column = layout.squares[square]
             rows[row][column] = letter
-        return self.read_position("/".join(map("".join, rows)))
+        return "/".join(map("".join, rows))
 
     def _check_stones(self, taken: int) -> None:
         """Raise a ValueError for a set of stones that no game reaches."""

@@ -7,12 +7,13 @@ multiplication (no action of 48 is more than 1e-8 likelier than another).
 
 import numpy as np
 
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import kernel
 from ckai.rl.games import contract
-from ckai.rl.games.contract import implements_default
+from ckai.rl.games.contract import overridable
 from ckai.rl.games.rng import below
 
 
+@overridable
 def playout(game, state, stream, trace):
     """Play one random game from a state.
 
@@ -26,12 +27,6 @@ def playout(game, state, stream, trace):
         (result for the side to move in `state`: 1.0, 0.0 or -1.0; state of the random stream afterwards;
         number of moves; number of hops). A move is complete when the turn passes.
     """
-    raise TypeError("only inside jitted code")
-
-
-@implements_default(playout)
-@inner
-def _any_game(game, state, stream, trace):
     out = np.empty(contract.max_legal_actions(game), np.uint8)
     sign = 1.0
     moves = 0

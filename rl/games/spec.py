@@ -1,16 +1,23 @@
-"""`GameSpec`: a game as matches, self-play and commands use it, and the protocols of its positions and moves.
+"""`GameSpec`: a game as matches, self-play and commands use it.
 
 The search knows a game by `ckai.rl.games.contract` alone. A `GameSpec` adds what people and files need:
 positions with moves as objects, games as lines of moves, openings, PDN-like text, defaults. One object a
 game; see `ckai.rl.games.registry`.
+
+A position is immutable, such as `ckai.game.Position`: `black`, whether the player who is called Black is to
+move; `key`, equal for equal positions; `legal_moves()`, none if the game is over; `push(move)`, the position
+after it; `move_of(actions)`, the legal move made of these actions, or None while some are missing. A move has
+`actions`, its hops in the mover's view, and its `str` is its notation. A game, such as `ckai.game.Game`, has
+lists of `moves` and `positions`, the current `position` and its `history`, the positions before; `push(move)`
+takes a move or its text, `pop()` takes the last one back; `outcome()` is how it ended by rule, or None.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +25,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.schema import LEGAL_MASK_BYTES, selfplay_schema
 from ckai.datasets.tables import Tables
-from ckai.game import MoveError, Outcome
+from ckai.game import MoveError
 from ckai.game.jit import quick_kernel
 from ckai.game.svg import Layout
 from ckai.rl.games import contract
@@ -27,70 +34,6 @@ from ckai.rl.games.solving import Solver
 
 NOT_IN_TABLES = np.int8(2)
 """In place of a result, see `GameSpec.table_results`."""
-
-
-class GameMove(Protocol):
-    """A whole move; its string is its notation."""
-
-    @property
-    def actions(self) -> tuple[int, ...]:
-        """The hops of the move, in the mover's view."""
-        ...
-
-
-class GamePosition(Protocol):
-    """An immutable position. `ckai.game.Position` is one."""
-
-    @property
-    def black(self) -> bool:
-        """Whether the player who is called Black is to move."""
-        ...
-
-    @property
-    def key(self) -> Hashable:
-        """Key of the position, equal for equal positions."""
-        ...
-
-    def legal_moves(self) -> Sequence[Any]:
-        """Return the moves; empty if the game is over."""
-        ...
-
-    def push(self, move: Any) -> Self:
-        """Return the position after a legal move."""
-        ...
-
-    def move_of(self, actions: Sequence[int]) -> Any:
-        """Return the legal move made of these actions, or None while some are missing."""
-        ...
-
-
-class PlayedGame(Protocol):
-    """A game as a sequence of moves. `ckai.game.Game` is one."""
-
-    moves: list[Any]
-    positions: list[Any]
-
-    @property
-    def position(self) -> Any:
-        """The current position."""
-        ...
-
-    @property
-    def history(self) -> list[Any]:
-        """The positions before the current one, oldest first."""
-        ...
-
-    def pop(self) -> Any:
-        """Take back the last move and return it."""
-        ...
-
-    def push(self, move: Any) -> Any:
-        """Play a move, given as an object or as text."""
-        ...
-
-    def outcome(self) -> Outcome | None:
-        """Return how the game ended by rule, or None while it is in progress."""
-        ...
 
 
 class Symmetry(NamedTuple):
@@ -134,7 +77,7 @@ class LoadedGame:
     """A game read from a file."""
 
     game: Any
-    """The game with its moves, see `PlayedGame`."""
+    """The game with its moves."""
     headers: Mapping[str, str]
     result: str
     """One of `ckai.pdn.game.RESULTS`."""
@@ -164,7 +107,7 @@ def positions_after(first: Any, plies: int) -> list[Any]:
     """Return the distinct positions after exactly `plies` plies, in breadth-first order.
 
     Args:
-        first: the starting position, a `GamePosition`.
+        first: the starting position.
         plies: 0 or more.
     """
     positions = {first.key: first}

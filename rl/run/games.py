@@ -2,8 +2,7 @@
 
 import json
 import os
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,6 @@ import pyarrow as pa
 from ckai.datasets.files import write_whole
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.report import describe
-from ckai.rl.selfplay.play import Numbers
 from ckai.rl.selfplay.rows import GameHeader
 from ckai.rl.selfplay.shards import Shard, ckai_version
 
@@ -100,11 +98,6 @@ class NewGames:
         return self._now.workers
 
     @property
-    def refused(self) -> int:
-        """Number of shards left out."""
-        return self._now.refused
-
-    @property
     def others(self) -> dict[str, Played]:
         """What each worker of another process has played; may be read while shards come."""
         return {name: played for name, played in list(self.workers.items()) if not is_own(name)}
@@ -185,39 +178,6 @@ class NewGames:
 def is_own(worker: str) -> bool:
     """Return whether a worker is one of the run's own process."""
     return worker.partition(".")[0] == OWN
-
-
-class TurnNumbers(Numbers):
-    """Numbers of a generation for the run's own process: no more are begun than the generation lacks.
-
-    So every game that was begun is finished and counts, and without workers they are the same ones always.
-    """
-
-    def __init__(self, numbers: range, have: set[int], groups: int, others: Callable[[], int]) -> None:
-        """Begin.
-
-        Args:
-            numbers: the numbers of the generation.
-            have: those that are on disk.
-            groups: number of groups that play.
-            others: returns the number of games that others have played for the generation.
-        """
-        missing = [number for number in numbers if number not in have]
-        self._left = [missing[group::groups][::-1] for group in range(groups)]
-        self._begun, self._wanted, self._others = len(numbers) - len(missing), len(numbers), others
-        self._lock = threading.Lock()
-
-    def count(self, group: int) -> int:
-        """See `Numbers`."""
-        return len(self._left[group])
-
-    def take(self, group: int) -> int | None:
-        """See `Numbers`."""
-        with self._lock:
-            if self._begun + self._others() >= self._wanted or not self._left[group]:
-                return None
-            self._begun += 1
-            return self._left[group].pop()
 
 
 class ListedGame(NamedTuple):

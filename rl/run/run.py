@@ -43,7 +43,6 @@ from ckai.rl.run.games import (
     LearnedGames,
     ListedGame,
     NewGames,
-    TurnNumbers,
     listed_games,
     shard_names,
 )
@@ -52,6 +51,7 @@ from ckai.rl.run.on_ray import RayWorkers
 from ckai.rl.run.report import best_generation
 from ckai.rl.run.worker import Networks, Worker
 from ckai.rl.search.threads import repeated, running
+from ckai.rl.selfplay.play import FixedNumbers
 from ckai.rl.selfplay.pool import draw_opponents, trained_in
 from ckai.rl.selfplay.shards import ckai_version, games_as_pdn, own_name
 
@@ -429,7 +429,7 @@ class Run:
             if own is not None and turns:
                 block = range((n - 1) * size, n * size)
                 with repeated(look, LOOK_SECONDS, stop):
-                    own.run(stop, TurnNumbers(block, games.own, self.config.selfplay.group_count, others))
+                    own.run(stop, FixedNumbers(block, self.config.selfplay.group_count, games.own, others))
             else:
                 stop.wait(LOOK_SECONDS)
             look()

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import files_in, save_figure
 from ckai.models.training.runs import flat_settings
@@ -15,7 +13,7 @@ from ckai.rl.run.config import RunConfig
 from ckai.rl.run.dashboard import metrics
 from ckai.rl.run.events import RunError
 from ckai.rl.run.report import elo_curve, seconds_of
-from ckai.rl.run.run import GAMES, Run
+from ckai.rl.run.run import Run
 
 
 @dataclass(frozen=True)
@@ -129,6 +127,7 @@ def plot_runs(path: Path, runs: Sequence[Run]) -> None:
     Raises:
         ValueError, WriteError: see `save_figure`.
     """
+    import pandas as pd  # takes half a second, as the next one does
     from matplotlib.figure import Figure
 
     groups: dict[str, list[Run]] = {}
@@ -137,18 +136,14 @@ def plot_runs(path: Path, runs: Sequence[Run]) -> None:
     figure = Figure(figsize=(12, 8), layout="constrained")
     for axis, (column, title) in zip(figure.subplots(2, 2).flat, CURVES.items(), strict=True):
         for of in groups.values():
-            rows = [metrics(run.history()) for run in of]
-            x = np.arange(1, max(map(len, rows), default=0) + 1)
-            y = np.full((len(of), len(x)), np.nan)
-            for line, row in zip(y, rows, strict=True):
-                line[: len(row)] = [np.nan if each[column] is None else each[column] for each in row]
-            count = (~np.isnan(y)).sum(0)
-            mean = np.nansum(y, 0) / np.where(count, count, np.nan)
-            spread = np.sqrt(np.nansum((y - mean) ** 2, 0) / np.maximum(count - 1, 1) / np.maximum(count, 1))
-            half = np.where(count > 1, [t95(n - 1) for n in count], 0.0) * spread
+            rows = [row for run in of for row in metrics(run.history())]
+            frame = pd.DataFrame(rows, columns=["generation", column]).astype(float)
+            values = frame.groupby("generation")[column]
+            mean = values.mean()
+            half = values.sem().fillna(0.0) * [t95(max(1, n - 1)) for n in values.count()]
             name = of[0].folder.name + (f" and {len(of) - 1} more" if len(of) > 1 else "")
-            (drawn,) = axis.plot(x, mean, marker="o", label=name)
-            axis.fill_between(x, mean - half, mean + half, alpha=0.2, color=drawn.get_color())
+            (drawn,) = axis.plot(mean.index, mean, marker="o", label=name)
+            axis.fill_between(mean.index, mean - half, mean + half, alpha=0.2, color=drawn.get_color())
         axis.set(title=title, xlabel="generation")
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.legend(fontsize="small")
@@ -159,18 +154,6 @@ def t95(degrees: int) -> float:
     """Return the quantile 0.975 of Student's distribution, to one percent."""
     exact = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
     return exact[degrees - 1] if degrees <= len(exact) else 1.96 + 2.6 / degrees
-
-
-def newest_files(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """Return name, time and size of what changes in the folder of a run while it is running."""
-    folders = [folder / name for name in (GAMES, "networks")]
-    found = []
-    files = (path for pattern in ("*", "matches/*", "generations/*") for path in files_in(folder, pattern))
-    for path in (*folders, *files):
-        with suppress(OSError):
-            status = path.stat()
-            found.append((str(path), status.st_mtime_ns, status.st_size))
-    return tuple(found)
 
 
 def unfinished_run(runs: Path = Path("runs")) -> Run | None:

@@ -185,7 +185,7 @@ class InlineSearcher(Searcher):
         """Allocate the trees; those of a network share evaluations, see `ckai.rl.search.transpositions`.
 
         Args:
-            evaluator: an `IntegerEvaluator`, or a `RolloutEvaluator` of one playout, see `runs_inline`.
+            evaluator: an `IntegerEvaluator`, or a `RolloutEvaluator`.
             trees: T, number of trees.
             nodes: see `Searcher`.
             constants: constants of the search; None: those that suit the evaluator.
@@ -242,9 +242,7 @@ class InlineSearcher(Searcher):
 
 def runs_inline(evaluator: Evaluator) -> bool:
     """Return whether an `InlineSearcher` can search with an evaluator."""
-    return isinstance(evaluator, IntegerEvaluator) or (
-        isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1
-    )
+    return isinstance(evaluator, IntegerEvaluator | RolloutEvaluator)
 
 
 def measured_batch_sizer(evaluator: Evaluator, game: Any) -> BatchSizer:
@@ -270,8 +268,7 @@ def make_searcher(
     """Return the searcher of an engine or player, which keeps its trees from move to move.
 
     Args:
-        evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`. The seed of
-            a `RolloutEvaluator` takes precedence.
+        evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`.
         trees, nodes, constants, game, seed: see `Searcher`.
         batching: `leaves`, `visits_per_leaf`, `batches` and `threads` of `Searcher`, without effect on an
             `InlineSearcher`.
@@ -281,10 +278,15 @@ def make_searcher(
     """
     if constants is not None and constants.root_rule == GUMBEL:
         raise ValueError("expected the root rule puct, found gumbel, which is for self-play alone")
-    if not runs_inline(evaluator):
-        return Searcher(
-            evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed, **batching
-        )
-    if isinstance(evaluator, RolloutEvaluator):
-        seed = int(evaluator.seed)
-    return InlineSearcher(evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed)
+    given: dict[str, Any] = {
+        "trees": trees,
+        "nodes": nodes,
+        "constants": constants,
+        "game": game,
+        "seed": seed,
+    }
+    return (
+        InlineSearcher(evaluator, **given)
+        if runs_inline(evaluator)
+        else Searcher(evaluator, **given, **batching)
+    )

@@ -51,17 +51,9 @@ def search_constants(config: SelfPlayConfig) -> SearchConstants:
 
 def play_rules(config: SelfPlayConfig) -> PlayRules:
     """Return how moves are chosen and games end."""
-    return PlayRules(
-        visits=config.sims,
-        full_search_prob=config.full_search_prob,
-        fast_visits=min(config.fast_visits, config.sims),
-        temperature=max(config.temperature, 1e-6),
-        temperature_plies=config.temperature_plies,
-        temperature_halflife=config.temperature_halflife,
-        max_plies=config.max_plies,
-        resign=config.resign,
-        resign_disabled_prob=config.resign_disabled_prob,
-    )
+    same = {name: getattr(config, name) for name in PlayRules._fields if name != "visits"}
+    fast, temperature = min(config.fast_visits, config.sims), max(config.temperature, 1e-6)
+    return PlayRules(**same | {"visits": config.sims, "fast_visits": fast, "temperature": temperature})
 
 
 def search_rules(config: SelfPlayConfig, spec: GameSpec, tables: Tables | None = None) -> Any:

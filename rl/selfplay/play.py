@@ -9,7 +9,7 @@ threads.
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import repeat
 from typing import Any
@@ -44,18 +44,41 @@ class Numbers(ABC):
 
 
 class FixedNumbers(Numbers):
-    """A list of numbers; of N groups, group g plays those at g, g + N, g + 2 N, ..."""
+    """A list of numbers, of which no more are begun than are missing: so every game that was begun counts.
 
-    def __init__(self, numbers: Sequence[int], groups: int) -> None:
-        self._waiting = [deque(numbers[group::groups]) for group in range(groups)]
+    Of N groups, group g plays the missing ones at g, g + N, g + 2 N, ...
+    """
+
+    def __init__(
+        self,
+        numbers: Sequence[int],
+        groups: int,
+        have: Collection[int] = (),
+        others: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """Begin.
+
+        Args:
+            numbers: the numbers.
+            groups: number of groups that play.
+            have: those that were played before.
+            others: returns the number of games that others have played in place of the missing ones.
+        """
+        missing = [number for number in numbers if number not in have]
+        self._left = [deque(missing[group::groups]) for group in range(groups)]
+        self._missing, self._others, self._lock = len(missing), others, threading.Lock()
 
     def count(self, group: int) -> int:
         """See `Numbers`."""
-        return len(self._waiting[group])
+        return len(self._left[group])
 
     def take(self, group: int) -> int | None:
         """See `Numbers`."""
-        return self._waiting[group].popleft() if self._waiting[group] else None
+        with self._lock:
+            if self._missing <= self._others() or not self._left[group]:
+                return None
+            self._missing -= 1
+            return self._left[group].popleft()
 
 
 class Counting(Numbers):

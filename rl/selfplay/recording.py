@@ -98,33 +98,28 @@ class Records(NamedTuple):
 
 
 class PlayRules(NamedTuple):
-    """How moves are chosen in self-play, and when games end."""
+    """How moves are chosen in self-play, and when games end: see `SelfPlayConfig`, where `visits` is `sims`.
 
-    visits: int = 100
-    """Visit count of the root at which a full search ends; visits kept with the subtree count. Where only one
-    action is legal, every search ends at one: it is then only for q."""
-    full_search_prob: float = 1.0
-    """Probability of a full search (playout cap randomization, Wu 2019, section 3.1). The other searches have
-    `fast_visits` and no Dirichlet noise, and their rows have no policy target. The Gumbel noise, which draws
-    the action under GUMBEL, stays."""
-    fast_visits: int = 20
-    """Visit count of the root at which a search that is not full ends."""
-    temperature: float = 1.0
-    """Temperature T of the first plies: actions are drawn with weights N ** (1 / T); under GUMBEL it is the
-    factor on the Gumbel noise."""
-    temperature_plies: int = 16
-    """Plies at the full temperature; after them it halves every `temperature_halflife`."""
-    temperature_halflife: float = 6.0
-    """In plies."""
-    temperature_floor: float = 0.1
-    """Temperature below which the best edge is played (`best_root_edge`)."""
-    max_plies: int = 300
-    """Length at which a game is stopped without a result."""
-    resign: float = 0.0
-    """A side resigns at the start of its move, never in the first row of a game, if the
-    root value is -resign or less for it; 0: never."""
-    resign_disabled_prob: float = 0.1
-    """Probability that resignation is disabled in a game, to measure how often it would have been wrong."""
+    Visits kept with the subtree count. Where only one action is legal, every search ends at one: it is then
+    only for q. The searches that are not full (playout cap randomization, Wu 2019, section 3.1) have no
+    Dirichlet noise, and their rows have no policy target. The Gumbel noise, which draws the action under
+    GUMBEL, stays; its factor is the temperature. A side resigns at the start of its move, never in the first
+    row of a game.
+    """
+
+    visits: int
+    full_search_prob: float
+    fast_visits: int
+    temperature: float
+    temperature_plies: int
+    temperature_halflife: float
+    max_plies: int
+    resign: float
+    resign_disabled_prob: float
+
+
+TEMPERATURE_FLOOR = 0.1
+"""Temperature below which the best edge is played (`best_root_edge`)."""
 
 
 def make_records(game: Any, trees: int, max_plies: int) -> Records:
@@ -210,7 +205,7 @@ def pick_edge(tree, constants, rules, ply):
     temperature = rules.temperature
     if ply >= rules.temperature_plies:
         temperature *= 0.5 ** ((ply - rules.temperature_plies + 1) / rules.temperature_halflife)
-    if temperature < rules.temperature_floor:
+    if temperature < TEMPERATURE_FLOOR:
         temperature = 0.0
     if tree.nodes[0].proof == WIN:
         return best_root_edge(tree)

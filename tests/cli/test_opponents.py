@@ -18,8 +18,7 @@ from terminal_game import FirstMove, only_game, table
 from ckai.cli import play
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.engines import choose_move, player_name
-from ckai.cli.terminal.screen import FlagFallError, Screen, make_console
-from ckai.cli.terminal.thinking import wait_for
+from ckai.cli.terminal.screen import FlagFallError, Screen, make_console, wait_for
 from ckai.rl import Engine, Limit, Stop
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.registry import get_game
@@ -159,7 +158,7 @@ def test_perfect_play_never_loses_however_one_plays():
         ),
         (["--engine", "rollout@9", "--game", "connect4", "--tables", "4"], 2, "auto or none for connect4"),
         (["--engine", "perfect"], 1, "expected a game that can be solved, found checkers"),
-        (["--engine", "."], 1, ".: expected a run with a network, found no best.ckpt in ."),
+        (["--engine", "."], 1, ".: expected a checkpoint, a run folder, "),
         (["--opening", "nonsense"], 1, "expected the name of an opening, ballot"),
         (["--load", "x.pdn"], 1, "expected a file of games, found no such file"),
     ],

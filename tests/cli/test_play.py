@@ -499,7 +499,7 @@ def test_a_run_folder_means_its_best_network(tmp_path):
     assert network_file(tmp_path) == tmp_path / "best.ckpt"
     assert network_file(tmp_path / "best.ckpt") == tmp_path / "best.ckpt"
     (tmp_path / "run").mkdir()
-    with pytest.raises(NoNetworkError, match=r"run: expected a run .* found no best.ckpt"):
+    with pytest.raises(NoNetworkError, match=r"best.ckpt: expected a checkpoint, found no such file"):
         network_file(tmp_path / "run")
     with pytest.raises(NoNetworkError, match=r"x.ckpt: expected a checkpoint, found no such file"):
         network_file(tmp_path / "x.ckpt")

@@ -14,7 +14,6 @@ from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.playing.start import (
     FileGame,
-    ballot_lines,
     game_of,
     open_game,
     opening_moves,
@@ -223,7 +222,7 @@ def test_an_opening_is_named_and_begun(here):
 
 
 def test_every_ballot_leads_to_its_opening():
-    lines = ballot_lines(CHECKERS)
+    lines = CHECKERS.ballot
     games = [game_of(line, CHECKERS) for line in lines]
     assert {game.position.key for game in games} == {position.key for position in CHECKERS.openings(3)}
     assert (len(games), lines[0], lines[126], lines[173]) == (  # as the American Checker Federation has them
@@ -245,7 +244,7 @@ def test_an_opening_is_named_by_its_position():
     ):
         assert CHECKERS.opening_name(game_of(tuple(moves.split()), CHECKERS)) == "Old Fourteenth"
     late = CHECKERS.position()
-    for move in ballot_lines(CHECKERS)[0]:
+    for move in CHECKERS.ballot[0]:
         late = late.push(late.find_move(move))
     assert CHECKERS.opening_name(Game(late)) == "Edinburgh, 21-17 5-9"
     assert CHECKERS.opening_name(Game()) is None

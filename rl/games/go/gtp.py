@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 from ckai.rl.engine.base import Engine, ResignsError, Task
@@ -90,8 +91,8 @@ class GtpSession(Session):
     on the board; the search knows those since the last move out of turn.
     """
 
-    def __init__(self, load: Callable[[GoSpec], Engine], write: Callable[[str], None], version: str) -> None:
-        super().__init__(load, write, version)
+    def __init__(self, load: Callable[[GoSpec], Engine], write: Callable[[str], None]) -> None:
+        super().__init__(load, write)
         self.spec: GoSpec = SPEC
         self._main: Limit | None = None
         """The time of a side at the start of a game; None: no limit."""
@@ -135,7 +136,7 @@ class GtpSession(Session):
         Raises:
             ValueError: the command is refused; the text is in the protocol's words where it has some.
         """
-        fixed = {"protocol_version": "2", "name": "ckai", "version": self._version, "quit": ""}
+        fixed = {"protocol_version": "2", "name": "ckai", "version": version("ckai"), "quit": ""}
         match command, *arguments:
             case name, *_ if name in fixed:
                 return fixed[name]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
@@ -18,7 +18,7 @@ from ckai.rl.games.go.rules import (
     black_area,
     has_dead_chain,
 )
-from ckai.rl.games.grid import GridPosition
+from ckai.rl.games.grid import GridMove, GridPosition
 
 COLUMNS = "ABCDEFGHJ"
 """Letters of the columns; there is no I."""
@@ -31,15 +31,10 @@ class GoReason(StrEnum):
     LENGTH = "the longest game"
 
 
-class GoMove(NamedTuple):
+class GoMove(GridMove):
     """A stone on a point, or a pass; `action` is the point, 9 * row + column, or 81."""
 
-    action: int
-
-    @property
-    def actions(self) -> tuple[int, ...]:
-        """The one action of the move."""
-        return (self.action,)
+    __slots__ = ()
 
     def __str__(self) -> str:
         """`D5`: column and row, counted from the bottom left; or `pass`."""

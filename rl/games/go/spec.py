@@ -199,10 +199,6 @@ class GoSpec(GridSpec):
         """See `GameSpec.names_move`."""
         return read_move(text) is not None
 
-    def read_move(self, position: Any, text: str) -> Any:
-        """See `GameSpec.read_move`: a point such as D5, or pass."""
-        return position.find_move(text.strip().rstrip("."))
-
     def read_position(self, text: str) -> GoPosition:
         """Read a position: rows from the top, `/` between them, of `b`, `w` and `.`; then `b` or `w` to move.
 
@@ -241,11 +237,7 @@ class GoSpec(GridSpec):
 
     def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GoPosition:
         """See `GameSpec.set_up`."""
-        if unknown := sorted(set(pieces) - set(range(1, POINTS + 1))):
-            raise ValueError(f"expected squares from 1 to {POINTS}, found {unknown[0]}")
-        letters = [pieces.get(at + 1, ".") for at in range(POINTS)]
-        rows = ["".join(letters[row * SIZE : (row + 1) * SIZE]) for row in reversed(range(SIZE))]
-        return self.read_position(f"{'/'.join(rows)} {'b' if black else 'w'}")
+        return self.read_position(f"{self._board(pieces)} {'b' if black else 'w'}")
 
     def position_text(self, position: Any) -> str:
         """See `GameSpec.position_text`."""

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -42,7 +43,7 @@ class First(Engine):
 def conversation(*lines, load=RandomEngine):
     """The answers to some lines."""
     answers = []
-    session = GtpSession(load, answers.append, "1.0")
+    session = GtpSession(load, answers.append)
     assert [session.handle(line) for line in lines[:-1]] == [True] * (len(lines) - 1)
     session.handle(lines[-1])
     session.close()
@@ -54,7 +55,7 @@ def conversation(*lines, load=RandomEngine):
     [
         ("protocol_version", "= 2"),
         ("12 name", "=12 ckai"),
-        ("version", "= 1.0"),
+        ("version", f"= {version('ckai')}"),
         ("KNOWN_COMMAND genmove", "= true"),
         ("known_command nonsense", "= false"),
         ("nonsense", "? unknown command"),

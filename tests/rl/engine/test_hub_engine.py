@@ -162,7 +162,7 @@ class Talk:
     def __init__(self, engine=None):
         self.engine = engine or Slow()
         self.lines = queue.Queue()
-        self.session = HubSession(parameters(), self.load, self.lines.put, "1.0")
+        self.session = HubSession(parameters(), self.load, self.lines.put)
         self.loaded = None
 
     def load(self, values):
@@ -388,7 +388,7 @@ def served(data):
     with os.fdopen(sink, "wb") as file:
         threading.Thread(target=lambda: (file.write(data), file.close()), daemon=True).start()
         with os.fdopen(source, "rb") as lines:
-            serve_lines(lines, output, lambda write: HubSession(parameters(), lambda _: Slow(), write, "1.0"))
+            serve_lines(lines, output, lambda write: HubSession(parameters(), lambda _: Slow(), write))
     os.close(output)
     with os.fdopen(answers, "rb") as file:
         return file.read().decode().splitlines()
@@ -408,7 +408,7 @@ def test_a_pipe_that_is_closed_in_mid_search_ends_it(end):
 
     def serve():
         with os.fdopen(source, "rb") as lines:
-            serve_lines(lines, output, lambda write: HubSession(parameters(), lambda _: engine, write, "1.0"))
+            serve_lines(lines, output, lambda write: HubSession(parameters(), lambda _: engine, write))
 
     server = threading.Thread(target=serve, daemon=True)
     server.start()
