@@ -1,7 +1,8 @@
 """`ckai match`: play players against each other and estimate their strength."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -295,12 +296,12 @@ def _play_pair(arena: Arena, names: Sequence[str], test: "Sprt | None", as_json:
 
     result, stop = MatchResult(), threading.Event()
     try:
-        with _LiveTable(result, names, arena.games, test) as screen:
+        with _live_table(result, names, arena.games, test) as update:
 
             def on_game() -> None:
                 if test is not None and test.test(result.leading_scores).verdict is not None:
                     stop.set()
-                screen.update()
+                update()
 
             arena.play(names[0], names[1], result, on_game, stop)
     finally:  # also after Ctrl-C, or a program that died after hours
@@ -308,38 +309,29 @@ def _play_pair(arena: Arena, names: Sequence[str], test: "Sprt | None", as_json:
             _print_pair(result, names, test, as_json)
 
 
-class _LiveTable:
-    """The result table during the match, on standard error."""
+@contextmanager
+def _live_table(
+    result: "MatchResult", names: Sequence[str], games: int, test: "Sprt | None"
+) -> Iterator[Callable[[], None]]:
+    """Show the result table during the match, on standard error; yield what shows the games so far."""
+    from rich.console import Group
+    from rich.live import Live
 
-    def __init__(self, result: "MatchResult", names: Sequence[str], games: int, test: "Sprt | None") -> None:
-        from rich.live import Live
+    console = stderr_console()
+    lines, live = ProgressLines(console), Live(console=console, transient=True, refresh_per_second=4)
 
-        self.result, self.names, self.games, self.test = result, names, games, test
-        console = stderr_console()
-        self._live = Live(console=console, transient=True, refresh_per_second=4)
-        self._shown, self._lines = console.is_terminal, ProgressLines(console)
-
-    def __enter__(self) -> "_LiveTable":
-        if self._shown:
-            self._live.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._shown:
-            self._live.stop()
-
-    def update(self) -> None:
-        """Show the games so far."""
-        from rich.console import Group
-
-        result, played = self.result, len(self.result.games)
-        line = f"{played} of {self.games} games"
-        if self.test is not None:
-            line += f", log-likelihood ratio {self.test.test(result.leading_scores).ratio:+.2f}"
-        if self._shown:
-            self._live.update(Group(result_table(result, self.names), line))
+    def update() -> None:
+        played = len(result.games)
+        line = f"{played} of {games} games"
+        if test is not None:
+            line += f", log-likelihood ratio {test.test(result.leading_scores).ratio:+.2f}"
+        if console.is_terminal:
+            live.update(Group(result_table(result, names), line))
         score = f"+{result.wins} ={result.draws} -{result.losses}"
-        self._lines.update(played, self.games, f"{line}, {score}")
+        lines.update(played, games, f"{line}, {score}")
+
+    with live if console.is_terminal else nullcontext():
+        yield update
 
 
 def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":

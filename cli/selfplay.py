@@ -19,7 +19,7 @@ from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
-from ckai.datasets.settings import change_settings
+from ckai.datasets.settings import change_settings, read_settings
 from ckai.rl.run.config import RunConfig, WorkersConfig, WorkSettings
 
 IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
@@ -188,7 +188,7 @@ def _settings_in(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(f"{path}: expected settings by name, found {type(data).__name__}")
     data.pop("format", None)  # of the config.json of a run
-    RunConfig.from_dict(data)  # names what is wrong
+    read_settings(RunConfig, data)  # names what is wrong
     found: dict[str, Any] = {}
     for name, value in data.items():
         section = value if isinstance(value, dict) else {"": value}

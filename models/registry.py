@@ -51,14 +51,8 @@ def network_type(name: str) -> type[Network]:
             module = importlib.import_module(f"{networks.__name__}.{name}")
             where, of = module.__file__, module.__name__
         else:
-            try:
-                found = load_entry(NETWORKS, name)
-            except ValueError as error:
-                raise ValueError(str(error)) from error
-            where, of = (
-                f"entry point {entry_points_of(NETWORKS)[name].value}",
-                getattr(found, "__module__", ""),
-            )
+            of = getattr(load_entry(NETWORKS, name), "__module__", "")
+            where = f"entry point {entry_points_of(NETWORKS)[name].value}"
         if name not in _NETWORKS:
             here = [key for key, cls in _NETWORKS.items() if cls.__module__ == of]
             raise ValueError(

@@ -170,18 +170,7 @@ def bench_training(rounds: int, network: Network) -> Iterator[Measure]:
 
 def ceiling(evaluator: Evaluator, batch: int, threads: int, seconds: float, encoding: Encoding) -> float:
     """Return the evaluations/s of an evaluator alone, called from several threads in batches."""
-    return best_rate(evaluator, encoding, [batch], [threads], seconds)
-
-
-def best_ceiling(
-    evaluator: Evaluator, threads: int, seconds: float, encoding: Encoding
-) -> tuple[float, int, int]:
-    """Return the most evaluations/s of an evaluator alone, with its batch and the number of its callers."""
-    return max(
-        (ceiling(evaluator, batch, callers, seconds, encoding), batch, callers)
-        for batch in BATCHES[2:]
-        for callers in sorted({1, min(2, threads), max(1, threads // 2), threads})
-    )
+    return best_rate(evaluator, encoding, [batch], [threads], seconds)[0]
 
 
 def bench_network(
@@ -240,7 +229,9 @@ def bench_selfplay(
     spec = get_game(encoding.GAME)
     config = _settings(spec, sims, in_flight)
     selfplay_rates(evaluator, config, 0.5, spec)
-    _, batch, threads = best_ceiling(evaluator, config.group_count, seconds / 8, encoding)
+    groups = config.group_count
+    callers = sorted({1, min(2, groups), max(1, groups // 2), groups})
+    _, batch, threads = best_rate(evaluator, encoding, BATCHES[2:], callers, seconds / 8)
     tops, plays = [], []
     for _ in range(rounds):
         tops.append(ceiling(evaluator, batch, threads, seconds, encoding))

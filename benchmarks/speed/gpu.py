@@ -172,7 +172,7 @@ class Bench:
         """Measure self-play, relative to the network alone."""
         mine = self.evaluator(network, self.precision)
         selfplay_rates(mine, self.selfplay, self.sizes.seconds)
-        top = best_rate(mine, network.encode, self.sizes.batches, (2, self.threads), self.sizes.seconds)
+        top, _, _ = best_rate(mine, network.encode, self.sizes.batches, (2, self.threads), self.sizes.seconds)
         rate = selfplay_rates(mine, self.selfplay, 6 * self.sizes.seconds)["evaluations"]
         mine.close()
         return f"{rate / top:.2f} of the network alone", f"{rate:,.0f} of {top:,.0f} evaluations/s"

@@ -118,8 +118,8 @@ def best_rate(
     batches: Sequence[int],
     callers: Sequence[int],
     seconds: float = SECONDS,
-) -> float:
-    """Return the most evaluations/s of an evaluator alone, over sizes of batches and numbers of callers.
+) -> tuple[float, int, int]:
+    """Return the most evaluations/s of an evaluator alone, and the batch and the number of callers for it.
 
     Args:
         evaluator: the evaluator.
@@ -128,13 +128,13 @@ def best_rate(
         callers: threads that call at once, each with a batch that is made once.
         seconds: duration of each measurement, after a shorter one that warms up.
     """
-    best = 0.0
+    best: tuple[float, int, int] = (0.0, 0, 0)
     for batch in batches:
         sample = sample_positions(min(batch, 256), encoding)
         rows = np.resize(sample, (batch, sample.shape[1]))
         for threads in callers:
             evaluations_per_second(evaluator, rows, threads, seconds / 4)
-            best = max(best, evaluations_per_second(evaluator, rows, threads, seconds))
+            best = max(best, (evaluations_per_second(evaluator, rows, threads, seconds), batch, threads))
     return best
 
 

@@ -13,7 +13,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores, available_memory
 from ckai.datasets.settings import change_settings, parse_settings, read_settings, setting, settings
 from ckai.models.training.config import LossConfig
-from ckai.rl.selfplay.config import GPU_BATCH, PoolConfig, SelfPlayConfig, StartConfig, ramped
+from ckai.rl.selfplay.config import GPU_BATCH, PoolConfig, SelfPlayConfig, StartConfig
 
 
 @settings
@@ -80,7 +80,8 @@ class LearnConfig:
 
     def q_weight_of(self, generation: int) -> float:
         """Return w, the weight of q in the value target, in a generation counted from 1."""
-        return ramped(self.q_first, self.q_weight, self.q_ramp, generation)
+        first = self.q_weight if self.q_first is None else self.q_first
+        return first + min(1.0, (generation - 1) / self.q_ramp) * (self.q_weight - first)
 
 
 @settings
@@ -158,7 +159,7 @@ class RunConfig:
         for name, value in spec.run_defaults.items():
             part, _, setting = name.rpartition(".")
             (data.setdefault(part, {}) if part else data)[setting] = value
-        return cls.from_dict(data)
+        return read_settings(cls, data)
 
     def for_gpu(self) -> "RunConfig":
         """Return a copy with as many games in flight as a GPU wants.
@@ -176,20 +177,7 @@ class RunConfig:
 
     def hash(self) -> str:
         """Return what is different for other settings, 16 hexadecimal digits."""
-        return sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the settings as plain data, as in config.json."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Any) -> "RunConfig":
-        """Read the output of `to_dict`.
-
-        Raises:
-            ValueError: an unknown setting, a value of another type or out of range, named.
-        """
-        return read_settings(cls, data)
+        return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
     def changed(self, pairs: Sequence[str]) -> "RunConfig":
         """Return a copy with some settings changed.
@@ -198,7 +186,7 @@ class RunConfig:
             pairs: changes as text, such as `learn.batch_size=256`.
 
         Raises:
-            ValueError: a malformed text, or as `from_dict`.
+            ValueError: a malformed text, an unknown setting or an invalid value, named.
         """
         return change_settings(self, parse_settings(RunConfig, pairs))
 

@@ -22,12 +22,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ckai.datasets.files import LockedError, is_locked, locked, remove_temporaries, write_whole
+from ckai.datasets.settings import read_settings
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.tree import TreeEngine, by_visits
@@ -139,7 +141,7 @@ class Run:
             if generations:
                 run.set_target(generations)
             # Written last: a folder with settings is a run.
-            write_whole(folder / CONFIG, json.dumps({"format": FORMAT, **config.to_dict()}, indent=2) + "\n")
+            write_whole(folder / CONFIG, json.dumps({"format": FORMAT, **asdict(config)}, indent=2) + "\n")
         return run
 
     @classmethod
@@ -161,7 +163,7 @@ class Run:
                     f"{path}: expected a run of format {FORMAT}, found {found}; begin a new run from its "
                     "latest.ckpt"
                 )
-            return cls(folder, RunConfig.from_dict(data))
+            return cls(folder, read_settings(RunConfig, data))
         except (FileNotFoundError, NotADirectoryError):
             raise RunError(
                 f"{folder}: expected a run with a config.json, found none; check the path"
@@ -469,7 +471,7 @@ class Run:
 
             play, encoding = self.config.selfplay, load_checkpoint(self.network).network().encode
             batches = sorted({-(-min(play.in_flight, self.config.games) // play.group_count), 256, 1024})
-            self._rate = best_rate(evaluator, encoding, batches, (play.group_count,))
+            self._rate, _, _ = best_rate(evaluator, encoding, batches, (play.group_count,))
             info = {"evaluator": evaluator.name, "ceiling": self._rate}
             on_event(RunEvent(self.generations + 1, "selfplay", 0, self.config.games, info))
 

@@ -13,20 +13,6 @@ GPU_BATCH = 1024
 """Games in flight for each thread by default if networks run on a GPU: the most positions in a batch."""
 
 
-def ramped(first: float | None, last: float, generations: int, generation: int) -> float:
-    """Return a value that changes linearly over the first generations of a run.
-
-    Args:
-        first: the value in generation 1; None: `last`.
-        last: the value from generation `generations` + 1 on.
-        generations: how many it takes, 1 or more.
-        generation: the generation, counted from 1.
-    """
-    if first is None:
-        return last
-    return first + min(1.0, (generation - 1) / generations) * (last - first)
-
-
 @settings
 class SelfPlayConfig:
     """Settings of the search and of the play in self-play games.

@@ -9,9 +9,10 @@ from click.testing import CliRunner
 from ckai.cli import bench as module
 from ckai.cli.bench import command
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference.backends import best_rate
 from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
-from ckai.rl.bench import best_ceiling, measured
+from ckai.rl.bench import BATCHES, measured
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
 
@@ -51,7 +52,7 @@ def test_the_limit_is_the_best_rate_over_batches_and_callers():
             time.sleep(0.02)
             return out or super().evaluate(boards)
 
-    rate, batch, callers = best_ceiling(Waiting(), 2, 0.1, PlanesEncoding())
+    rate, batch, callers = best_rate(Waiting(), PlanesEncoding(), BATCHES[2:], (1, 2), 0.1)
     assert (batch, callers) == (4096, 2)
     assert 0.5 < rate / (2 * 4096 / 0.02) <= 1
 

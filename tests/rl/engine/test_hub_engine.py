@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.metadata import version
 
 import pytest
 from hypothesis import given, settings
@@ -208,7 +209,7 @@ def talk():
 def test_the_beginning(talk):
     talk.say("hub")
     lines = talk.heard()
-    assert lines[0] == 'id name=ckai version=1.0 author="The ckai authors"'
+    assert lines[0] == write_line("id", name="ckai", version=version("ckai"), author="The ckai authors")
     assert lines[1] == "param name=variant value=english type=enum values=english"
     assert lines[-1] == "wait"
     assert {read_line(line)[1]["name"] for line in lines[1:-1]} == {

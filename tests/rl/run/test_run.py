@@ -21,6 +21,7 @@ from child_process import started
 from whole_run import check_whole
 
 from ckai.datasets.reader import read_rows
+from ckai.datasets.settings import read_settings
 from ckai.models.checkpoint import CheckpointError
 from ckai.pdn import read_games
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
@@ -145,7 +146,7 @@ def test_what_killed_processes_left_is_removed(tmp_path, network):
 
 
 def test_without_a_match_every_network_is_accepted(tmp_path, network):
-    run = Run.create(tmp_path / "run", network, RunConfig.from_dict({**TINY.to_dict(), "gate": {"games": 0}}))
+    run = Run.create(tmp_path / "run", network, TINY.changed(["gate.games=0"]))
     run.go(1, ignore_event)
     assert run.history()[0]["accepted"]
     assert run.network == run.network_path(1)
@@ -463,7 +464,7 @@ def test_a_run_needs_a_checkpoint(tmp_path):
 )
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(ValueError, match=r"expected|unknown setting"):
-        RunConfig.from_dict(wrong)
+        read_settings(RunConfig, wrong)
 
 
 def test_settings_given_as_texts():
