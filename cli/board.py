@@ -112,7 +112,7 @@ def command(
         pass
     finally:
         listening.close()
-    _say_stopped()
+    click.echo("stopped", err=True)
 
 
 def _export(folder: Path) -> None:
@@ -168,13 +168,9 @@ def _open_browser(address: str) -> None:
         click.echo("no browser could be opened; open the address yourself", err=True)
 
 
-def _say_stopped() -> None:
-    click.echo("stopped", err=True)
-
-
 def _end() -> None:
     """End the process, whatever its threads do."""
-    _say_stopped()
+    click.echo("stopped", err=True)
     sys.stderr.flush()
     os._exit(0)
 

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -223,5 +224,5 @@ def _statistics(kept: list[Path], names: list[str], plots: Path | None) -> tuple
     with progress_bar("reading", "rows") as progress:
         statistics = describe(kept, progress=progress)
     made = [] if plots is None else [str(path) for path in save_plots(statistics, plots)]
-    told = {**statistics.to_dict(), "files": names, "plots": made}
+    told = {**asdict(statistics), "files": names, "plots": made}
     return told, "\n".join([as_text(statistics, ", ".join(names)), *made])

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -120,10 +120,6 @@ class Statistics:
     """`[32]`: hops that land on PDN square i + 1."""
     games_of_length_by_result: dict[str, list[int]]
     """Entry i: games of i plies, for each result, named as in `results`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """All fields as plain dicts, lists and numbers."""
-        return asdict(self)
 
 
 def describe(

@@ -1,5 +1,6 @@
 """Engines that people play: loaded when they are needed; their moves, varied at the start of a game."""
 
+import os
 import random
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -8,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name
+from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, newest_name
 from ckai.cli.shared.tables import open_tables
-from ckai.models.pretrained import CKAI
+from ckai.models.pretrained import CKAI, network_path
 from ckai.rl.engine.text import (
     ALPHA_BETA,
     FULL_STRENGTH_SECONDS,
@@ -182,8 +183,5 @@ def network_name(source: str) -> str:
 
 def has_tree(player: EngineText) -> bool:
     """Return whether a player is a tree search, with a value for every move."""
-    try:
-        found = player.who in NO_NETWORK or bool(network_file(Path(player.who)))
-    except (NoNetworkError, OSError):  # also a name that is too long for a file
-        return False
+    found = player.who in NO_NETWORK or os.path.isfile(network_path(player.who))
     return found and not player.policy

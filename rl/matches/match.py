@@ -73,11 +73,6 @@ class MatchGame:
         return 1.0 if (self.outcome.winner == "black") == self.a_black else 0.0
 
 
-def game_order(game: MatchGame) -> tuple[int, bool]:
-    """Return the sorting key of the games of a match: by opening, A with Black first."""
-    return game.pair, not game.a_black
-
-
 @dataclass
 class MatchResult:
     """The games of a match and A's score in its complete pairs, on which all figures rest."""
@@ -259,7 +254,7 @@ def play_match(
             table.close()
 
     run_all([partial(work, part) for part in parts if part], stop, name="match")
-    result.games.sort(key=game_order)
+    result.games.sort(key=lambda game: (game.pair, not game.a_black))
     return result
 
 

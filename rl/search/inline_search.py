@@ -186,10 +186,8 @@ class InlineSearcher(Searcher):
 
         Args:
             evaluator: an `IntegerEvaluator`, or a `RolloutEvaluator`.
-            trees: T, number of trees.
-            nodes: see `Searcher`.
+            trees, nodes, game: see `Searcher`.
             constants: constants of the search; None: those that suit the evaluator.
-            game: the rules, see `ckai.rl.games.contract`; None: checkers.
             seed: seed of the playouts, and of the noise at the roots if there is any.
             chunk: most simulations of one tree in a `step`; None: a few milliseconds' worth.
         """

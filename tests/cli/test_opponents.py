@@ -202,11 +202,10 @@ def test_ctrl_c_means_move_now():
     stopped = threading.Event()
 
     def work():
-        _thread.interrupt_main()
         assert stopped.wait(60)
         return "the best so far"
 
-    assert wait_for(work, stopped.set) == "the best so far"
+    assert wait_for(work, interrupting(stopped.set)) == "the best so far"
 
 
 def test_a_second_ctrl_c_leaves():
@@ -217,13 +216,8 @@ def test_a_second_ctrl_c_leaves():
             pressed.set()
             _thread.interrupt_main()
 
-    def work():
-        _thread.interrupt_main()
-        leave.wait(60)
-
-    threading.Timer(10, leave.set).start()
     with pytest.raises(KeyboardInterrupt):
-        wait_for(work, stop)
+        wait_for(lambda: leave.wait(60), interrupting(stop))
     leave.set()
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import asdict, replace
 
 import make_rows
 import numpy as np
@@ -114,7 +115,7 @@ def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
 def test_row_groups_change_nothing(rows, path, tmp_path, group):
     rows = rows[:400]
     once, other = (
-        describe([make_rows.write(tmp_path / f"{n}.parquet", rows, group=n)]).to_dict() for n in (53, group)
+        asdict(describe([make_rows.write(tmp_path / f"{n}.parquet", rows, group=n)])) for n in (53, group)
     )
     assert once | {"files": 0} == other | {"files": 0}
 
@@ -129,7 +130,7 @@ def test_two_files_with_the_same_game_numbers_are_two_games(rows, tmp_path):
 def test_rows_of_self_play(rows, tmp_path):
     searched = make_rows.write(tmp_path / "s.parquet", make_rows.with_search(rows[:60]))
     plain = make_rows.write(tmp_path / "p.parquet", rows[:60])
-    assert describe([searched]).to_dict() | {"files": 0} == describe([plain]).to_dict() | {"files": 0}
+    assert replace(describe([searched]), files=[]) == replace(describe([plain]), files=[])
 
 
 def write_headers(path, names):

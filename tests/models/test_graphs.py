@@ -69,20 +69,6 @@ def test_without_a_graph_the_same_steps_are_taken(rows, graphs, logged, precisio
     assert said == 2 * [f"{line}using none"]
 
 
-def test_they_are_freed_at_the_end(rows, graphs, monkeypatch):
-    kept = []
-    close = GraphedSteps.close
-
-    def recorded(self):
-        kept.append(len(self._captured))
-        close(self)
-        kept.append(len(self._captured))
-
-    monkeypatch.setattr(GraphedSteps, "close", recorded)
-    trained("mlp", "planes", rows)
-    assert kept[:2] == [2, 0]
-
-
 def test_a_training_leaves_the_memory_of_other_captures(rows, monkeypatch):
     """Lightning's GPU frees what is unused before and after it trains, while self-play captures a graph."""
     freed, made = [], []

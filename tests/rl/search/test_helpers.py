@@ -84,23 +84,6 @@ def test_an_error_in_another_thread_is_raised_in_the_callers(found, watched, ans
     assert found.root(0)["visits"] > 50
 
 
-def test_the_trees_are_free_after_ctrl_c_in_an_evaluation(found, watched, monkeypatch):
-    evaluate, main = found._evaluate, threading.main_thread()
-
-    def interrupted(*arguments):
-        if threading.current_thread() is main:  # where Ctrl-C is raised, and nowhere else
-            raise KeyboardInterrupt
-        return evaluate(*arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(found, "_evaluate", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            found.step(ENDLESS)
-    found.discard()
-    found.step(ENDLESS)
-    assert found.root(0)["in_flight"] <= 1
-
-
 @settings(max_examples=40)
 @given(drawings(), st.integers(1, 40), st.integers(1, 3), st.sampled_from([10, 50, 2000]))
 def test_a_search_by_time_ends_with_the_result_and_nothing_in_flight(root, leaves, threads, nodes):
