@@ -234,7 +234,7 @@ def test_alpha_beta_with_a_network(tmp_path):
         ("rollout@-5", "not '-5'"),
         ("ladder:", "no file ladder:"),
         ("x" * 5000, "no file x"),
-        ("tests", "expected a run with a network, found no best.ckpt in tests"),
+        ("tests", "found no file tests/best.ckpt"),
     ],
 )
 def test_texts_that_name_no_engine(name, message):
