@@ -30,6 +30,7 @@ GROUPS = {
         "board": "Play, analyse and follow runs in a browser.",
         "analyze": "Find the mistakes in games, and what was better.",
         "engine": "Serve as a Hub or GTP engine for other programs.",
+        "mcp": "Serve language models by the Model Context Protocol.",
         "solve": "Learn from your mistakes, or let a player solve problems.",
     },
     "Strength": {

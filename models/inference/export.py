@@ -46,6 +46,7 @@ _ACTIONS = (
     "the same side is to move"
 )
 _Run = Callable[[Boards], tuple[Any, Any]]
+_Format = tuple[Callable[[Network, Path], None], Callable[[Path], _Run]]
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def export_network(
     beside = {"openvino": [path.stem + ".bin"], "safetensors": [CONFIG, README]}
     for file in (path, *map(path.with_name, beside.get(to, []))):
         refuse_to_replace(file, force)
-    hub = partial(_write_safetensors, source=source), _read_safetensors
+    hub: _Format = (partial(_write_safetensors, source=source), _read_safetensors)
     write, read = {"onnx": _onnx, "openvino": _openvino, "safetensors": hub}[to]
     encode = network.encode
     boards = sample_positions(256, encode)
