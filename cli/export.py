@@ -23,8 +23,8 @@ FORMATS = ("onnx", "openvino", "safetensors")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File to write.  [default: named after CHECKPOINT]",
+    type=click.Path(path_type=Path),
+    help="File to write; folder of safetensors.  [default: named after CHECKPOINT]",
 )
 @click.option("--force", is_flag=True, help="Replace existing files.")
 @json_option
@@ -32,15 +32,15 @@ def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json
     """Export the network in CHECKPOINT for use by other programs.
 
     The file is kept only if its outputs match the network's. It says itself what its inputs and outputs are.
-    Of safetensors, config.json and README.md, a model card, are written next to it, into a new folder.
+    Of safetensors, config.json and a model card, README.md, are next to it, in a folder as the Hugging Face
+    Hub has it.
     """
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.export import SUFFIXES, export_network
 
-    if to == "safetensors":
-        path = output or checkpoint.with_suffix("") / "model.safetensors"
-    else:
-        path = output or checkpoint.with_suffix(SUFFIXES[to])
+    path = output or checkpoint.with_suffix("" if to == "safetensors" else SUFFIXES[to])
+    if to == "safetensors" and path.suffix != SUFFIXES[to]:
+        path /= "model.safetensors"
     source = load_checkpoint(checkpoint)
     network = source.network()
     exported = export_network(network, path, to, source=source, force=force)

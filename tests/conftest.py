@@ -26,6 +26,7 @@ SEARCHING = (
     "test_analyze",
     "test_board",
     "test_cuda",
+    "test_mcp",
     "test_opponents",
     "test_solve",
     "test_selfplay",

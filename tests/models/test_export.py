@@ -129,13 +129,16 @@ def test_a_model_card_tells_the_record_of_the_checkpoint(tmp_path, ckai):
     }
     metrics = {"rows": 70, "top1_legal": 0.625, "value_mse": float("nan")}
     save_checkpoint(tmp_path / "net.ckpt", build("mlp", {"hidden": 8}), metrics=metrics, info=info)
-    status, _, err = ckai("export", tmp_path / "net.ckpt", "--to", "safetensors")
+    hub = tmp_path / "hub"
+    hub.mkdir()
+    status, _, err = ckai("export", tmp_path / "net.ckpt", "--to", "safetensors", "-o", hub)
     assert status == 0, err
-    config = json.loads((tmp_path / "net" / "config.json").read_text())
+    assert sorted(path.name for path in hub.iterdir()) == ["README.md", "config.json", "model.safetensors"]
+    config = json.loads((hub / "config.json").read_text())
     assert config["info"]["config"] == {"model": "mlp"}
     assert "games" not in config["info"]
     assert config["metrics"] == {"rows": 70, "top1_legal": 0.625, "value_mse": None}
-    _, front, card = (tmp_path / "net" / "README.md").read_text().split("---\n", 2)
+    _, front, card = (hub / "README.md").read_text().split("---\n", 2)
     said = yaml.safe_load(front)
     assert (said["license"], said["library_name"], said["tags"][-1]) == ("unknown", "ckai", "mlp")
     (result,) = said["model-index"][0]["results"]
