@@ -20,7 +20,7 @@ from ckai.datasets.files import first_line
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, headers_path
 from ckai.datasets.tables import ADJUDICATED
-from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_writer
+from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_writer, to_numpy
 from ckai.game import Game, Move, Position
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
@@ -107,8 +107,7 @@ class Games(ABC):
         for names, part in (parts | {"result": query.result}).items():
             if part:
                 has = [pc.match_substring(headers[name], part, ignore_case=True) for name in names.split()]
-                either = pc.or_kleene(has[0], has[-1]).combine_chunks().to_numpy(zero_copy_only=False)
-                found = found & (either == True)  # noqa: E712 (a null is None)
+                found = found & to_numpy(pc.or_kleene(has[0], has[-1]).fill_null(False))
         for position in query.positions:
             found = found & np.isin(_column(headers, "game"), self._positions.at(position))
         return np.flatnonzero(found)
@@ -380,9 +379,7 @@ def selfplay_tags(header: Mapping[str, Any]) -> dict[str, str]:
 def _column(table: pa.Table, name: str) -> NDArray[Any]:
     """A column as numpy; boards are `[N, 32]`."""
     array = table[name].combine_chunks()
-    array = array.flatten() if name == "board" else array
-    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return values.reshape(-1, 32) if name == "board" else values
+    return to_numpy(array.flatten()).reshape(-1, 32) if name == "board" else to_numpy(array)
 
 
 def _move(hops: Sequence[tuple[int, int, int, int]]) -> Move:

@@ -23,6 +23,7 @@ from ckai.datasets.schema import (
     is_headers_path,
     shard_of,
 )
+from ckai.datasets.writer import to_numpy
 
 
 class RowFile:
@@ -83,21 +84,21 @@ class RowFile:
         names = READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else [])
         columns = self._columns(group, names)
         rows = Rows(
-            game=_numbers(columns["game"]),
-            ply=_numbers(columns["ply"]),
-            board=_numbers(columns["board"].flatten()).reshape(-1, self._squares),
-            jumper=_numbers(columns["jumper"]),
-            quiet=_numbers(columns["quiet"]),
+            game=to_numpy(columns["game"]),
+            ply=to_numpy(columns["ply"]),
+            board=to_numpy(columns["board"].flatten()).reshape(-1, self._squares),
+            jumper=to_numpy(columns["jumper"]),
+            quiet=to_numpy(columns["quiet"]),
             legal=_fixed_bytes(columns["legal"], self._mask_bytes),
-            label=_numbers(columns["label"]),
-            z=_numbers(columns["z"].fill_null(0)),
-            z_known=_numbers(columns["z"].is_valid()),
-            q=_numbers(columns["q"]) if self.selfplay else None,
+            label=to_numpy(columns["label"]),
+            z=to_numpy(columns["z"].fill_null(0)),
+            z_known=to_numpy(columns["z"].is_valid()),
+            q=to_numpy(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
         )
         black, hop, before = (
-            _numbers(columns["black"]),
-            _numbers(columns["hop"]),
+            to_numpy(columns["black"]),
+            to_numpy(columns["hop"]),
             self._last_keys.get(group - 1),
         )
         first = sum(self.group_rows[:group])
@@ -112,7 +113,7 @@ class RowFile:
     def columns(self, group: int, *names: str) -> tuple[NDArray[Any], ...]:
         """Some columns of one row group: `board` `[N, squares]`, others `[N]`; reads nothing else."""
         return tuple(
-            _numbers(column.flatten()).reshape(-1, self._squares) if name == "board" else _numbers(column)
+            to_numpy(column.flatten()).reshape(-1, self._squares) if name == "board" else to_numpy(column)
             for name, column in self._columns(group, list(names)).items()
         )
 
@@ -218,11 +219,6 @@ def _open(path: Path) -> Any:
         ) from error
 
 
-def _numbers(array: Any) -> NDArray[Any]:
-    result: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return result
-
-
 def _fixed_bytes(array: Any, width: int) -> NDArray[np.uint8]:
     buffer = array.buffers()[1]
     data = np.frombuffer(buffer, np.uint8) if buffer is not None else np.empty(0, np.uint8)
@@ -230,6 +226,6 @@ def _fixed_bytes(array: Any, width: int) -> NDArray[np.uint8]:
 
 
 def _visits(array: Any) -> Visits:
-    offsets = array.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    offsets = to_numpy(array.offsets).astype(np.int64)
     entries = array.flatten()
-    return Visits(offsets - offsets[0], _numbers(entries.field("label")), _numbers(entries.field("count")))
+    return Visits(offsets - offsets[0], to_numpy(entries.field("label")), to_numpy(entries.field("count")))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ckai.datasets.games import RowGames
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.split import position_keys
-from ckai.datasets.writer import from_numpy
+from ckai.datasets.writer import from_numpy, to_numpy
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.squares import SQUARES
 
@@ -151,7 +151,7 @@ def describe(
     facts = pa.concat_tables(parts)
     sums = facts.group_by([]).aggregate([(name, "sum") for name in _SUMMED]).to_pylist()[0]
     games = facts.group_by(["file", "game"]).aggregate([("first", "sum"), ("result", "max")])
-    plies = games["first_sum"].to_numpy().astype(np.int64)
+    plies = to_numpy(games["first_sum"]).astype(np.int64)
     of_result = {name: plies[_is(games["result_max"], result)] for name, result in _RESULTS.items()}
     longest = int(plies.max()) + 1
     return Statistics(
@@ -172,8 +172,8 @@ def describe(
         repeats=_repeats(facts["key"]),
         phases=_phases(facts),
         headers=_headers(files.files),
-        from_squares=np.bincount(facts["from"].to_numpy(), minlength=SQUARES).tolist(),
-        to_squares=np.bincount(facts["to"].to_numpy(), minlength=SQUARES).tolist(),
+        from_squares=np.bincount(to_numpy(facts["from"]), minlength=SQUARES).tolist(),
+        to_squares=np.bincount(to_numpy(facts["to"]), minlength=SQUARES).tolist(),
         games_of_length_by_result={
             name: np.bincount(lengths, minlength=longest).tolist() for name, lengths in of_result.items()
         },
@@ -226,13 +226,12 @@ def _facts(file: RowFile, group: int, number: int) -> pa.Table:
 
 def _is(results: pa.ChunkedArray, result: int | None) -> NDArray[np.bool_]:
     mask = pc.is_null(results) if result is None else pc.fill_null(pc.equal(results, result), False)
-    found: NDArray[np.bool_] = mask.to_numpy()
-    return found
+    return to_numpy(mask)
 
 
 def _repeats(keys: pa.ChunkedArray) -> Repeats:
     rows = len(keys)
-    counts = pc.value_counts(keys).field("counts").to_numpy()
+    counts = to_numpy(pc.value_counts(keys).field("counts"))
     again = counts[counts > 1]
     return Repeats(
         positions=len(counts),

@@ -63,6 +63,16 @@ def from_numpy(values: NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(dtype, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
+def to_numpy(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """Numbers or truth values of Arrow as numpy, without pandas unless there are nulls."""
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if array.null_count:
+        return np.asarray(array.to_numpy(zero_copy_only=False))
+    truth = pa.types.is_boolean(array.type)
+    values: NDArray[Any] = np.from_dlpack(array.cast(pa.uint8()) if truth else array)
+    return values.view(np.bool_) if truth else values
+
+
 def from_strings(values: Sequence[str | None]) -> pa.Array:
     """Strings and nulls as an Arrow array; avoids pandas too."""
     raw = [b"" if value is None else value.encode() for value in values]

@@ -1,13 +1,12 @@
 """Compare the training runs under a folder: their settings and their results."""
 
+import csv
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from ckai.datasets.files import is_locked
 
@@ -59,8 +58,8 @@ def read_run(folder: Path) -> TrainingRun | None:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         if (folder / METRICS).exists():  # not in the first epoch
-            rows = pd.read_csv(folder / METRICS, dtype=float).to_dict("records")
-            history = [{str(name): x for name, x in row.items() if not math.isnan(x)} for row in rows]
+            rows = csv.DictReader((folder / METRICS).read_text(encoding="utf-8").splitlines())
+            history = [{name: float(x) for name, x in row.items() if x} for row in rows]
         model, changed, target = str(config["model"]), dict(config["changed"]), config["train"]["epochs"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):  # of another program
         return None

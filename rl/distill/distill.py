@@ -25,7 +25,7 @@ from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, w
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path, is_headers_path
 from ckai.datasets.tables import Tables
-from ckai.datasets.writer import table_writer
+from ckai.datasets.writer import table_writer, to_numpy
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import use_one_torch_thread
@@ -311,7 +311,7 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
 
 def _headers(table: pa.Table, source: str) -> pa.Table:
     """Return the table of headers, one row per walk, of rows sorted by (game, ply, hop)."""
-    game = table["game"].to_numpy()
+    game = to_numpy(table["game"])
     last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
     n = len(last)
     columns: dict[str, Any] = {
@@ -322,7 +322,7 @@ def _headers(table: pa.Table, source: str) -> pa.Table:
         "white": [PLAYER_NAME] * n,
         "result": ["*"] * n,
         "opening": [None] * n,
-        "plies": table["ply"].to_numpy()[last].astype(np.int32) + 1,
+        "plies": to_numpy(table["ply"])[last].astype(np.int32) + 1,
         "line": np.zeros(n, np.int64),
         "source": [source] * n,
     }

@@ -1,6 +1,7 @@
 """The games of a run on disk: its shards, and which of them each generation learns from."""
 
 import json
+import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckai.datasets.files import write_whole
+from ckai.datasets.writer import to_numpy
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.report import describe
 from ckai.rl.selfplay.rows import GameHeader
@@ -60,7 +62,7 @@ class _Waiting:
 
     def add(self, table: pa.Table) -> None:
         """Count rows of self-play."""
-        q, z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
+        q, z = to_numpy(table["q"]), to_numpy(table["z"].cast("float64").fill_null(math.nan))
         known = ~np.isnan(z)
         self.rows, self.known = self.rows + len(q), self.known + int(known.sum())
         self.squares += float(np.sum((q[known] - z[known]) ** 2))

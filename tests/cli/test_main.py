@@ -33,15 +33,27 @@ def ckai(*words, **options):
     )
 
 
-def test_help_imports_nothing_heavy():
+def imported(*words):
+    """What a command prints, and the modules that it imports."""
     code = (
-        "import sys; from ckai.cli.main import main; sys.argv = ['ckai', '--help']\n"
+        "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]\n"
         "try: main()\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert out.stdout.startswith("Usage: ckai")
-    assert HEAVY.isdisjoint(out.stderr.split())
-    assert "click" in out.stderr.split()
+    out = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+    return out.stdout, set(out.stderr.split())
+
+
+def test_help_imports_nothing_heavy():
+    text, modules = imported("--help")
+    assert text.startswith("Usage: ckai")
+    assert HEAVY.isdisjoint(modules)
+    assert "click" in modules
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [["games", str(ROOT / "data" / "sample.pdn")], ["runs", "."]])
+def test_reading_needs_neither_pandas_nor_torch(words):
+    assert {"pandas", "torch"}.isdisjoint(imported(*words)[1])
 
 
 def test_every_command_module_is_in_the_help_and_the_other_way_round():
