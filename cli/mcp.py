@@ -77,7 +77,8 @@ class Tools:
 
         game = _read(position)
         explainer = Explainer(DEFAULT_GAME, self._search)
-        return "\n".join(explainer.explain(game, game.position.find_move(move)))
+        lines = explainer.explain(game, game.position.find_move(move))
+        return "\n".join(lines or ["The engine has no values to explain it with."])
 
     def analyse(self, pdn: Annotated[str, Field(description="A game as PDN")]) -> dict[str, Any]:
         """Analyse a game: both accuracies in percent, and PDN with scores, mistakes and better lines."""
@@ -113,7 +114,9 @@ class Tools:
             raise ValueError(f"expected a game that goes on, found one that is over: {over}")
         with self._lock:
             engine = self._get()
-            limit = Limit(seconds=SECONDS) if engine.limit is None and "seconds" in engine.takes else None
+            if "seconds" not in engine.takes:  # a level; or the policy alone
+                return engine.play(game, lines=lines)
+            limit = engine.limit or Limit(seconds=SECONDS)
             return search_lines(engine, game, limit, lines, Stop())
 
 

@@ -31,7 +31,7 @@ def search_lines(
     moves = game.position.legal_moves()
     if not isinstance(engine, AlphaBetaEngine) or min(lines, len(moves)) == 1:
         return engine.play(game, limit, lines=lines, stop=stop, on_result=on_result)
-    limit = limit or Limit()
+    limit = limit or engine.limit or engine.default_limit
     most = limit.depth or MAX_DEPTH
     found: dict[Any, Line] = {}
     seconds, nodes = 0.0, 0

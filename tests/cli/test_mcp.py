@@ -71,6 +71,14 @@ def test_positions_and_moves_are_judged(server):
     session(server, work)
 
 
+def test_the_limit_of_an_engine_ends_its_searches():
+    async def work(client, call):
+        assert len((await call("evaluate", position="B:W32,30:B1,5"))["lines"]) == 2
+
+    with Engine.load("alphabeta:ckai@d2") as engine:
+        session(make_server(lambda: engine), work)
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "error"),
     [
