@@ -20,7 +20,7 @@ from ckai.datasets.files import first_line
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, headers_path
 from ckai.datasets.tables import ADJUDICATED
-from ckai.datasets.writer import from_numpy, from_strings, row_arrays, table_writer, to_numpy
+from ckai.datasets.writer import from_numpy, from_strings, row_table, table_writer, to_numpy
 from ckai.game import Game, Move, Position
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
@@ -218,10 +218,7 @@ class PdnGames(Games):
 
     def table(self, names: Sequence[str] = EXPERT_SCHEMA.names) -> pa.Table:
         """See `Games.table`."""
-        arrays = row_arrays(**self.columns._asdict(), unknown=UNKNOWN_Z)
-        return pa.Table.from_arrays(
-            [arrays[name] for name in EXPERT_SCHEMA.names], schema=EXPERT_SCHEMA
-        ).select(names)
+        return row_table(self.columns._asdict(), UNKNOWN_Z).select(names)
 
     def scan(self) -> list[NDArray[Any]]:
         """See `Games.scan`."""

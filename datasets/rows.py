@@ -96,24 +96,16 @@ class Rows:
         """The rows at `index`, in its order: numbers, a mask or a slice, as numpy takes them."""
         if not isinstance(index, np.ndarray) or index.dtype == np.bool_ or (index < 0).any():
             index = np.arange(len(self))[index]
-        return Rows(
-            self.game[index],
-            self.ply[index],
-            self.board[index],
-            self.jumper[index],
-            self.quiet[index],
-            self.legal[index],
-            self.label[index],
-            self.z[index],
-            self.z_known[index],
-            None if self.q is None else self.q[index],
-            None if self.visits is None else self.visits.take(index),
-        )
+        return self._of(index, None if self.visits is None else self.visits.take(index))
 
     def part(self, start: int, stop: int) -> "Rows":
         """The rows from `start` to `stop`, the last one excluded; shares memory."""
-        columns = {name: c[start:stop] for name, c in vars(self).items() if isinstance(c, np.ndarray)}
-        return replace(self, **columns, visits=None if self.visits is None else self.visits.part(start, stop))
+        visits = None if self.visits is None else self.visits.part(start, stop)
+        return self._of(slice(start, stop), visits)
+
+    def _of(self, index: Any, visits: Visits | None) -> "Rows":
+        columns = {name: c[index] for name, c in vars(self).items() if isinstance(c, np.ndarray)}
+        return replace(self, **columns, visits=visits)
 
     def legal_mask(self) -> NDArray[np.bool_]:
         """`[N, 8 * mask bytes]` bool, True where the action is legal."""

@@ -1,6 +1,6 @@
 """Write Parquet files that appear under their name only when complete."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,45 +16,31 @@ from ckai.datasets.schema import EXPERT_SCHEMA
 ROW_GROUP = 65_536
 
 
-def row_arrays(
-    *,
-    game: NDArray[np.int32],
-    ply: NDArray[np.int16],
-    hop: NDArray[np.int8],
-    black: NDArray[np.bool_],
-    board: NDArray[np.int8],
-    jumper: NDArray[np.int8],
-    quiet: NDArray[np.int16],
-    legal: NDArray[np.uint8],
-    label: NDArray[np.uint8],
-    z: NDArray[np.int8],
-    unknown: int,
-) -> dict[str, pa.Array]:
-    """The columns that all rows have, as Arrow arrays.
+def row_table(
+    columns: Mapping[str, NDArray[Any]], unknown: int, schema: pa.Schema = EXPERT_SCHEMA, **more: pa.Array
+) -> pa.Table:
+    """Rows as an Arrow table.
 
     Args:
-        game, ply, hop, black, jumper, quiet, label, z: `[N]`, see `ckai.datasets.schema`.
-        board: `[N, squares]`.
-        legal: `[N, mask bytes]`, little-endian bits.
+        columns: those of `EXPERT_SCHEMA`, `[N]` each, but for `board`, `[N, squares]`, and `legal`, `[N, mask
+            bytes]`, little-endian bits.
         unknown: the value of `z` that means an unknown result; null in the file.
+        schema: of the table.
+        **more: the other columns of the schema.
     """
-    n = len(game)
-    return {
-        "game": from_numpy(game),
-        "ply": from_numpy(ply),
-        "hop": from_numpy(hop),
-        "black": pa.Array.from_buffers(pa.bool_(), n, [None, _bits(black)]),
-        "board": pa.FixedSizeListArray.from_arrays(from_numpy(board.reshape(-1)), board.shape[1]),
-        "jumper": from_numpy(jumper),
-        "quiet": from_numpy(quiet),
-        "legal": pa.Array.from_buffers(
-            pa.binary(legal.shape[1]), n, [None, pa.py_buffer(np.ascontiguousarray(legal))]
-        ),
-        "label": from_numpy(label),
-        "z": pa.Array.from_buffers(
-            pa.int8(), n, [_bits(z != unknown), pa.py_buffer(np.ascontiguousarray(z))]
-        ),
-    }
+    for name, values in columns.items():
+        if name in ("legal", "black", "z"):
+            known = _bits(values != unknown) if name == "z" else None
+            data = _bits(values) if name == "black" else pa.py_buffer(np.ascontiguousarray(values))
+            kind = schema.field(name).type
+            more[name] = pa.Array.from_buffers(kind, len(values), [known, data])
+        elif name == "board":
+            flat = from_numpy(values.reshape(-1))
+            more[name] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
+        else:
+            more[name] = from_numpy(values)
+    arrays = [more[field.name].cast(field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def from_numpy(values: NDArray[Any]) -> pa.Array:

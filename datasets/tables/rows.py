@@ -6,14 +6,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.schema import EXPERT_SCHEMA
 from ckai.datasets.split import position_keys
 from ckai.datasets.splitmix import GOLDEN, MIX_1, MIX_2
 from ckai.datasets.tables.index import unrank_position
 from ckai.datasets.tables.layout import Material
 from ckai.datasets.tables.probe import MAX_LEGAL_HOPS, Tables, best_hops, value_of
 from ckai.datasets.tables.solve import DRAWN, ROOM
-from ckai.datasets.writer import row_arrays
+from ckai.datasets.writer import row_table
 from ckai.game import HALFMOVE_LIMIT, kernels
 from ckai.game.jit import inner, quick_kernel
 
@@ -120,23 +119,19 @@ def endgame_rows(tables: Tables, number: int, *, seed: int = 0) -> pa.Table:
         MAX_SAMPLED_CLOCK,
         np.clip(HALFMOVE_LIMIT - values.astype(np.int64), 0, MAX_SAMPLED_CLOCK),
     )
-    columns = row_arrays(
-        game=np.arange(number, dtype=np.int32),
-        ply=np.zeros(number, np.int16),
-        hop=np.zeros(number, np.int8),
-        black=np.ones(number, np.bool_),
-        board=board,
-        jumper=jumper,
-        quiet=rng.integers(0, most + 1).astype(np.int16),
-        legal=legal,
-        label=actions,
-        z=drawn.truth[order],
-        unknown=2,
-    )
-    return pa.Table.from_arrays(
-        [columns[name].cast(EXPERT_SCHEMA.field(name).type) for name in EXPERT_SCHEMA.names],
-        schema=EXPERT_SCHEMA,
-    )
+    columns = {
+        "game": np.arange(number, dtype=np.int32),
+        "ply": np.zeros(number, np.int16),
+        "hop": np.zeros(number, np.int8),
+        "black": np.ones(number, np.bool_),
+        "board": board,
+        "jumper": jumper,
+        "quiet": rng.integers(0, most + 1).astype(np.int16),
+        "legal": legal,
+        "label": actions,
+        "z": drawn.truth[order],
+    }
+    return row_table(columns, unknown=2)
 
 
 def hops_that_keep(drawn: Endgames, tables: Tables) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

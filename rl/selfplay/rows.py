@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.games import selfplay_tags
 from ckai.datasets.schema import SELFPLAY_SCHEMA
-from ckai.datasets.writer import row_arrays
+from ckai.datasets.writer import row_table
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import as_state
@@ -198,24 +198,19 @@ def to_table(games: Sequence[FinishedGame]) -> pa.Table:
         [pa.array(counts["action"]), pa.array(counts["visits"])],
         fields=list(SELFPLAY_SCHEMA.field("visits").type.value_type),
     )
-    columns = row_arrays(
-        game=np.repeat(np.array([game.number for game in games], np.int32), lengths),
-        ply=rows["ply"].astype(np.int16),
-        hop=rows["hop"].astype(np.int8),
-        black=black,
-        board=np.ascontiguousarray(encoded[:, :-2]),
-        jumper=np.ascontiguousarray(encoded[:, -2]),
-        quiet=spec.halfmove_clocks(states),
-        legal=legal,
-        label=np.ascontiguousarray(rows["action"]),
-        z=np.where(unknown, result, z),
-        unknown=UNDECIDED,
-    )
-    columns |= {
-        "q": pa.array(np.ascontiguousarray(rows["q"])),
-        "visits": pa.ListArray.from_arrays(pa.array(offsets), visits),
-        "generation": pa.array(np.concatenate([game.networks for game in games])),
+    columns = {
+        "game": np.repeat(np.array([game.number for game in games], np.int32), lengths),
+        "ply": rows["ply"].astype(np.int16),
+        "hop": rows["hop"].astype(np.int8),
+        "black": black,
+        "board": encoded[:, :-2],
+        "jumper": encoded[:, -2],
+        "quiet": spec.halfmove_clocks(states),
+        "legal": legal,
+        "label": rows["action"],
+        "z": np.where(unknown, result, z),
+        "q": rows["q"],
+        "generation": np.concatenate([game.networks for game in games]),
     }
-    return pa.Table.from_arrays(
-        [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
-    )
+    found = pa.ListArray.from_arrays(pa.array(offsets), visits)
+    return row_table(columns, UNDECIDED, schema, visits=found)
