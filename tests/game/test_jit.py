@@ -5,9 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from numba.core import event
 
-from ckai.game import compiling, jit, kernels
+from ckai.game import jit
 
 AT_ONCE = """
 import sys, time
@@ -135,18 +134,3 @@ def test_without_a_cache_folder_kernels_run_uncached(tmp_path):
     assert run.stdout == "7\n"
     assert run.stderr.count("\n") == 1
     assert "NUMBA_CACHE_DIR" in run.stderr
-
-
-def test_the_time_of_compiling_counts_what_is_called_once(monkeypatch):
-    clock = iter((10.0, 17.0, 20.0, 22.0))
-    monkeypatch.setattr(compiling, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(compiling, "_report", lambda text: None)
-    data, compiled = {"dispatcher": kernels.resolve}, compiling.compiled
-    functions, seconds = compiled.functions, compiled.seconds
-    with event.trigger_event("numba:compiler_lock"):
-        with event.trigger_event("numba:compile", data=data), event.trigger_event("numba:compile", data=data):
-            pass
-        assert compiled.seconds == seconds + 7
-        with event.trigger_event("numba:compile", data=data):
-            pass
-    assert (compiled.functions, compiled.seconds) == (functions + 3, seconds + 9)

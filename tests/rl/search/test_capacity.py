@@ -7,22 +7,8 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search import arrays
 
 START = Position.start()
-
-
-def bytes_of(trees):
-    parts = (trees.nodes, trees.edges, trees.transpositions, trees.scratch)
-    return sum(part.nbytes for part in parts)
-
-
-@pytest.mark.parametrize("trees", [1, 4])
-def test_all_trees_together_take_a_share_of_the_memory(trees, monkeypatch):
-    monkeypatch.setattr(arrays, "available_memory", lambda: 4 << 30)
-    found = arrays.allocate_largest(DEFAULT_GAME.rules, trees, 1, transpositions=True)
-    assert bytes_of(found) == pytest.approx(1 << 30, rel=0.01)
 
 
 @pytest.mark.parametrize("source", ["uniform", "rollout"])

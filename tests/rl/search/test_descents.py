@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_search import exploration
-from tree_game import Leaf, draw, endless
-from tree_search import CONSTANTS, deep, drawings, edges, proof_of, search
+from tree_game import draw, endless
+from tree_search import CONSTANTS, drawings, edges, proof_of, search
 
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import PENDING
@@ -132,13 +132,3 @@ def test_batches_in_flight_under_every_rule(
         if found.root(0)["proof"] == NONE and len(used) < nodes:
             assert found.root(0)["visits"] == 100
         assert found.root(0)["visits"] == 1 + edges(found)["visits"].sum()
-
-
-def test_a_node_without_an_edge_to_follow_is_reported_and_nothing_stays_in_flight() -> None:
-    wide = Leaf(deep(), deep())
-    searcher = search(Leaf(Leaf(Leaf(deep())), wide, wide, prior=[0.45, 0.275, 0.275]), 5, leaves=3)
-    edges(searcher, 4)["prior"] = np.nan
-    with pytest.raises(ValueError, match="found a node without one"):
-        searcher.step(np.array([100], np.int32))
-    searcher.discard()
-    assert searcher.in_flight == searcher.root(0)["visits"] == 0

@@ -42,21 +42,6 @@ def test_a_search_ends_with_an_error_and_begins_again(make, below):
     assert searcher.root(0)["visits"] == 50
 
 
-def test_trees_that_share_its_batch_begin_again_too():
-    searcher = Searcher(UniformEvaluator(), trees=3, nodes=600, leaves=4)
-    for t in range(3):
-        searcher.set_root(t, pack(Position.start()))
-    searcher.run(np.full(3, 60, np.int32))
-    searcher.tree_batch.edges[1]["value_sum"] = np.nan
-    with pytest.raises(ValueError, match=MESSAGE):
-        searcher.run(np.full(3, 90, np.int32))
-    searcher.discard()
-    assert searcher.in_flight == 0
-    searcher.run(np.full(3, 90, np.int32))
-    assert [int(searcher.root(t)["visits"]) for t in range(3)] == [90, 90, 90]
-    assert not searcher.tree_batch.nodes["in_flight"][:, 0].any()
-
-
 def test_self_play_ends_with_an_error():
     spec = get_game("checkers")
     config = SelfPlayConfig(sims=20, in_flight=3, groups=1, tables=0)

@@ -13,7 +13,7 @@ from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
 from ckai.rl.selfplay.group import Player
 from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.pool import Pool, _results, draw_opponents
+from ckai.rl.selfplay.pool import Pool, draw_opponents
 from ckai.rl.selfplay.rows import GameHeader
 
 HALF = PoolConfig(share=0.5)
@@ -136,15 +136,6 @@ def test_games_of_the_pool_count_where_there_is_no_match():
     assert share_of(1, lost) > 0.95  # 0.5 against 1 and 0.01 against 0
 
 
-def test_games_of_the_pool_count_for_the_network_that_played_them():
-    # Network 1 is far better than 0. Generation 3 is played by network 2, or by network 1.
-    history = [generation(1, 0.95), generation(2, games=0), generation(3, games=0, pool={"0": EVEN})]
-    assert _results([0, 1, 2, 3], history)[0, 2] == [0.5] * 50
-    history[2]["selfplay"]["network"] = 1
-    assert (0, 2) not in _results([0, 1, 2, 3], history)
-    assert _results([0, 1, 2, 3], history)[0, 1] == pytest.approx([0.05] * 50 + [0.5] * 50)
-
-
 def test_the_scores_are_from_the_newer_networks_side():
     def header(black, white, result):
         return GameHeader(0, f"ckai generation {black}", f"ckai generation {white}", result, 9, ())
@@ -218,10 +209,3 @@ def test_a_run_meets_its_past_and_goes_on(tmp_path):
     assert met + text.count("ckai generation 2") == 2 * config.games
     tags = re.findall(r'\[Black "(.*)"\]\n\[White "(.*)"\]', text)
     assert [(game.header.black, game.header.white) for game in run.games(3)] == tags
-
-
-def test_settings_out_of_range_are_named():
-    with pytest.raises(ValueError, match="expected share in"):
-        PoolConfig(share=1.5)
-    with pytest.raises(ValueError, match="expected opponents >= 1"):
-        PoolConfig(opponents=0)
