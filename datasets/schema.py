@@ -184,7 +184,8 @@ def check_schema(path: Path, schema: Any, game: str) -> bool:
         )
     if game_of(schema) != game:
         raise DatasetError(f"{path}: expected rows of {game}, found rows of {game_of(schema)}")
-    selfplay = metadata.get(b"ckai.kind") == b"selfplay"
+    # By its columns too: nothing else would notice a damaged kind.
+    selfplay = metadata.get(b"ckai.kind") == b"selfplay" or bool({*SEARCH_COLUMNS} & {*schema.names})
     for field in SELFPLAY_SCHEMA if selfplay else EXPERT_SCHEMA:
         if field.name not in schema.names:
             raise DatasetError(f"{path}: expected the column {field.name}, found {', '.join(schema.names)}")

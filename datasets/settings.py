@@ -11,19 +11,23 @@ but an integer is valid for a float. Importing pydantic takes 0.1 s, so `ckai --
 module. It imports neither numpy nor torch, which would slow down the help of a command.
 """
 
+import dataclasses
 import difflib
 import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, is_dataclass
-from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import pydantic
 from pydantic.fields import FieldInfo
 
 T = TypeVar("T")
 
-_STRICT = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+STRICT = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+"""What a plain dataclass needs as `__pydantic_config__` for `read_settings`."""
+FEW = 12
+"""Most settings that a message lists."""
 _BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
 TYPE_NAMES = {  # types of settings in words
     bool: "true or false",
@@ -69,7 +73,7 @@ def settings(cls: type[T]) -> type[T]:
 
     Creating an instance raises ValueError for an invalid value, and any ValueError of a `__post_init__`.
     """
-    made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_STRICT)(cls)
+    made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=STRICT)(cls)
     validate = made.__init__
 
     @functools.wraps(validate)
@@ -104,13 +108,17 @@ def _readable(cls: Any, error: pydantic.ValidationError) -> ValueError:
 
 
 def _unknown(known: Iterable[str], path: str) -> ValueError:
-    close = difflib.get_close_matches(path, known, 1, 0.75)
-    hint = f"did you mean {close[0]}?" if close else "docs/settings.md lists them"
+    close, known = difflib.get_close_matches(path, known, 1, 0.75), list(known)
+    every = f"expected one of {', '.join(known)}" if len(known) <= FEW else "docs/settings.md lists them"
+    hint = f"did you mean {close[0]}?" if close else every
     return ValueError(f"unknown setting {path}; {hint}")
 
 
 def _fields(cls: Any) -> dict[str, FieldInfo]:
-    fields: dict[str, FieldInfo] = cls.__pydantic_fields__
+    fields: dict[str, FieldInfo] | None = getattr(cls, "__pydantic_fields__", None)
+    if fields is None:  # a plain dataclass, such as the settings of a network
+        hints, declared = get_type_hints(cls), dataclasses.fields(cls)
+        fields = {f.name: FieldInfo.from_annotated_attribute(hints[f.name], f.default) for f in declared}
     return fields
 
 
@@ -137,8 +145,8 @@ class Setting:
     @property
     def option(self) -> str | None:
         """Option with its dashes; None: no option but `--setting`."""
-        extra: Any = self.field.json_schema_extra
-        option: str | None = extra["option"]
+        extra: Any = self.field.json_schema_extra or {}
+        option: str | None = extra.get("option")
         return option
 
     @property
@@ -188,7 +196,7 @@ class Setting:
             ValueError: a wrong type, or out of range.
         """
         whole: Any = Annotated.__class_getitem__((self.field.annotation, self.field))  # type: ignore[attr-defined]
-        adapter: Any = pydantic.TypeAdapter(whole, config=_STRICT)
+        adapter: Any = pydantic.TypeAdapter(whole, config=STRICT)
         try:
             return adapter.validate_python(value)
         except pydantic.ValidationError as error:
@@ -242,6 +250,7 @@ def read_settings(cls: type[T], data: Any) -> T:
 
     Raises:
         ValueError: an unknown setting (names the closest), a wrong type or a value out of range.
+        TypeError: data that are not plain.
     """
     try:
         # As JSON, which may have lists for tuples and objects for sections.
@@ -269,7 +278,7 @@ def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         target = find_setting(cls, name)
         if not equals:
-            raise ValueError(f"expected a setting such as learn.batch_size=256, found {pair!r}")
+            raise ValueError(f"expected {name}=VALUE, found {pair!r}")
         values[name] = target.check(target.parse(text))
     return values
 

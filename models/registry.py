@@ -10,18 +10,15 @@ The file contains a frozen dataclass of settings, a `NetworkSettings`, and a `Ne
 Programs can also call `register` for a network of their own.
 """
 
-import dataclasses
-import difflib
 import importlib
-import json
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 
 from ckai.datasets.choices import NETWORKS, entry_points_of, load_entry
-from ckai.datasets.settings import TYPE_NAMES
+from ckai.datasets.settings import parse_settings as parse
+from ckai.datasets.settings import read_settings
 from ckai.models import networks
 from ckai.models.layers.heads import OUTPUTS
 from ckai.models.layers.network import _NETWORKS, Network
@@ -79,19 +76,8 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         18593
     """
     cls = network_type(name)
-    fields = {field.name: field for field in dataclasses.fields(cls.settings_type)}
-    for key, value in (settings or {}).items():
-        if key not in fields:
-            close = difflib.get_close_matches(str(key), fields, 1)
-            hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ValueError(
-                f"expected one of the settings of {name} ({', '.join(fields)}), found {key!r}{hint}"
-            )
-        if not _is_like(value, fields[key].default):
-            wanted = _type_name(fields[key].default)
-            raise ValueError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
     try:
-        network = cls(cls.settings_type(**(settings or {})))
+        network = cls(read_settings(cls.settings_type, dict(settings or {})))
     except (TypeError, ValueError, RuntimeError, AssertionError) as error:
         if "verflow" in str(error) or "memory" in str(error):  # PyTorch's, with its C++ stack
             given = ", ".join(f"{key}={value}" for key, value in (settings or {}).items())
@@ -136,35 +122,10 @@ def _check_outputs(network: Network) -> None:
         )
 
 
-def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:
-    """Parse `key=value` texts as settings of an architecture; `build` checks them.
+def parse_settings(name: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """Parse `key=value` texts as settings of an architecture.
 
     Raises:
-        ValueError: no `=`.
+        ValueError: no `=`, an unknown setting, or an invalid value.
     """
-    defaults = {f.name: f.default for f in dataclasses.fields(network_type(name).settings_type)}
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise ValueError(f"expected key=value, found {pair!r}")
-        try:
-            settings[key] = text if isinstance(defaults.get(key), str) else json.loads(text)
-        except ValueError:
-            settings[key] = text
-    return settings
-
-
-def _type_name(default: Any) -> str:
-    return TYPE_NAMES.get(type(default), type(default).__name__)
-
-
-def _is_like(value: Any, default: Any) -> bool:
-    """Whether a setting has the type of its default and, of a number, is finite; integers are numbers too."""
-    if isinstance(default, bool | str):
-        return isinstance(value, type(default))
-    if isinstance(default, int):
-        return isinstance(value, int) and not isinstance(value, bool)
-    if isinstance(default, float):
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return True
+    return parse(network_type(name).settings_type, pairs)

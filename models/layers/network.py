@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor, nn
 
+from ckai.datasets.settings import STRICT
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.heads import OUTPUTS, value_of
 
@@ -19,6 +20,7 @@ class NetworkSettings:
         ValueError: on construction, for an unknown encoding or value head.
     """
 
+    __pydantic_config__: ClassVar = STRICT
     encoding: str = "planes"
     """The input planes: a name of `ckai.models.inputs.registry`."""
     value: str = "tanh"

@@ -136,7 +136,7 @@ def test_settings_as_texts():
         "engin.gears=7": "unknown setting engin.gears; did you mean engine.gears?",
         "engine=7": "unknown setting engine; docs/settings.md lists them",
         "name.first=7": "unknown setting name.first; docs/settings.md lists them",
-        "wheels": "expected a setting such as learn.batch_size=256, found 'wheels'",
+        "wheels": "expected wheels=VALUE, found 'wheels'",
     }.items():
         with pytest.raises(ValueError, match=re.escape(message)) as caught:
             parse_settings(Car, [text])

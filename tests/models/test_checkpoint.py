@@ -78,7 +78,7 @@ def test_a_file_with_code_is_refused_and_not_run(tmp_path, monkeypatch):
         ({"architecture": "cnn9x9"}, "cnn2x2, .*found 'cnn9x9'"),
         (
             {"architecture": "resnet"},
-            r"expected one of the settings of resnet \(encoding, value, channels, blocks, .*found 'hidden'",
+            "settings of resnet: unknown setting hidden; expected one of encoding, value, channels, blocks",
         ),
         (
             {"settings": {"channels": 4, "hidden": 8}},

@@ -99,7 +99,7 @@ def test_a_window_of_the_seed_network_reaches_only_its_neighbours():
 def test_unknown_names_and_settings_are_refused_with_those_that_exist():
     with pytest.raises(ValueError, match="mlp, resnet, senet, swift, found 'resnett'"):
         network_type("resnett")
-    with pytest.raises(ValueError, match="found 'chanels'; did you mean 'channels'"):
+    with pytest.raises(ValueError, match="unknown setting chanels; did you mean channels"):
         build("resnet", {"chanels": 3})
     with pytest.raises(ValueError, match="expected channels >= 1, found 0"):
         build("resnet", {"channels": 0})
@@ -109,9 +109,9 @@ def test_unknown_names_and_settings_are_refused_with_those_that_exist():
         ):
             build("mlp", {"hidden": size})
     for text in ("many", "1.5", "NaN", "true"):
-        with pytest.raises(ValueError, match="expected blocks to be an integer"):
+        with pytest.raises(ValueError, match="expected an integer for blocks"):
             build("resnet", parse_settings("resnet", [f"blocks={text}"]))
-    with pytest.raises(ValueError, match="expected key=value"):
+    with pytest.raises(ValueError, match="expected blocks=VALUE, found 'blocks'"):
         parse_settings("resnet", ["blocks"])
     assert parse_settings("resnet", ["blocks=3", "channels=8"]) == {"blocks": 3, "channels": 8}
 

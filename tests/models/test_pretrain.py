@@ -396,11 +396,11 @@ def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
             1,
             f"expected one of the networks {', '.join(names())}, found 'cnn9'",
         ),
-        (["--set", "channels"], 1, "expected key=value"),
+        (["--set", "channels"], 1, "expected channels=VALUE, found 'channels'"),
         (
             ["--set", "depth=3"],
             1,
-            "expected one of the settings of cnn2x2 (encoding, value, channels, hidden), found 'depth'",
+            "unknown setting depth; expected one of encoding, value, channels, hidden",
         ),
         (["--lr", "-1"], 2, "expected lr > 0, found -1"),
         (["--setting", "heldout=1"], 2, "expected heldout in [0, 1), found 1"),

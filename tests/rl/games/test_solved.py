@@ -159,7 +159,7 @@ def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
         (["connect4", "--visits", "3"], 2, "together with --solved"),
         (["connect4", "--solved", "--tables", "3"], 2, "expected --solved without --tables"),
         (["connect4", "--solved", "--visits", "0"], 2, "0 is not in the range x>=1"),
-        ([".", "--solved"], 1, "best.ckpt: no such file"),
+        ([".", "--solved"], 1, "best.ckpt: expected a checkpoint, found no such file"),
     ],
 )
 def test_what_evaluate_cannot_do_with_solved_positions(tmp_path, monkeypatch, ckai, words, status, text):
