@@ -11,32 +11,23 @@ from typing import Any
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import files_in
 from ckai.models.training.runs import flat_settings, read_run
-from ckai.rl.run.dashboard import LOSSES, metrics
+from ckai.rl.run.dashboard import LOSSES, PANELS, metrics
 from ckai.rl.run.events import RunError
 from ckai.rl.run.run import Run
 from ckai.rl.run.runs import progress_of
 
 MAX_ROWS, MAX_POINTS = 200, 2000
 """Most games of a generation that are listed, most points of a curve (the last ones)."""
-LOSS_TITLE = "Losses: cross-entropy, squared error"
 SELFPLAY, PRETRAINING = "self-play", "pretraining"
-_RESULTS = {"Black won": "black_won", "drawn": "drawn", "White won": "white_won", "stopped": "unknown"}
-_CURVES = {
-    "Elo, sum of the gate matches": {"Elo": "elo"},
-    "Gate match of each new network: share of the points": {"new against old": "match_score"},
-    LOSS_TITLE: LOSSES,
-    "Results of self-play: games": _RESULTS,
-    "Length of a game: plies": {"mean": "plies_mean"},
-    "Speed: evaluations per second": {"self-play": "evaluations_per_second"},
-}
-"""Curves of a run of self-play: title, and column of metrics.csv by name."""
+_CURVES = PANELS | {"Speed: evaluations per second": {"evaluations_per_second": "self-play"}}
+"""Curves of a run of self-play, see `PANELS`."""
 _EPOCH_CURVES = {
-    LOSS_TITLE: LOSSES,
+    "Losses: cross-entropy, squared error": LOSSES,
     "Expert's action among the best: share": {
-        "first, training": "train_top1",
-        "first, held out": "heldout_top1",
-        "first of the legal ones, held out": "heldout_top1_legal",
-        "first three, held out": "heldout_top3",
+        "train_top1": "first, training",
+        "heldout_top1": "first, held out",
+        "heldout_top1_legal": "first of the legal ones, held out",
+        "heldout_top3": "first three, held out",
     },
 }
 """Curves of a pretraining, in the same form."""
@@ -95,7 +86,7 @@ def _curves(curves: Any, along: str, history: Sequence[Mapping[str, Any]]) -> li
     rows, found = history[-MAX_POINTS:], []
     for title, columns in curves.items():
         series = [
-            {"name": name, "y": [_known(row.get(key)) for row in rows]} for name, key in columns.items()
+            {"name": name, "y": [_known(row.get(key)) for row in rows]} for key, name in columns.items()
         ]
         series = [each for each in series if any(y is not None for y in each["y"])]
         if series:

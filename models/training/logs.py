@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ckai.datasets.files import save_figure
 
@@ -44,20 +45,41 @@ def plot_curves(path: Path, history: Sequence[Mapping[str, float]], title: str) 
 
     Lines called training and held out are of the same quantity; the others say what they are of.
     """
+    plot_panels(path, _PANELS, "epoch", history, title)
+
+
+def plot_panels(
+    path: Path,
+    panels: Mapping[str, Mapping[str, str]],
+    along: str,
+    history: Sequence[Mapping[str, Any]],
+    title: str = "",
+) -> None:
+    """Plot measurements as a PNG.
+
+    Args:
+        path: the file.
+        panels: of each, by its title, the columns that it shows, with their labels.
+        along: the column of the x axis.
+        history: rows by column; those without a column, or with None, are left out of its line.
+        title: above all of them.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(17, 4), layout="constrained")
-    for axes, (name, lines) in zip(figure.subplots(1, len(_PANELS)), _PANELS.items(), strict=True):
-        for key, label in lines.items():
-            points = [(row["epoch"], row[key]) for row in history if key in row]
+    columns = min(len(panels), 4 if len(panels) % 3 else 3)
+    lines = -(-len(panels) // columns)
+    figure = Figure(figsize=(4.5 * columns, 4 * lines), layout="constrained")
+    every = figure.subplots(lines, columns, squeeze=False).flat
+    for axes, (name, shown) in zip(every, panels.items(), strict=False):
+        for key, label in shown.items():
+            points = [(row[along], row[key]) for row in history if row.get(key) is not None]
             if points:
                 axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
-        axes.set_xlabel("epoch")
-        axes.set_title(name)
+        axes.set(xlabel=along, title=name)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
-        if axes.lines:
-            axes.legend()
+        if axes.lines:  # below: within, the best place takes seconds to find in a long run
+            axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
     figure.suptitle(title)
     save_figure(path, figure, 110)

@@ -8,7 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import rename, save_figure, temporary_path, write_whole
+from ckai.datasets.files import rename, temporary_path, write_whole
+from ckai.models.training.logs import plot_panels
 from ckai.rl.run.report import elo_curve
 
 COLUMNS = {
@@ -48,14 +49,28 @@ COLUMNS = {
 """
 
 LOSSES = {
-    "policy, training": "train_policy_loss",
-    "policy, held out": "heldout_training_policy_loss",
-    "policy against the action played, held out": "heldout_policy_loss",
-    "value, training": "train_value_loss",
-    "value, held out": "heldout_training_value_loss",
-    "value against the result, held out": "heldout_value_mse",
+    "train_policy_loss": "policy, training",
+    "heldout_training_policy_loss": "policy, held out",
+    "heldout_policy_loss": "policy against the action played, held out",
+    "train_value_loss": "value, training",
+    "heldout_training_value_loss": "value, held out",
+    "heldout_value_mse": "value against the result, held out",
 }
-"""Columns of losses by their names in plots: three cross-entropies, three squared errors."""
+"""Columns of losses, with their names in plots: three cross-entropies, three squared errors."""
+PANELS = {
+    "Match of each new network: points": {"match_score": "new against old"},
+    "Elo above the first network": {"elo": "sum of the matches"},
+    "Losses: cross-entropy, squared error": LOSSES,
+    "Results of self-play: games": {
+        "black_won": "Black won",
+        "drawn": "drawn",
+        "white_won": "White won",
+        "unknown": "stopped",
+    },
+    "Length of a game: plies": {"plies_mean": "mean"},
+    "Calibration of the value": {"value_calibration_error": "distance from the mean result"},
+}
+"""Plots of a run: of each, by its title, the columns that it shows, with their labels."""
 
 WORKER_COLUMNS = {
     "workers": ("selfplay", "workers", "count"),
@@ -100,61 +115,8 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "metrics.csv", text.getvalue())
-    _plot(folder / "metrics.png", rows)
+    plot_panels(folder / "metrics.png", PANELS, "generation", rows)
     _tensorboard(folder / "tensorboard", rows)
-
-
-def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
-    from matplotlib.figure import Figure  # not pyplot: needs no display and keeps no global state
-
-    x = [row["generation"] for row in rows]
-    figure = Figure(figsize=(15, 7), layout="constrained")
-    axes = figure.subplots(2, 3)
-
-    def line(axis: Any, column: str, label: str, **style: Any) -> None:
-        points = [(g, row[column]) for g, row in zip(x, rows, strict=True) if row[column] is not None]
-        if points:
-            axis.plot(*zip(*points, strict=True), marker="o", label=label, **style)
-
-    match, curve, losses, results, length, calibration = axes.flat
-    line(match, "match_score", "new against old")
-    match.axhline(0.5, color="grey", linewidth=0.8)
-    match.set(title="Match of each new network", ylabel="share of the points", ylim=(0, 1))
-    for g, row in zip(x, rows, strict=True):
-        if not row["accepted"] and row["match_score"] is not None:
-            match.annotate(
-                "refused", (g, row["match_score"]), textcoords="offset points", xytext=(0, -14), ha="center"
-            )
-    curve.axhline(0, color="grey", linewidth=0.8)
-    if any(row["match_score"] is not None for row in rows):
-        line(curve, "elo", "sum of the matches")
-    else:
-        for axis in (match, curve):
-            axis.text(0.5, 0.6, "no matches", ha="center", transform=axis.transAxes)
-            axis.set_xlim(min(x) - 0.5, max(x) + 0.5)
-    curve.set(title="Elo above the first network", ylabel="Elo, sum of the matches")
-    for (label, column), style in zip(LOSSES.items(), 2 * ("-", "--", ":"), strict=True):
-        line(losses, column, label, linestyle=style)
-    losses.set(title="Losses", ylabel="cross-entropy; squared error")
-    bottom = [0.0] * len(rows)
-    for column, label, colour in (
-        ("black_won", "Black won", "#333333"), ("drawn", "drawn", "#9a9a9a"),
-        ("white_won", "White won", "#e8dcc4"), ("unknown", "stopped", "#c44e52"),
-    ):  # fmt: skip
-        share = [(row[column] or 0) / row["games"] for row in rows]
-        results.bar(x, share, bottom=bottom, label=label, color=colour, edgecolor="black", linewidth=0.4)
-        bottom = [a + b for a, b in zip(bottom, share, strict=True)]
-    results.set(title="Results of self-play", ylabel="share of the games", ylim=(0, 1))
-    line(length, "plies_mean", "plies")
-    length.set(title="Length of a game", ylabel="plies, mean")
-    line(calibration, "value_calibration_error", "held-out rows")
-    calibration.set(title="Calibration of the value", ylabel="distance from the mean result", ylim=(0, None))
-    for axis in axes.flat:
-        axis.set_xlabel("generation")
-        axis.xaxis.get_major_locator().set_params(integer=True)
-    for axis in (losses, results):  # below them: within, the best place takes seconds to find in a long run
-        axis.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=2)
-    save_figure(path, figure, dpi=110)
 
 
 def _tensorboard(folder: Path, rows: list[dict[str, Any]]) -> None:
