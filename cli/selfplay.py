@@ -180,6 +180,8 @@ def _settings_in(path: Path) -> dict[str, Any]:
     """
     import yaml
 
+    from ckai.models.training.runs import flat_settings
+
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -189,11 +191,7 @@ def _settings_in(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: expected settings by name, found {type(data).__name__}")
     data.pop("format", None)  # of the config.json of a run
     read_settings(RunConfig, data)  # names what is wrong
-    found: dict[str, Any] = {}
-    for name, value in data.items():
-        section = value if isinstance(value, dict) else {"": value}
-        found |= {f"{name}.{part}".rstrip("."): each for part, each in section.items()}
-    return found
+    return flat_settings(data)
 
 
 def _refuse_others(ctx: click.Context, taken: set[str]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, newest_name
 from ckai.cli.shared.tables import open_tables
+from ckai.game.text import printable
 from ckai.models.pretrained import CKAI, network_path
 from ckai.rl.engine.text import (
     ALPHA_BETA,
@@ -78,7 +79,7 @@ class LazyEngine:
 
     def __init__(self, load: "Callable[[], Engine]", name: str) -> None:
         self.name, self._load = name, load
-        self.short = "ckai" if name.startswith("ckai") else name if len(name) <= 20 else name[:18] + ".."
+        self.short = "ckai" if name.startswith("ckai") else printable(name, most=20)
         self._engine: Engine | None = None
 
     def get(self) -> "Engine":

@@ -147,8 +147,7 @@ def read_command(line: str, position: Any, spec: GameSpec, mode: str = PLAY) -> 
         if mode == OVER:
             raise ValueError(_WRONG_MODE[mode])
         return Command("move", move=spec.read_move(position, text))
-    shown = printable(" ".join(text.split()))
-    shown = shown if len(shown) <= 24 else shown[:22] + ".."
+    shown = printable(" ".join(text.split()), most=24)
     close = difflib.get_close_matches(word[:20].lower(), _NAMES, n=1, cutoff=0.6)
     example = spec.move_example
     hint = f"did you mean '{_NAMES[close[0]]}'?" if close else f"type a move such as {example}, or help"

@@ -7,6 +7,7 @@ from rich.text import Text
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.session import SIDES, Session
 from ckai.cli.playing.words import effort_text, top_moves, value_text
+from ckai.game.text import printable
 from ckai.rl.engine.result import SearchResult
 
 PANEL_COLUMNS = 34
@@ -33,10 +34,10 @@ def search_lines(result: SearchResult, who: str, verb: str, names: tuple[str, st
         lines.append(Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"))
     for candidate, prior, searched in top:
         style = "bold" if candidate == result.move else ""
-        lines.append(Text(f"{cut(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
+        lines.append(Text(f"{printable(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
     if expected := result.pv[1:4]:
         text = "PV: " + " ".join(map(str, expected))
-        lines.append(Text(cut(text, PANEL_COLUMNS), style="dim"))
+        lines.append(Text(printable(text, PANEL_COLUMNS), style="dim"))
     return lines
 
 
@@ -65,20 +66,15 @@ def viewed_lines(
     lines = []
     for tag, name in zip(("Black", "White"), session.spec.side_names, strict=True):
         if headers.get(tag, "?") not in ("", "?"):
-            lines.append(Text(cut(f"{name}: {headers[tag]}", PANEL_COLUMNS)))
+            lines.append(Text(printable(f"{name}: {headers[tag]}", PANEL_COLUMNS)))
     event = ", ".join(headers[tag] for tag in ("Event", "Date") if headers.get(tag, "?") not in ("", "?"))
     if event:
-        lines.append(Text(cut(event, PANEL_COLUMNS), style="dim"))
+        lines.append(Text(printable(event, PANEL_COLUMNS), style="dim"))
     lines.append(Text(f"ply {session.ply} of {session.ply + len(session.ahead)}", style="bold"))
     if session.last_move is not None:
         lines.append(Text(f"played: {session.last_move}"))
         comment = comments[session.ply - 1] if session.ply <= len(comments) else ""
         if comment:
-            lines.append(Text(cut(comment, 5 * PANEL_COLUMNS), style="italic"))
+            lines.append(Text(printable(comment, 5 * PANEL_COLUMNS), style="italic"))
     lines.append(Text(f"next: {session.ahead[0]}" if session.ahead else f"the end ({result})"))
     return lines
-
-
-def cut(text: str, width: int) -> str:
-    """Return text of at most `width` characters, with two dots where it was cut."""
-    return text if len(text) <= width else text[: width - 2] + ".."

@@ -18,6 +18,7 @@ from pathlib import Path
 from ckai.datasets.tables import Tables
 from ckai.game import Move, Position
 from ckai.game.fen import FEN_TAG
+from ckai.game.text import printable
 from ckai.pdn import PdnGame, read_games
 from ckai.pdn.sources import open_stream, packed_form
 from ckai.rl.engine.base import Engine
@@ -109,7 +110,7 @@ def _from_game(game: PdnGame, path: str) -> Problem | ValueError:
         position=position,
         path=path,
         number=game.number,
-        name=_clean(next((text for tag in ("Title", "Event", "Black") if (text := game.header(tag))), "")),
+        name=_name(next((text for tag in ("Title", "Event", "Black") if (text := game.header(tag))), "")),
         solution=[each.move for each in game.moves],
         result=result_for(game.result or "*", position),
     )
@@ -144,14 +145,12 @@ def _from_line(line: str, path: str, number: int) -> Problem:
         solution.append(after.find_move(text))
         after = after.push(solution[-1])
     return Problem(
-        position=position, path=path, number=number, name=_clean(comment), solution=solution, result=result
+        position=position, path=path, number=number, name=_name(comment), solution=solution, result=result
     )
 
 
-def _clean(text: str) -> str:
-    """Return a name in one line, without control characters."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= MAX_NAME else text[: MAX_NAME - 3] + "..."
+def _name(text: str) -> str:
+    return printable(" ".join(text.split()), most=MAX_NAME)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -103,7 +103,7 @@ def test_no_command_ends_the_program_in_any_mode(here, mode, argument, name):
         ("11-15", OVER, "the game is over; type rematch"),
         ("play", PLAY, "play: not during a game"),
         ("\x1b]0;owned\x07", PLAY, "'?]0;owned?' is neither a move nor a command"),
-        ("caf\u00e9" * 300, PLAY, "caf\u00e9caf\u00e9caf\u00e9caf\u00e9caf\u00e9ca..' is neither"),
+        ("caf\u00e9" * 300, PLAY, "caf\u00e9caf\u00e9caf\u00e9caf\u00e9caf\u00e9c...' is neither"),
     ],
 )
 def test_what_cannot_be_done_now(line, mode, words):

@@ -5,6 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from ckai.game import Move, MoveError, Position
+from ckai.game.text import printable
 
 MAX_TEXT = 60
 """Characters of the longest text that is looked at; the longest move has 9 jumps."""
@@ -37,7 +38,7 @@ def read_typed_move(position: Position, text: str) -> Move:
     ckai.game.errors.MoveError: '11-18' is illegal; from 11: 11-15, 11-16
     """
     plain = re.sub(r"[.!?\s]+$", "", unicodedata.normalize("NFKC", text[: 2 * MAX_TEXT]).strip())
-    shown = _shown(text)
+    shown = printable(" ".join(text.split()), most=24)
     legal = position.legal_moves()
     if len(text.strip()) > MAX_TEXT:
         raise MoveError(f"'{shown}' is too long for a move such as 11-15 or 26x17x10")
@@ -125,9 +126,3 @@ def _list(moves: Iterable[Move], head: str = "legal: ") -> str:
     texts = list(map(str, moves))
     rest = ", ... (moves lists all)" if len(texts) > SHOWN else ""
     return head + ", ".join(texts[:SHOWN]) + rest
-
-
-def _shown(text: str) -> str:
-    """Return text for a message: one line without control characters, and not too long."""
-    plain = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
-    return plain if len(plain) <= 24 else plain[:22] + ".."
