@@ -95,7 +95,8 @@ def test_wrong_values_are_refused_in_one_line(given, message):
         ({"engine": 3}, "expected a JSON object for engine, found int"),
         (
             {"enigne": {}},
-            "unknown setting enigne; expected one of name, wheels, load, stops, extras, engine.power",
+            "unknown setting enigne; expected one of name, wheels, load, stops, extras, engine.power, "
+            "engine.gears, engine.fuel, engine.turbo",
         ),
         ([], "expected a JSON object, found list"),
         ({"load": 0.5, "wheels": 0}, "expected wheels under a load, found none"),

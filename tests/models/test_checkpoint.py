@@ -105,7 +105,7 @@ def test_other_files_are_refused(tmp_path, saved):
     path, _ = saved
     with pytest.raises(CheckpointError, match="no such file"):
         load_checkpoint(tmp_path / "none.ckpt")
-    with pytest.raises(CheckpointError, match="found a folder"):
+    with pytest.raises(CheckpointError, match=r"best.ckpt: expected a checkpoint, found no such file"):
         load_checkpoint(tmp_path)
     torch.save([1], tmp_path / "list.ckpt")
     with pytest.raises(CheckpointError, match="found a torch file with a list"):
