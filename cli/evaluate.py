@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from ckai.cli.shared.output import json_option, print_json, report_compilation
-from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
+from ckai.cli.shared.row_files import data_option, row_files, row_files_text
 from ckai.cli.shared.tables import open_tables
 from ckai.models.pretrained import network_path
 
@@ -25,13 +25,7 @@ SOLVED_VISITS = (50, 200, 600)
 
 @click.command("evaluate")
 @click.argument("checkpoint", type=click.Path(path_type=Path))
-@click.option(
-    "--data",
-    "paths",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help=f"Rows to evaluate on: {ROWS_HELP}.  [default: those in data/ that the network was trained on]",
-)
+@data_option("evaluate on", "those in data/ that the network was trained on")
 @click.option(
     "--split",
     type=click.Choice(["heldout", "train", "all"]),

@@ -8,7 +8,7 @@ import click
 
 from ckai.cli.shared.networks import set_option
 from ckai.cli.shared.output import count_text, json_option, print_json
-from ckai.cli.shared.row_files import FEWEST_ROWS, ROWS_HELP, newest_rows, row_files, row_files_text
+from ckai.cli.shared.row_files import FEWEST_ROWS, data_option, newest_rows, row_files, row_files_text
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PretrainConfig
@@ -16,13 +16,7 @@ from ckai.models.training.presets import PRESETS, preset_settings
 
 
 @click.command("pretrain")
-@click.option(
-    "--data",
-    "paths",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help=f"Rows to train on: {ROWS_HELP}.  [default: the newest data set in data/]",
-)
+@data_option("train on", "the newest data set in data/")
 @click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),

@@ -8,6 +8,14 @@ import click
 from ckai.cli.shared.output import count_text, force_option, json_option, print_json
 from ckai.cli.shared.tables import build_with_progress, open_tables
 
+_pieces = click.option(
+    "--pieces",
+    type=click.IntRange(2, 6),
+    default=4,
+    show_default=True,
+    help="Largest number of pieces, both sides together.",
+)
+
 
 @click.group("tables")
 def command() -> None:
@@ -15,13 +23,7 @@ def command() -> None:
 
 
 @command.command("build", short_help="Build tablebases of up to N pieces.")
-@click.option(
-    "--pieces",
-    type=click.IntRange(2, 6),
-    default=4,
-    show_default=True,
-    help="Largest number of pieces, both sides together.",
-)
+@_pieces
 @click.option("--force", is_flag=True, help="Build them again, and replace the file.")
 @json_option
 def build(pieces: int, force: bool, as_json: bool) -> None:
@@ -65,13 +67,7 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
 
 
 @command.command("rows", short_help="Sample endgame positions as training rows.")
-@click.option(
-    "--pieces",
-    type=click.IntRange(2, 6),
-    default=4,
-    show_default=True,
-    help="Largest number of pieces, both sides together.",
-)
+@_pieces
 @click.option(
     "--positions", type=click.IntRange(1), default=200_000, show_default=True, help="Rows to write."
 )

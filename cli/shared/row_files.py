@@ -1,13 +1,20 @@
 """The files of `--data`: rows in Parquet files, or the folder of a self-play run for those of its games."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ckai.cli.shared.output import count_text
 
 ROWS_HELP = "a Parquet file, or the folder of a self-play run for all its games; may be repeated"
+
+
+def data_option(purpose: str, default: str) -> Callable[[Any], Any]:
+    """Return the decorator that adds `--data`, passed to the command as `paths`."""
+    help_text = f"Rows to {purpose}: {ROWS_HELP}.  [default: {default}]"
+    return click.option("--data", "paths", multiple=True, type=click.Path(path_type=Path), help=help_text)
 
 
 FEWEST_ROWS = 500

@@ -6,7 +6,7 @@ clock plus n is within the limit, and nearly always otherwise, as most wins capt
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,10 @@ from ckai.game.position import Position
 DEFAULT_PIECES: Final = 4
 SHIPPED: Final = 3
 """The package includes tables for up to this many pieces."""
-WIN, LOSS, DRAW = "win", "loss", "draw"
+TableResult: TypeAlias = Literal["win", "loss", "draw"]
+WIN: Final = "win"
+LOSS: Final = "loss"
+DRAW: Final = "draw"
 ADJUDICATED = "adjudicated by endgame tables"
 """Termination tag of a game that ended with the result of the tables."""
 
@@ -170,8 +173,7 @@ def best_hops(row, pieces, values, lookup, out):
 class ProbeResult:
     """The exact value of a position, for the side to move."""
 
-    value: str
-    """"win", "loss" or "draw"."""
+    value: TableResult
     plies: int | None
     """Distance to the end of the game with best play; None for a draw."""
 
@@ -271,6 +273,10 @@ class Tables:
         if value == DRAWN:
             return ProbeResult(DRAW, None)
         return ProbeResult(WIN if value & 1 else LOSS, value)
+
+    def result(self, position: Position) -> TableResult | None:
+        """The result for the side to move; None if the position is not in the tables."""
+        return self.probe(position).value if self.knows(position) else None
 
     def best_moves(self, position: Position) -> list[Move]:
         """The moves that keep the result, and win fastest or lose slowest; empty when the game is over.

@@ -166,7 +166,8 @@ class Analyst:
     def _node(self, positions: list[Position], played: Move | None = None) -> _Node:
         game = Game(positions[-1])
         game.positions = positions
-        return _Node(game, game.legal_moves(), played, self._verdict(game.position))
+        verdict = self.tables.result(game.position) if self.tables else None
+        return _Node(game, game.legal_moves(), played, verdict)
 
     def _search_all(self, nodes: list[_Node], game: Game) -> int:
         """Search the positions that have a choice, and the last one; return their number."""
@@ -338,9 +339,3 @@ class Analyst:
         """Whether the longest searches find that a move of the book is a blunder."""
         best, reply = (expected_score(self._searches.deep(each.game.position)) for each in (node, after))
         return best - (1 - reply) >= self.config.blunder
-
-    def _verdict(self, position: Position) -> Verdict | None:
-        if self.tables is None or not self.tables.knows(position):
-            return None
-        value: Verdict = self.tables.probe(position).value  # type: ignore[assignment]
-        return value

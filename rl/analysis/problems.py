@@ -248,11 +248,7 @@ def verdict(problem: Problem, moves: list[Move], tables: Tables | None) -> Proof
     position = problem.position
     for move in moves:
         position = position.push(move)
-    found: Proof
-    if not position.legal_moves():
-        found = "loss"
-    elif tables is None or not tables.knows(position):
-        return None
-    else:
-        found = tables.probe(position).value  # type: ignore[assignment]
-    return found if len(moves) % 2 == 0 else REVERSED[found]
+    found: Proof | None = "loss"
+    if position.legal_moves():
+        found = tables.result(position) if tables else None
+    return found if found is None or len(moves) % 2 == 0 else REVERSED[found]
