@@ -133,11 +133,11 @@ class _Builder:
         first, count = int(self.tokens[t]["first"]), int(self.tokens[t]["value"])
         return [int(s) for s in self.chunk.read.squares[first : first + count]]
 
-    def problem(self, t: int, reason: str, legal: tuple[str, ...] = (), *, ply: int | None = None) -> None:
+    def problem(self, t: int, reason: str, legal: tuple[str, ...] = ()) -> None:
         """Record a problem at token `t`; the main line ends there."""
         game = self.game
-        at = len(game.moves) if ply is None else ply
-        game.problem = PdnError(reason, game.path, self.line(t), game.number, at, self.quoted(t), legal)
+        place = (game.path, self.line(t), game.number, len(game.moves))
+        game.problem = PdnError(reason, *place, self.quoted(t), legal)
 
     def build(self) -> PdnGame:
         game = self.game

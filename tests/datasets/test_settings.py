@@ -63,10 +63,6 @@ class Car:
         ({"fuel": 3}, "expected fuel petrol, gas or none, found 3"),
         ({"turbo": 1}, "expected true or false for turbo, found 1"),
         ({"geers": 3}, "unknown setting geers; did you mean gears?"),
-        (
-            {"zoom": 3},
-            "unknown setting zoom; expected one of power, gears, fuel, turbo",
-        ),
     ],
 )
 def test_wrong_values_are_refused_in_one_line(given, message):
