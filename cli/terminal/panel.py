@@ -1,17 +1,21 @@
 """What stands next to the board: the last move, the clocks, the side to move, the engine's thoughts."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.text import Text
 
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.session import SIDES, Session
-from ckai.cli.playing.words import effort_text, top_moves, value_text
+from ckai.cli.shared.output import count_text
 from ckai.game.text import printable
 from ckai.rl.engine.result import SearchResult
+from ckai.rl.engine.score import expected_score, score_text
 
 PANEL_COLUMNS = 34
 """Width of the panel next to a large board."""
+TOP = 5
+"""Most moves of a search that are shown; the move to play is always one of them."""
 SCORE_LINES = 4
 """Lines of the score that are shown."""
 
@@ -29,12 +33,14 @@ def search_lines(result: SearchResult, who: str, verb: str, names: tuple[str, st
     if result.value is None:
         return lines
     lines += [Text(value_text(result, names)), Text(effort_text(result))]
-    top = top_moves(result)
+    top = list(result.visits)[:TOP]
     if top:
+        top[-1] = top[-1] if result.move in top else result.move
         lines.append(Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"))
-    for candidate, prior, searched in top:
-        style = "bold" if candidate == result.move else ""
-        lines.append(Text(f"{printable(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
+    for move in top:
+        cells = f"{result.priors[move]:>8.1%}{searched_text(result, move):>11}"
+        style = "bold" if move == result.move else ""
+        lines.append(Text(f"{printable(str(move), 13):<14}{cells}", style=style))
     if expected := result.pv[1:4]:
         text = "PV: " + " ".join(map(str, expected))
         lines.append(Text(printable(text, PANEL_COLUMNS), style="dim"))
@@ -78,3 +84,44 @@ def viewed_lines(
             lines.append(Text(printable(comment, 5 * PANEL_COLUMNS), style="italic"))
     lines.append(Text(f"next: {session.ahead[0]}" if session.ahead else f"the end ({result})"))
     return lines
+
+
+def value_text(result: SearchResult, names: tuple[str, str]) -> str:
+    """Return the value of the move as the score that the first player can expect, or its proof.
+
+    Args:
+        result: the search; one without values gives an empty text.
+        names: what the first and the second player are called.
+    """
+    best = result.lines[0]
+    value = best.value
+    if value is None:
+        return ""
+    name, other = names if value.turn == "black" else names[::-1]
+    if best.proven == "draw":
+        return "a proven draw"
+    if best.proven:
+        winner = name if best.proven == "win" else other
+        return f"{winner} wins in {count_text(best.plies or 0, 'ply', 'plies')}"
+    return score_text(expected_score(value.black()), names[0])
+
+
+def effort_text(result: SearchResult) -> str:
+    """Return the visits or the depth, and the time; of a varied move, its visits and the best move too."""
+    if not result.sims:
+        return f"{count_text(result.depth, 'ply', 'plies')} deep, {result.seconds:.1f} s"
+    if result.proven and result.sims == 1:
+        return "proven, no search needed"
+    text = f"{count_text(result.sims, 'visit')}, {result.seconds:.1f} s"
+    most = next(iter(result.visits), result.move)
+    if most != result.move:
+        text = f"{result.visits[result.move]:,} of {text}; most: {most}"
+    return text + ("; the tree is full, it searched no further" if result.reason == "full" else "")
+
+
+def searched_text(result: SearchResult, move: Any) -> str:
+    """Return the visits of a move, or its proof."""
+    if move not in result.proofs:
+        return f"{result.visits[move]:,}"
+    proof, plies = result.proofs[move]
+    return proof if plies is None else f"{proof} in {plies}"

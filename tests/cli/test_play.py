@@ -21,9 +21,9 @@ from ckai.cli.playing import record as record_file
 from ckai.cli.playing.engines import LazyEngine, choose_move
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE
-from ckai.cli.playing.words import effort_text
 from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
 from ckai.cli.terminal.commands import COMMANDS
+from ckai.cli.terminal.panel import effort_text
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import CKAI
