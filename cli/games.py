@@ -167,7 +167,8 @@ def _has_rows(path: Path) -> bool:
 
 
 def _query(player: str, opening: str, event: str, result: str, fen: str | None, min_plies: int) -> "Query":
-    from ckai.cli.playing.start import BALLOT, game_of, opening_moves
+    from ckai.cli.playing.session import game_of
+    from ckai.cli.playing.start import BALLOT, opening_moves
     from ckai.datasets.games import Query
     from ckai.rl.games.registry import DEFAULT_GAME
 

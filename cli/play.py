@@ -303,8 +303,8 @@ def _new_game(
     seed: int | None,
 ) -> "tuple[Session, Origin]":
     """Return a game from the initial position, or from that of `--fen` or `--opening`."""
-    from ckai.cli.playing.session import PEOPLE, Session
-    from ckai.cli.playing.start import Origin, game_of, opening_moves
+    from ckai.cli.playing.session import PEOPLE, Session, game_of
+    from ckai.cli.playing.start import Origin, opening_moves
 
     game = spec.game(None if fen is None else spec.read_position(fen))
     if opening is not None:

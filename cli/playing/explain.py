@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.playing.session import side_of
+from ckai.cli.playing.session import game_of, side_of
 from ckai.cli.shared.output import count_text
 from ckai.rl.engine.score import expected_score, percent
 from ckai.rl.games.spec import GameSpec, Shot
@@ -53,10 +53,7 @@ class Explainer:
         legal = position.legal_moves()
         first, second = self.spec.side_names
         name = first if position.black else second
-        after = self.spec.game(game.positions[0])
-        for each in game.moves:
-            after.push(each)
-        after.push(move)
+        after = game_of([*game.moves, move], self.spec, game.positions[0])
         if len(legal) == 1:
             lines, loss = [f"{move} is forced: {name} has no other legal move."], 0.0
         else:
@@ -129,9 +126,7 @@ class Explainer:
 
         Forced moves are played first, as players do not search them. None: the engine has no values.
         """
-        here, line = self.spec.game(after.positions[0]), []
-        for each in after.moves:
-            here.push(each)
+        here, line = game_of(after.moves, self.spec, after.positions[0]), []
         while (outcome := here.outcome()) is None and len(legal := here.position.legal_moves()) == 1:
             line.append(legal[0])
             here.push(legal[0])

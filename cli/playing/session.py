@@ -63,10 +63,7 @@ class Session:
     @property
     def whole(self) -> Any:
         """The game with the moves ahead."""
-        game = self.spec.game(self.game.positions[0])
-        for move in [*self.game.moves, *self.ahead]:
-            game.push(move)
-        return game
+        return game_of([*self.game.moves, *self.ahead], self.spec, self.game.positions[0])
 
     @property
     def human_to_move(self) -> bool:
@@ -165,6 +162,14 @@ class Session:
             else:
                 lines[-1] += f" {move}"
         return lines if last is None else lines[-last:]
+
+
+def game_of(moves: Iterable[Any], spec: GameSpec, start: Any = None) -> Any:
+    """Return a game with these moves, from a position or the usual one."""
+    game = spec.game(start)
+    for move in moves:
+        game.push(move)
+    return game
 
 
 def side_of(position: Any) -> Side:

@@ -156,13 +156,5 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
     raise ValueError(f"expected {expected}, found {text[:40]!r}{hint}")
 
 
-def game_of(moves: tuple[str, ...], spec: GameSpec) -> Any:
-    """Return a game with these moves."""
-    game = spec.game()
-    for move in moves:
-        game.push(move)
-    return game
-
-
 def _plain(text: str) -> str:
     return " ".join(re.sub(r"[^a-z0-9: ]", "", text.lower().replace("-", " ")).split())

@@ -16,8 +16,8 @@ from ckai.cli.playing.engines import LazyEngine, choose_move
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.record import Record, error_text
-from ckai.cli.playing.session import PEOPLE, SIDES, Session, agreed, out_of_time, outcome_text, resigned
-from ckai.cli.playing.start import HUMAN, FileGame, Origin, game_of, open_game, opening_moves
+from ckai.cli.playing.session import PEOPLE, SIDES, Session, agreed, game_of, out_of_time, outcome_text, resigned
+from ckai.cli.playing.start import HUMAN, FileGame, Origin, open_game, opening_moves
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, help_lines, read_command
@@ -460,9 +460,7 @@ class TerminalGame:
         elif session.last_move is None:
             raise ValueError("there is no last move; explain MOVE explains one that you could play")
         else:
-            game = spec.game(session.game.positions[0])
-            for each in session.game.moves[:-1]:
-                game.push(each)
+            game = game_of(session.game.moves[:-1], spec, session.game.positions[0])
             move = session.last_move
         explainer = Explainer(spec, self.search, self.options.experts)
         for line in self._asked(lambda: explainer.explain(game, move)) or []:

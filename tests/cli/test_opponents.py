@@ -40,14 +40,10 @@ def invoke(words, lines):
 # --- players ----------------------------------------------------------------------------------------------
 
 
-LINES = "11-15\nmoves\nundo\n9-13\ngo\n"
-
-
 @pytest.mark.parametrize("spec", ["random", "alphabeta@3", "rollout@20", "uniform@20", "uniform@10ms", HUB])
 def test_every_player_of_matches_plays_checkers(here, spec):
-    result = invoke(
-        ["--engine", spec, "--tables", "none", "--pdn", "a.pdn"], "11-15\nmoves\nundo\n9-13\ngo\n"
-    )
+    words = ["--engine", spec, "--tables", "none", "--pdn", "a.pdn"]
+    result = invoke(words, "11-15\nmoves\nundo\n9-13\ngo\n")
     assert result.exit_code == 0, result.output
     game = only_game("a.pdn")
     assert (len(game.moves), str(game.moves[0].move)) == (4, "9-13")

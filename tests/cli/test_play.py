@@ -221,16 +221,6 @@ def test_a_write_that_a_signal_interrupts_is_not_repeated_as_another_game(tmp_pa
 # --- commands ------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_played_is_said_and_the_game_goes_on(tmp_path):
-    script, shown = table("11-18\n11\nmvoes\n11-15\n", tmp_path)
-    script.play()
-    text = shown.getvalue()
-    assert "'11-18' is illegal; from 11: 11-15, 11-16" in text
-    assert "'11' is half a move; from 11: 11-15, 11-16" in text
-    assert "did you mean 'moves'?" in text
-    assert [str(m) for m in script.session.game.moves] == ["11-15", "21-17"]
-
-
 def test_moves_lists_all(tmp_path):
     script, shown = table("moves\n", tmp_path)
     script.play()
@@ -249,13 +239,6 @@ def test_nothing_to_undo(tmp_path):
     script.play()
     assert "you have no move to take back" in shown.getvalue()
     assert not (tmp_path / "games").exists()
-
-
-def test_resign(tmp_path):
-    script, shown = table("11-15\nresign\ny\n", tmp_path)
-    assert script.play().winner == "white"
-    assert "White won: Black resigned (0-1)" in shown.getvalue()
-    assert only_game(script.record.path).termination_marker == "0-1"
 
 
 @pytest.mark.parametrize(("value", "agreed"), [(0.0, True), (0.3, True), (-0.1, False)])
@@ -279,29 +262,7 @@ def test_go_lets_the_engine_move_for_you(tmp_path):
     assert [str(m) for m in script.session.game.moves] == ["9-13", "21-17"]
 
 
-def test_a_hint_without_a_network_is_a_message(tmp_path):
-    script, shown = table("hint\n11-15\n", tmp_path, side="both")
-
-    def load():
-        raise NoNetworkError("no network here")
-
-    script.opponent = script.analyst = LazyEngine(load, "ckai")
-    script.play()
-    assert "no network here" in shown.getvalue()
-    assert [str(m) for m in script.session.game.moves] == ["11-15"]
-
-
 LINES = [*COMMANDS, "save x.pdn", "save \0", "save ~nobody/x", "load ~nobody/x.pdn", "go x"]
-
-
-# For Black, in every mode: `test_no_command_ends_the_program_in_any_mode`.
-@pytest.mark.parametrize("side", ["both", "white"])
-@pytest.mark.parametrize("command", LINES)
-@pytest.mark.parametrize("first", ["", "11-15\n"])
-def test_no_command_ends_the_program(here, side, command, first):
-    script, shown = table(f"{first}{command}\nfen\n", here, side=side)
-    script.play()
-    assert ("end of input" in shown.getvalue()) == (command != "quit")
 
 
 @pytest.mark.parametrize("command", LINES)
@@ -530,12 +491,6 @@ def test_the_newest_network_plays_when_none_is_named(here, monkeypatch):
     assert result.exit_code == 0, result.output
     assert loaded == ["pretrained.ckpt"]
     assert only_game("games/game-001.pdn").header("White") == "ckai pretrained.ckpt"
-
-
-def test_two_people_need_no_network(here):
-    result = invoke(["--side", "both", "--pdn", "us.pdn"], "11-15\n22-18\n15x22\n25x18\n")
-    assert result.exit_code == 0, result.output
-    assert [str(m.move) for m in only_game("us.pdn").moves] == ["11-15", "22-18", "15x22", "25x18"]
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import pytest
 from ckai.cli.playing.session import PEOPLE, Session, agreed, resigned
 from ckai.cli.terminal.commands import COMMANDS
 from ckai.cli.terminal.commands import read_command as read
-from ckai.game import Game, MoveError, Position, Reason
+from ckai.game import Game, MoveError, Position
 from ckai.rl.games.registry import get_game
 
 START = Position.start()
@@ -134,30 +134,12 @@ def test_forced_moves_are_taken_back_and_played_again_with_the_one_before():
     assert played("black", "14x23", Position.from_fen("B:W18,32:B14,1")).undo(skip_forced=True) == []
 
 
-@pytest.mark.parametrize(("moves", "result", "text"), [
-    ("", "0-1", "White won: Black resigned"),
-    ("11-15", "1-0", "Black won: White resigned"),
-])  # fmt: skip
-def test_the_side_to_move_resigns(moves, result, text):
-    session = played("both", moves)
-    session.ended = resigned(session.side)
-    assert session.outcome().reason is Reason.RESIGNED
-    assert (session.result, str(session.outcome())) == (result, text)
-    session.undo()
-
-
 def test_an_agreed_draw():
     session = played("both", "11-15")
     session.ended = agreed()
     assert (session.result, str(session.outcome())) == ("1/2-1/2", "drawn: agreed")
     assert session.undo() == []
     assert session.outcome() is None
-
-
-def test_the_end_by_rule_and_a_game_that_goes_on():
-    assert played("both", "11-15").result == "*"
-    lost = played("both", "10x17", Position.from_fen("B:W14:B10"))
-    assert (lost.result, str(lost.outcome())) == ("1-0", "Black won: White has no pieces left")
 
 
 def test_the_score_has_numbers():

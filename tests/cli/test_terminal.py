@@ -11,13 +11,8 @@ from terminal_game import FirstMove, only_game, table
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import PEOPLE, Session
-from ckai.cli.playing.start import (
-    FileGame,
-    game_of,
-    open_game,
-    opening_moves,
-)
+from ckai.cli.playing.session import PEOPLE, Session, game_of
+from ckai.cli.playing.start import FileGame, open_game, opening_moves
 from ckai.cli.terminal.commands import COMMANDS, OVER, PLAY, VIEW, help_lines, read_command
 from ckai.cli.terminal.game import Options, TerminalGame
 from ckai.cli.terminal.screen import Screen, make_console

@@ -1,8 +1,10 @@
-"""The examples in the docstrings of `ckai.models` run, and its face exports what it says."""
+"""Examples in the docstrings of `ckai.datasets` and `ckai.models` run, and the faces export what they say."""
 
 import ast
 import doctest
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import torch
 from examples import write_examples
 
+import ckai.datasets
 import ckai.models
 from ckai.datasets.reader import read_rows
 from ckai.game import Position
@@ -21,10 +24,12 @@ from ckai.models.inputs.registry import encode_rows
 from ckai.models.layers import network
 from ckai.models.registry import build
 
+FACES = (ckai.datasets, ckai.models)
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Where the examples run: the rows of two games, and a small network."""
+    """Where the examples run: two games as text and as rows, and a small network."""
     folder = tmp_path_factory.mktemp("examples")
     write_examples(folder)
     torch.manual_seed(0)
@@ -34,11 +39,11 @@ def folder(tmp_path_factory):
 
 def modules_of(package):
     """The package and the modules that its public names come from."""
-    homes = {getattr(package, name).__module__ for name in package.__all__}
+    homes = {getattr(getattr(package, name), "__module__", package.__name__) for name in package.__all__}
     return sorted({package.__name__, *(home for home in homes if home.startswith(package.__name__))})
 
 
-@pytest.mark.parametrize("name", modules_of(ckai.models))
+@pytest.mark.parametrize("name", [name for package in FACES for name in modules_of(package)])
 def test_the_examples_run(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
     registered = dict(network._NETWORKS)  # an example registers a network of its own
@@ -48,19 +53,25 @@ def test_the_examples_run(name, folder, monkeypatch):
     assert not result.failed
 
 
-def test_every_exported_name_is_documented_and_lives_where_the_type_checker_looks():
-    tree = ast.parse(Path(ckai.models.__file__).read_text())
+@pytest.mark.parametrize("package", FACES)
+def test_every_exported_name_is_documented_and_lives_where_the_type_checker_looks(package):
+    tree = ast.parse(Path(package.__file__).read_text())
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     homes = {name.name: node.module for node in block.body for name in node.names}
-    assert set(homes) == set(ckai.models.__all__) <= set(dir(ckai.models))
+    assert set(homes) == set(package.__all__) <= set(dir(package))
     for name, home in homes.items():
-        assert getattr(ckai.models, name) is getattr(importlib.import_module(home), name)
-        assert getattr(ckai.models, name).__doc__, name
+        value = getattr(package, name)
+        assert value is getattr(importlib.import_module(home), name)
+        if isinstance(value, type) or hasattr(value, "__code__"):
+            assert value.__doc__, name
+    with pytest.raises(AttributeError, match=rf"'{package.__name__}' has no attribute 'bild'"):
+        package.bild  # noqa: B018
 
 
-def test_an_unknown_name_is_an_attribute_error():
-    with pytest.raises(AttributeError, match=r"'ckai\.models' has no attribute 'bild'"):
-        ckai.models.bild  # noqa: B018
+def test_importing_the_faces_loads_nothing_heavy():
+    code = "import sys, ckai.datasets, ckai.models; print(*sys.modules)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert not {"numpy", "torch", "numba", "pyarrow"} & set(out.split())
 
 
 def test_predictions_of_rows_are_those_of_the_network_on_their_planes(folder):

@@ -21,7 +21,6 @@ from child_process import started
 from whole_run import check_whole
 
 from ckai.datasets.reader import read_rows
-from ckai.datasets.settings import read_settings
 from ckai.models.checkpoint import CheckpointError
 from ckai.pdn import read_games
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
@@ -384,17 +383,6 @@ def test_two_processes_do_not_create_the_same_run(tmp_path, network, monkeypatch
     assert Run.open(folder).config == TINY
 
 
-def test_a_log_of_tensorboard_that_cannot_be_removed_ends_no_run(tmp_path, network, monkeypatch):
-    """On a network file system, files that TensorBoard has open stay in their folder."""
-    from ckai.rl.run import dashboard as module
-
-    (tmp_path / "tensorboard").mkdir()
-    (tmp_path / "tensorboard" / "open").touch()
-    monkeypatch.setattr(module.shutil, "rmtree", lambda *arguments, **more: None)
-    module._tensorboard(tmp_path / "tensorboard", [{"generation": 1, "games": 4}])
-    assert [path.name.partition(".")[0] for path in (tmp_path / "tensorboard").iterdir()] == ["events"]
-
-
 def test_two_processes_do_not_share_a_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     with run.lock(), pytest.raises(RunError, match="another process works on this run; wait for it"):
@@ -440,31 +428,6 @@ def test_a_run_needs_a_checkpoint(tmp_path):
     (tmp_path / "no.ckpt").write_text("not a network")
     with pytest.raises(CheckpointError):
         Run.create(tmp_path / "run", tmp_path / "no.ckpt", TINY)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"games": 0},
-        {"gate": {"games": 3}},
-        {"learn": {"q_weight": 2}},
-        {"selfplay": {"sims": 0}},
-        {"learn": 3},
-        {"learn": {"lr": "high"}},
-        {"selfplay": {"sims": 8.5}},
-        {"selfplay": {"sims": True}},
-        {"overlap": 1},
-        {"learn": {"lrate": 0.1}},
-        {"learn": {"ema": 1.0}},
-        {"learn": {"reuse": -1}},
-        {"gate": {"rule": "luck"}},
-        {"gate": {"elo1": 0.0}},
-    ],
-    ids=str,
-)
-def test_wrong_settings_are_refused(wrong):
-    with pytest.raises(ValueError, match=r"expected|unknown setting"):
-        read_settings(RunConfig, wrong)
 
 
 def test_settings_given_as_texts():
