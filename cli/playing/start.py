@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 from ckai.cli.playing.session import SIDES, Session, Side
 from ckai.cli.shared.games_file import expanded

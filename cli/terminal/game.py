@@ -16,7 +16,16 @@ from ckai.cli.playing.engines import LazyEngine, choose_move
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.record import Record, error_text
-from ckai.cli.playing.session import PEOPLE, SIDES, Session, agreed, game_of, out_of_time, outcome_text, resigned
+from ckai.cli.playing.session import (
+    PEOPLE,
+    SIDES,
+    Session,
+    agreed,
+    game_of,
+    out_of_time,
+    outcome_text,
+    resigned,
+)
 from ckai.cli.playing.start import HUMAN, FileGame, Origin, open_game, opening_moves
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns

@@ -119,7 +119,7 @@ def endgame_rows(tables: Tables, number: int, *, seed: int = 0) -> pa.Table:
         MAX_SAMPLED_CLOCK,
         np.clip(HALFMOVE_LIMIT - values.astype(np.int64), 0, MAX_SAMPLED_CLOCK),
     )
-    columns = {
+    columns: dict[str, NDArray[Any]] = {
         "game": np.arange(number, dtype=np.int32),
         "ply": np.zeros(number, np.int16),
         "hop": np.zeros(number, np.int8),
