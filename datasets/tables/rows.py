@@ -1,6 +1,7 @@
 """Sample positions from tablebases: one set for training, and a disjoint one for evaluation."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
