@@ -73,14 +73,9 @@ def command(
     evaluator: str,
 ) -> None:
     """Serve the board, see `_HELP`."""
-    try:
-        import starlette  # noqa: F401
-        import uvicorn
-        import websockets  # noqa: F401
-    except ImportError as error:
-        raise click.ClickException(
-            f"the board needs the package {error.name}; install it with: pip install 'ckai[web]'"
-        ) from error
+    from ckai.models.inference.evaluator import import_extra
+
+    uvicorn, *_ = (import_extra(package, "web") for package in ("uvicorn", "starlette", "websockets"))
     if folder is not None:
         _export(folder)
         return

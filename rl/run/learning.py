@@ -1,7 +1,6 @@
 """The training of a generation on the games of its replay window; resumes after an interruption."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,32 +19,21 @@ HELD_OUT = 0.05
 """Share of the games held out for measuring."""
 
 
-@dataclass(frozen=True)
-class Window:
-    """Generations whose games a generation trains on, oldest first."""
+def window_of(n: int, settings: LearnConfig) -> dict[int, float]:
+    """Return the replay window of a generation: those whose games it trains on, oldest first, with weights.
 
-    generations: tuple[int, ...]
-    weights: tuple[float, ...]
-    """Passes over the rows of each per epoch; below 1 a random sample of that share."""
-
-
-def window_of(n: int, settings: LearnConfig) -> Window:
-    """Return the replay window of a generation.
-
-    The width grows by `window_growth` per generation. With `reuse`, a row is used that many times in
-    expectation, over all generations together.
+    A weight is the passes over the rows per epoch; below 1 a random sample of that share. The width grows by
+    `window_growth` per generation. With `reuse`, a row is used that many times in expectation, over all
+    generations together.
 
     Args:
         n: the generation, counted from 1.
         settings: width, growth, reuse and epochs.
     """
-    generations = range(max(1, n - settings.window_of(n) + 1), n + 1)
-    if not settings.reuse:
-        return Window(tuple(generations), (1.0,) * len(generations))
-    used = {g: settings.epochs * (n - g) for g in generations}
-    left = {g: min(1.0, (settings.reuse - used[g]) / settings.epochs) for g in generations}
-    kept = [g for g in generations if left[g] > 0]
-    return Window(tuple(kept), tuple(left[g] for g in kept))
+    weights = dict.fromkeys(range(max(1, n - settings.window_of(n) + 1), n + 1), 1.0)
+    if settings.reuse:
+        weights = {g: min(1.0, settings.reuse / settings.epochs - (n - g)) for g in weights}
+    return {g: weight for g, weight in weights.items() if weight > 0}
 
 
 def learn(
@@ -69,7 +57,7 @@ def learn(
     Args:
         old: checkpoint to start from.
         window: row files.
-        weights: passes per epoch over each file, see `Window`.
+        weights: passes per epoch over each file, see `window_of`.
         candidate: checkpoint to write; `training.ckpt` next to it holds the state during training.
         settings: how to train.
         generation: counted from 1.

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckai.datasets.machine import available_cores
+from ckai.models.inference.evaluator import import_extra
 from ckai.rl.run.config import RunConfig, WorkersConfig
 from ckai.rl.run.worker import Networks, Worker
 from ckai.rl.selfplay.shards import ckai_version, own_name
@@ -41,15 +42,10 @@ def import_ray() -> Any:
     """Import Ray.
 
     Raises:
-        RuntimeError: it is not installed, or too old.
+        BackendError: it is not installed.
+        RuntimeError: it is too old.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise RuntimeError(
-            f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer for --ray, found none ({error}); "
-            "pip install 'ckai[ray]', or omit --ray"
-        ) from error
+    ray = import_extra("ray", "ray")
     if tuple(map(int, ray.__version__.split(".")[:2])) < MIN_VERSION:
         raise RuntimeError(
             f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer, found {ray.__version__}; "

@@ -518,8 +518,7 @@ class Run:
         from ckai.rl.run.learning import window_of
 
         settings, found, count = self.config.learn, dict[Path, float](), 0
-        window = window_of(n, settings)
-        for g, weight in list(zip(window.generations, window.weights, strict=True))[::-1]:
+        for g, weight in reversed(window_of(n, settings).items()):
             for name, games in sorted(self.learned(g).files.items(), reverse=True):
                 if count < settings.window_of(n) * self.config.games:
                     found[self.folder / GAMES / name] = weight

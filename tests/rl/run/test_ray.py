@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 from whole_run import check_whole
 
+from ckai.models.inference.evaluator import BackendError
 from ckai.rl.run import on_ray as connection
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig, WorkersConfig
 from ckai.rl.run.on_ray import RayWorkers
@@ -181,5 +182,5 @@ def test_an_old_ray(monkeypatch, version):
 
 def test_no_ray(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
-    with pytest.raises(RuntimeError, match=r"expected Ray 2.60 or newer for --ray, found none .*ckai\[ray\]"):
+    with pytest.raises(BackendError, match=r"needs the package ray; install it .*ckai\[ray\]"):
         connection.import_ray()
