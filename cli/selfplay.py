@@ -20,7 +20,7 @@ from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings, read_settings
-from ckai.rl.run.config import RunConfig, WorkersConfig, WorkSettings
+from ckai.rl.run.config import RunConfig, WorkSettings
 
 IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
 """Settings of the games played at the same time, and of the threads that play."""
@@ -118,6 +118,7 @@ def command(
     of_workers = {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
     work = change_settings(WorkSettings(), of_workers).workers
 
+    from ckai.cli.shared.run_estimate import print_dry_run
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.run.events import RunError
@@ -125,6 +126,7 @@ def command(
     from ckai.rl.run.run import Run
     from ckai.rl.run.runs import fresh_folder, unfinished_run
 
+    on_ray = None if ray is None else work
     if ray is not None:
         connect(ray, work)
     first = _first_words(init, game, model, pairs)
@@ -134,14 +136,14 @@ def command(
         if first not in ("", begun) or change_settings(run.config, given) != run.config:
             raise RunError(f"{folder} is a run with its own settings; give --run OTHER to start a new one")
         if dry_run:
-            _describe(run.config, run.network, evaluator, ray, work, as_json)
+            print_dry_run(run.config, run.network, evaluator, on_ray, as_json)
             return
     else:
         source = _first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
         on_gpu = work.gpus_per_worker > 0 if ray is not None else None
         config = _new_config(source, game, given, evaluator, on_gpu)
         if dry_run:
-            _describe(config, source, evaluator, ray, work, as_json)
+            print_dry_run(config, source, evaluator, on_ray, as_json)
             return
         if folder is None:
             folder = fresh_folder()
@@ -267,7 +269,6 @@ def _new_config(
     from ckai.cli.shared.run_estimate import games_in_flight
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.backends import usual_backend
-    from ckai.models.inference.evaluator import AUTO
     from ckai.rl.run.events import RunError
 
     network = load_checkpoint(source).network() if isinstance(source, Path) else source
@@ -275,7 +276,7 @@ def _new_config(
         where = source if isinstance(source, Path) else "the new network"
         raise RunError(f"{where}: expected a network for {game}, found one for {network.encode.GAME}")
     if on_gpu is None:
-        on_gpu = (usual_backend(network) if evaluator == AUTO else evaluator).startswith("cuda")
+        on_gpu = usual_backend(network, evaluator).startswith("cuda")
     defaults = RunConfig.defaults_for(network.encode.GAME)
     config = change_settings(replace(defaults, overlap=on_gpu), given)
     if IN_FLIGHT in given:
@@ -283,22 +284,6 @@ def _new_config(
     if on_gpu:
         return config.for_gpu()
     return change_settings(config, {IN_FLIGHT: games_in_flight(config, network)})
-
-
-def _describe(
-    config: RunConfig, source: Any, evaluator: str, ray: str | None, work: WorkersConfig, as_json: bool
-) -> None:
-    """Print what a generation will take, see `print_dry_run`."""
-    from ckai.cli.shared.run_estimate import print_dry_run
-    from ckai.rl.run.on_ray import RayWorkers
-
-    if ray is None:
-        places, threads = [("this machine", 1)], config.selfplay.group_count
-    else:
-        workers = RayWorkers(evaluator, work)
-        places, threads = workers.room(), work.cpus_per_worker
-        workers.close()
-    print_dry_run(config, source, evaluator, places, threads, as_json)
 
 
 def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
@@ -312,13 +297,12 @@ def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
     """
     from ckai.models.checkpoint import load_network
     from ckai.models.inference.backends import usual_backend
-    from ckai.models.inference.evaluator import AUTO
     from ckai.rl.run.joining import join
     from ckai.rl.run.run import Run
 
     run = Run.open(folder)
     network = load_network(run.network_path(0), run.config.game)
-    on_gpu = (usual_backend(network) if evaluator == AUTO else evaluator).startswith("cuda")
+    on_gpu = usual_backend(network, evaluator).startswith("cuda")
     ensure_tables(run.config.selfplay.tables)
     report_compilation()
     console = stderr_console()

@@ -8,7 +8,7 @@ from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
     from ckai.models.layers.network import Network
-    from ckai.rl.run.config import RunConfig
+    from ckai.rl.run.config import RunConfig, WorkersConfig
 
 EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""
@@ -77,12 +77,7 @@ def games_in_flight(config: "RunConfig", network: "Network") -> int:
 
 
 def print_dry_run(
-    config: "RunConfig",
-    source: Any,
-    evaluator: str,
-    places: list[tuple[str, int]],
-    threads: int,
-    as_json: bool,
+    config: "RunConfig", source: Any, evaluator: str, work: "WorkersConfig | None", as_json: bool
 ) -> None:
     """Measure the network on one core, or its share of the GPU, and print what a generation will take.
 
@@ -90,8 +85,7 @@ def print_dry_run(
         config: settings of the run.
         source: checkpoint of the network, or the network.
         evaluator: evaluator backend.
-        places: nodes, and how many workers each has room for.
-        threads: threads of a worker.
+        work: settings of the workers on Ray; None: no Ray.
         as_json: print the result as JSON.
     """
     from ckai.models.checkpoint import load_network
@@ -100,8 +94,15 @@ def print_dry_run(
     from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.models.layers.network import Network
     from ckai.rl.games.registry import get_game
+    from ckai.rl.run.on_ray import RayWorkers
     from ckai.rl.selfplay.group import memory
 
+    if work is None:
+        places, threads = [("this machine", 1)], config.selfplay.group_count
+    else:
+        workers_there = RayWorkers(evaluator, work)
+        places, threads = workers_there.room(), work.cpus_per_worker
+        workers_there.close()
     network = source if isinstance(source, Network) else load_network(source, game=None)
     play, loaded = config.selfplay, make_evaluator(network, evaluator)
     callers = threads if isinstance(loaded, CudaEvaluator) else 1  # the threads share a GPU

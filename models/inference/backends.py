@@ -73,8 +73,10 @@ def make_evaluator(network: Network, backend: str = AUTO, threads: int = 1) -> E
     raise ValueError(f"expected one of the evaluators {', '.join((AUTO, *BACKENDS))}, found {backend!r}")
 
 
-def usual_backend(network: Network) -> str:
-    """Return the backend that `auto` takes for a network on this machine."""
+def usual_backend(network: Network, backend: str = AUTO) -> str:
+    """Return a backend by its name, and for `auto` the one that it takes for a network on this machine."""
+    if backend != AUTO:
+        return backend
     if isinstance(network, Swift):
         return "integers"
     if torch.cuda.is_available():

@@ -1,12 +1,12 @@
 """The metrics of a run as CSV, PNG and TensorBoard log, rewritten from the generations' measurements."""
 
-import csv
-import io
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from ckai.datasets.files import rename, temporary_path, write_whole
 from ckai.models.training.logs import plot_panels
@@ -110,11 +110,8 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
     rows = metrics(history)
     worked = any(row["workers"] is not None for row in rows)
     columns = COLUMNS | WORKER_COLUMNS if worked else COLUMNS
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(columns), lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_whole(folder / "metrics.csv", text.getvalue())
+    table = pd.DataFrame(rows, columns=list(columns), dtype=object)
+    write_whole(folder / "metrics.csv", table.to_csv(index=False, lineterminator="\n"))
     plot_panels(folder / "metrics.png", PANELS, "generation", rows)
     _tensorboard(folder / "tensorboard", rows)
 
