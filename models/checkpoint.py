@@ -21,6 +21,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import file_digest, first_line, write_whole
 from ckai.datasets.split import check_share
+from ckai.game.text import printable
 from ckai.models.layers.network import Network
 from ckai.models.pretrained import network_path
 from ckai.models.registry import build
@@ -278,5 +279,4 @@ def _check_weights(network: Network, weights: Mapping[Any, Tensor]) -> None:
 
 def _shown(value: Any, most: int = 60) -> str:
     """What a file has in place of what was expected; a file may have a lot of it."""
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= most else f"{text[: most - 3]}..."
+    return printable(value if isinstance(value, str) else repr(value), most)

@@ -27,7 +27,7 @@ from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.connect4.mistakes import POLICY, mistakes_of_network, solved_classes, visits_name
+from ckai.rl.games.connect4.mistakes import POLICY, mistakes_of_network, solved_classes
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import Z95
@@ -148,7 +148,7 @@ def mistakes_in_percent(path: Path, spec: GameSpec, sims: int) -> dict[str, floa
     counted = mistakes_of_network(
         load_evaluator(path, "torch", game=spec.name), spec, [sims], solved_classes(spec)
     )
-    names = {POLICY: POLICY, visits_name(sims): "search"}
+    names = {POLICY: POLICY, f"{sims} visits": "search"}
     return {
         names[player]: 100
         * sum(each.mistakes for each in classes.values())

@@ -1,6 +1,7 @@
 """How often each move was played in the games of a data set."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,33 +33,25 @@ class ExpertMoves:
 
     def __init__(self, path: Path, game: str) -> None:
         self.path, self.game = path, game
-        self._rows: tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float64]] | None = None
 
-    def load(self) -> None:
-        """Read the file.
-
-        Raises:
-            DatasetError: it is missing, damaged, or of another game.
-        """
+    @cached_property
+    def _rows(self) -> "tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float64]]":
         import numpy as np
 
         from ckai.datasets.reader import read_rows
 
-        if self._rows is None:
-            rows = read_rows(self.path, game=self.game)
-            rows = rows.take(rows.jumper < 0)  # where a move begins
-            self._rows = rows.board, rows.label, np.where(rows.z_known, rows.z, np.nan)
+        rows = read_rows(self.path, game=self.game)
+        rows = rows.take(rows.jumper < 0)  # where a move begins
+        return rows.board, rows.label, np.where(rows.z_known, rows.z, np.nan)
 
     def played(self, position: Any) -> list[Played]:
         """Count the moves played in a position, the most frequent first.
 
         Raises:
-            DatasetError: as `load`.
+            DatasetError: the file is missing, damaged, or of another game.
         """
         import numpy as np
 
-        self.load()
-        assert self._rows is not None
         boards, actions, results = self._rows
         moves = position.legal_moves()
         same = np.flatnonzero((boards == position.board).all(axis=1)).tolist()

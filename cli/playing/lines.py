@@ -7,7 +7,7 @@ from typing import Any
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
 from ckai.rl.engine.base import Engine, Stop
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Line, SearchResult, Value
+from ckai.rl.engine.result import REVERSED, Line, SearchResult, Value
 
 DEEP = 8
 """Plies up to which every move is searched; beyond, those that are among the best."""
@@ -78,11 +78,10 @@ def _line_after(engine: Engine, game: Any, move: Any, depth: int, stop: Stop) ->
         found = engine.play(game, Limit(depth=max(1, depth)), stop=stop)
     finally:
         game.pop()
-    mine = {"win": "loss", "loss": "win", "draw": "draw", None: None}[found.proven]
     line = Line(
         pv=[move, *found.pv],
         value=Value(-float(found.value or 0.0), turn),
-        proven=mine,  # type: ignore[arg-type]
+        proven=None if found.proven is None else REVERSED[found.proven],
         plies=None if found.plies is None else found.plies + 1,
     )
     return line, found.seconds, found.nodes

@@ -31,11 +31,11 @@ from ckai.rl.analysis.report import (
     POINTS,
     GameReport,
     PlyReport,
-    Verdict,
     grade_of,
     theory_of,
 )
 from ckai.rl.analysis.searches import Searches
+from ckai.rl.engine.result import Proof
 from ckai.rl.engine.score import expected_score
 
 MAX_LINE = 8
@@ -56,7 +56,7 @@ class _Node:
     legal: list[Move]
     played: Move | None
     """None in the last position."""
-    verdict: Verdict | None
+    verdict: Proof | None
     points: float = 0.5
     """By its own search, the tables or the rules."""
     lines: dict[Move, tuple[float, list[Move]]] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from ckai.pdn import PdnGame, read_games
 from ckai.pdn.sources import open_stream, packed_form
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Proof, SearchResult
+from ckai.rl.engine.result import REVERSED, Proof, SearchResult
 
 MAX_NAME = 60
 """Most characters of a name."""
@@ -37,7 +37,6 @@ RESULTS: dict[str, tuple[Proof, Proof]] = {
     "1/2-1/2": ("draw", "draw"),
 }
 """The results of PDN, for Black and for White: in English draughts Black, the first mover, comes first."""
-REVERSED: dict[Proof, Proof] = {"win": "loss", "loss": "win", "draw": "draw"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from ckai.rl.analysis.config import AnalysisConfig
+from ckai.rl.engine.result import Proof
 
-Verdict = Literal["win", "loss", "draw"]
 OPENING_PIECES, ENDGAME_PIECES = 20, 10
 """Fewest pieces of the opening, and most of the endgame."""
 UNNAMED = {True: "? (Black)", False: "? (White)"}
@@ -105,7 +105,7 @@ class PlyReport:
     line: tuple[str, ...] = ()
     """The engine's line, its move first."""
     grade: Grade | None = None
-    verdict: Verdict | None = None
+    verdict: Proof | None = None
     """Of the tablebases for the side that moves, before the move; None if they do not have it."""
 
     @property
@@ -126,7 +126,7 @@ class GameReport:
     plies: tuple[PlyReport, ...]
     start: float
     """Black's expected points in the first position."""
-    verdict: Verdict | None = None
+    verdict: Proof | None = None
     """Of the tables for the side to move in the last position."""
     black_to_move: bool
     """Who is to move in the last position."""

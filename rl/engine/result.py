@@ -9,6 +9,7 @@ from ckai.game import Move
 
 Turn: TypeAlias = Literal["black", "white"]
 Proof: TypeAlias = Literal["win", "loss", "draw"]
+REVERSED: dict[Proof, Proof] = {"win": "loss", "loss": "win", "draw": "draw"}
 
 T = TypeVar("T")
 

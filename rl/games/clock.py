@@ -101,11 +101,6 @@ class Clock:
         """Seconds left, below 0 once the time is over."""
         return self._left if self._started is None else self._left - (self._now() - self._started)
 
-    @property
-    def running(self) -> bool:
-        """Whether the clock runs."""
-        return self._started is not None
-
     def start(self) -> None:
         """Start the clock; does nothing if it runs."""
         if self._started is None:

@@ -106,13 +106,8 @@ def mistakes_of_network(
     out = {POLICY: count_policy_mistakes(evaluator, spec, classes)}
     with TreeEngine(evaluator, nodes=1, spec=spec) as engine:
         for each in visits:
-            out[visits_name(each)] = count_mistakes(engine, classes, Limit(visits=each))
+            out[f"{each} visits"] = count_mistakes(engine, classes, Limit(visits=each))
     return out
-
-
-def visits_name(visits: int) -> str:
-    """Return the name of a search among the players."""
-    return f"{visits} visits"
 
 
 def _count(positions: Sequence[SolvedPosition], actions: Sequence[int]) -> Mistakes:
