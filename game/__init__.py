@@ -34,10 +34,7 @@ over bitboards, for code that needs millions of positions a second.
 """
 
 from ckai.game.color import BLACK, WHITE, Color
-from ckai.game.errors import (
-    MoveError,
-    PositionError,
-)
+from ckai.game.errors import MoveError, PositionError
 from ckai.game.game import Game
 from ckai.game.moves import Move
 from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason

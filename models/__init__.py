@@ -44,12 +44,7 @@ if TYPE_CHECKING:
     from ckai.models.inputs.registry import encode_rows, encoding_type
     from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
     from ckai.models.registry import build, names
-    from ckai.models.training.config import (
-        LossConfig,
-        OptimizerConfig,
-        PretrainConfig,
-        TrainConfig,
-    )
+    from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
     from ckai.models.training.lightning_module import PolicyValueModule
     from ckai.models.training.pretrain import PretrainResult, pretrain
     from ckai.models.training.trainer import TrainingError, TrainingProgress

@@ -10,17 +10,7 @@ from ckai.game.jit import inner, kernel
 from ckai.game.outcome import HALFMOVE_LIMIT
 from ckai.game.position import MAX_HALFMOVE_CLOCK
 from ckai.game.squares import NUM_ACTIONS
-from ckai.pdn.lexer import (
-    BARE,
-    CLOSE,
-    JUNK,
-    MOVE,
-    NO_RESULT,
-    NUMBER,
-    OPEN,
-    RESULT,
-    UNCLOSED,
-)
+from ckai.pdn.lexer import BARE, CLOSE, JUNK, MOVE, NO_RESULT, NUMBER, OPEN, RESULT, UNCLOSED
 from ckai.pdn.segments import next_word
 
 # Why a game ends early

@@ -13,14 +13,7 @@ from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, newest_name
 from ckai.cli.shared.tables import open_tables
 from ckai.game.text import printable
 from ckai.models.pretrained import CKAI, network_path
-from ckai.rl.engine.text import (
-    ALPHA_BETA,
-    FULL_STRENGTH_SECONDS,
-    GTP,
-    HUB,
-    LEVEL,
-    EngineText,
-)
+from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, GTP, HUB, LEVEL, EngineText
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:

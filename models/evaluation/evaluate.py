@@ -14,10 +14,7 @@ from ckai.datasets.split import Split, position_keys
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.data_splits import LearnedGames
 from ckai.models.evaluation.metrics import is_in, measure
-from ckai.models.inference.backends import (
-    evaluate_positions,
-    sample_positions,
-)
+from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.devices import pick_device
 from ckai.models.inference.torch_backend import TorchEvaluator
 

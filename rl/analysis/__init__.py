@@ -14,13 +14,7 @@ if TYPE_CHECKING:
     from ckai.rl.analysis.analyst import Analyst
     from ckai.rl.analysis.annotation import annotate
     from ckai.rl.analysis.config import AnalysisConfig
-    from ckai.rl.analysis.report import (
-        GameReport,
-        Grade,
-        PlayerTable,
-        PlyReport,
-        accuracy_of,
-    )
+    from ckai.rl.analysis.report import GameReport, Grade, PlayerTable, PlyReport, accuracy_of
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 

@@ -40,14 +40,7 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.dashboard import write_dashboard
 from ckai.rl.run.events import EventCallback, RunError, RunEvent
-from ckai.rl.run.games import (
-    OWN,
-    LearnedGames,
-    ListedGame,
-    NewGames,
-    listed_games,
-    shard_names,
-)
+from ckai.rl.run.games import OWN, LearnedGames, ListedGame, NewGames, listed_games, shard_names
 from ckai.rl.run.gate import play_gate_match
 from ckai.rl.run.on_ray import RayWorkers
 from ckai.rl.run.report import best_generation

@@ -27,16 +27,7 @@ from ckai.rl.games.playouts import playout
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.mcts import (
-    BACKED_UP,
-    LEAF,
-    STUCK,
-    backup,
-    descend,
-    get_tree,
-    logits_to_priors,
-    prepare,
-)
+from ckai.rl.search.mcts import BACKED_UP, LEAF, STUCK, backup, descend, get_tree, logits_to_priors, prepare
 from ckai.rl.search.proofs import shorten_proof
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, SearchConstants

@@ -18,13 +18,7 @@ from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_largest, allocate_trees
-from ckai.rl.search.batch import (
-    best_action,
-    expand_and_backup,
-    move_root,
-    select_all_leaves,
-    set_root_state,
-)
+from ckai.rl.search.batch import best_action, expand_and_backup, move_root, select_all_leaves, set_root_state
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.move_time import OVERHEAD, RootLead, root_lead
 from ckai.rl.search.selection import SearchConstants

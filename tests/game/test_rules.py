@@ -2,11 +2,7 @@
 
 import pytest
 
-from ckai.game import (
-    Move,
-    MoveError,
-    Position,
-)
+from ckai.game import Move, MoveError, Position
 
 
 def moves(fen, **fields):

@@ -8,12 +8,7 @@ import torch
 from pytorch_lightning.core.optimizer import LightningOptimizer
 
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.inference.backends import (
-    evaluate_positions,
-    make_evaluator,
-    sample_positions,
-    usual_backend,
-)
+from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions, usual_backend
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator

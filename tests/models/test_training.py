@@ -11,12 +11,7 @@ from ckai.models.evaluation.metrics import Metrics, auc, rank_of
 from ckai.models.layers.heads import value_of
 from ckai.models.registry import build, names
 from ckai.models.training.config import OptimizerConfig
-from ckai.models.training.lightning_module import (
-    PolicyValueModule,
-    policy_loss,
-    value_loss,
-    value_target,
-)
+from ckai.models.training.lightning_module import PolicyValueModule, policy_loss, value_loss, value_target
 
 TINY = {
     "cnn2x2": {"channels": 8, "hidden": 256},

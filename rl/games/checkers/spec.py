@@ -16,14 +16,7 @@ from ckai.game.openings import BALLOT, OPENING_NAMES, opening_name
 from ckai.game.svg import DRAUGHTS
 from ckai.pdn import from_game, read_games, write_game
 from ckai.rl.games.checkers.openings import balanced_openings
-from ckai.rl.games.checkers.rules import (
-    Checkers,
-    black_to_move,
-    boards_of,
-    halfmove_clocks_of,
-    pack,
-    unpack,
-)
+from ckai.rl.games.checkers.rules import Checkers, black_to_move, boards_of, halfmove_clocks_of, pack, unpack
 from ckai.rl.games.checkers.shots import find_shot
 from ckai.rl.games.checkers.typed_moves import read_typed_move
 from ckai.rl.games.contract import State

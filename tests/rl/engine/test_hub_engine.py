@@ -15,19 +15,8 @@ from hypothesis import strategies as st
 
 from ckai.game import Game, Position
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.hub import (
-    find_move,
-    hub_position,
-    read_level,
-    read_line,
-    read_position,
-    write_line,
-)
-from ckai.rl.engine.hub_server import (
-    MAX_MEN,
-    HubSession,
-    score,
-)
+from ckai.rl.engine.hub import find_move, hub_position, read_level, read_line, read_position, write_line
+from ckai.rl.engine.hub_server import MAX_MEN, HubSession, score
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, SearchResult, Value
 from ckai.rl.engine.serving import MAX_LINE, serve_lines

@@ -13,12 +13,7 @@ from ckai.models.registry import build
 from ckai.rl.engine.simple import PerfectEngine, RandomEngine
 from ckai.rl.games.connect4 import SPEC
 from ckai.rl.games.connect4.classes import CLASSES, INSTALLED, read_classes
-from ckai.rl.games.connect4.mistakes import (
-    Mistakes,
-    count_mistakes,
-    count_policy_mistakes,
-    solved_classes,
-)
+from ckai.rl.games.connect4.mistakes import Mistakes, count_mistakes, count_policy_mistakes, solved_classes
 from ckai.rl.games.connect4.solver import Connect4Solver
 from ckai.rl.games.grid import GridMove
 from ckai.rl.games.registry import get_game

@@ -20,11 +20,7 @@ from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search import selection
 from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import (
-    GUMBEL,
-    SearchConstants,
-    considered_visits,
-)
+from ckai.rl.search.selection import GUMBEL, SearchConstants, considered_visits
 from ckai.rl.selfplay import recording
 
 # Called here from Python, where only kernels call them otherwise.
