@@ -77,27 +77,9 @@ def command(
     for skipped in tally.without_games:
         click.echo(f"ckai: warning: {skipped}; the file is skipped", err=True)
     if as_json:
-        print_json(
-            {
-                "games_read": tally.games_read,
-                "games_kept": tally.games_kept,
-                "games_truncated": tally.games_truncated,
-                "games_rejected": tally.games_rejected,
-                "duplicates": tally.duplicates,
-                "plies": tally.plies,
-                "rows": tally.rows,
-                "output": str(tally.output),
-                "refused": str(tally.refused),
-                "seconds": round(seconds, 3),
-                "reasons": dict(tally.reasons),
-                "games_without_moves": tally.games_without_moves,
-                "result_conflicts": tally.result_conflicts,
-                "results_unread": tally.results_unread,
-                "forfeits": tally.forfeits,
-                "stray_words": tally.stray_words,
-                "files_without_games": [error.path for error in tally.without_games],
-            }
-        )
+        told = vars(tally) | {"output": str(tally.output), "refused": str(tally.refused)}
+        told["files_without_games"] = [error.path for error in told.pop("without_games")]
+        print_json(told | {"seconds": round(seconds, 3)})
         return
     for line in _summary(tally, dedupe, seconds):
         click.echo(line)

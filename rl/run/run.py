@@ -32,7 +32,7 @@ from ckai.datasets.files import LockedError, is_locked, locked, remove_temporari
 from ckai.datasets.settings import read_settings
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.engine.tree import TreeEngine, by_visits
+from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.rng import seed_stream
@@ -541,36 +541,27 @@ class Run:
         if not gate.games:
             return {"games": 0, "accepted": True}
         old = self.trained(n - 1)
-        with self._gate_engines((n, old), backend) as (new_engine, old_engine):
+        play = self.config.selfplay
+        tables = Tables.open(play.tables) if play.tables else None
+        with ExitStack() as stack:
+            engines = []
+            for network in map(self.network_path, (n, old)):
+                loaded = load_evaluator(network, backend, threads=play.group_count, game=self.config.game)
+                # With the constants of play, as best.ckpt has in use, and none of self-play.
+                engine = by_visits(loaded, play.sims, tables=tables, spec=self.spec)
+                engine.owns_evaluator = True
+                engines.append(stack.enter_context(engine))
             return play_gate_match(
-                new_engine,
-                old_engine,
+                *engines,
                 gate,
                 self.match_path(n),
                 names=(f"{self.folder.name} network {n}", f"{self.folder.name} network {old}"),
                 generation=n,
                 seed=seed_stream(self.config.seed, n, 2),
                 spec=self.spec,
-                max_plies=self.config.selfplay.max_plies,
+                max_plies=play.max_plies,
                 on_event=on_event,
             )
-
-    @contextmanager
-    def _gate_engines(self, networks: tuple[int, int], backend: str) -> Iterator[list[TreeEngine]]:
-        """Yield engines with two networks.
-
-        They have the constants of play, as best.ckpt has in use, and none of self-play.
-        """
-        play = self.config.selfplay
-        tables = Tables.open(play.tables) if play.tables else None
-        with ExitStack() as stack:
-            engines = []
-            for network in map(self.network_path, networks):
-                loaded = load_evaluator(network, backend, threads=play.group_count, game=self.config.game)
-                engine = by_visits(loaded, play.sims, tables=tables, spec=self.spec)
-                engine.owns_evaluator = True
-                engines.append(stack.enter_context(engine))
-            yield engines
 
 
 def _check_new(folder: Path) -> None:
@@ -603,6 +594,3 @@ def _remove_left(folder: Path) -> None:
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > LEFT_SECONDS:
                 path.unlink()
-
-
-__all__ = ["Run", "RunError", "RunEvent"]
