@@ -32,7 +32,7 @@ from ckai.datasets.files import LockedError, is_locked, locked, remove_temporari
 from ckai.datasets.settings import read_settings
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.engine.tree import by_visits
+from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.rng import seed_stream
@@ -543,16 +543,19 @@ class Run:
         old = self.trained(n - 1)
         play = self.config.selfplay
         tables = Tables.open(play.tables) if play.tables else None
-        with ExitStack() as stack:
-            engines = []
-            for network in map(self.network_path, (n, old)):
-                loaded = load_evaluator(network, backend, threads=play.group_count, game=self.config.game)
-                # With the constants of play, as best.ckpt has in use, and none of self-play.
-                engine = by_visits(loaded, play.sims, tables=tables, spec=self.spec)
-                engine.owns_evaluator = True
-                engines.append(stack.enter_context(engine))
+
+        def engine(network: int) -> TreeEngine:
+            """With the constants of play, as best.ckpt has in use, and none of self-play."""
+            path, game = self.network_path(network), self.config.game
+            loaded = load_evaluator(path, backend, threads=play.group_count, game=game)
+            made = by_visits(loaded, play.sims, tables=tables, spec=self.spec)
+            made.owns_evaluator = True
+            return made
+
+        with engine(n) as new_engine, engine(old) as old_engine:
             return play_gate_match(
-                *engines,
+                new_engine,
+                old_engine,
                 gate,
                 self.match_path(n),
                 names=(f"{self.folder.name} network {n}", f"{self.folder.name} network {old}"),
