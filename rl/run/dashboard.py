@@ -6,8 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ckai.datasets.files import rename, temporary_path, write_whole
 from ckai.models.training.logs import plot_panels
 from ckai.rl.run.report import elo_curve
@@ -107,6 +105,8 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
         folder: folder of the run.
         history: measurements by generation.
     """
+    import pandas as pd  # takes half a second, which reading runs does without
+
     rows = metrics(history)
     worked = any(row["workers"] is not None for row in rows)
     columns = COLUMNS | WORKER_COLUMNS if worked else COLUMNS
