@@ -34,8 +34,9 @@ lint: $(VENV)/.installed-dev  ## Run the linter and the formatter's check.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.installed-dev links  ## Run the type checker.
-	$(BIN)/mypy -p ckai.game -p ckai.pdn -p ckai.datasets -p ckai.models -p ckai.rl -p ckai.cli
+types: $(VENV)/.installed-dev links  ## Run the type checker, for this system and for Windows.
+	$(BIN)/mypy $(ROOMS:%=-p ckai.%)
+	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/windows $(ROOMS:%=-p ckai.%)
 
 check: lint types test  ## lint, types and test.
 

@@ -116,9 +116,9 @@ class Screen:
 
 @contextmanager
 def _alarm(seconds: float | None) -> Iterator[None]:
-    """Raise a `FlagFallError` in the block when the time is over, where the system has such a timer."""
-    timers = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
-    if seconds is None or not timers:
+    """Raise a `FlagFallError` in the block when the time is over; Windows has no such timer."""
+    main = threading.current_thread() is threading.main_thread()
+    if seconds is None or not main or sys.platform == "win32":
         yield
         return
 

@@ -99,9 +99,8 @@ class GridPosition:
         for move in moves:
             if str(move) == text.strip():
                 return move
-        raise MoveError(
-            f"expected one of the moves {', '.join(map(str, moves)) or 'none'}, found {text[:40]!r}"
-        )
+        names = [*map(str, moves[:9]), *["..."] * (len(moves) > 9)]
+        raise MoveError(f"expected one of the moves {', '.join(names) or 'none'}, found {text[:40]!r}")
 
     def outcome(self) -> Outcome | None:
         """Return how the game ended, or None while it is in progress."""

@@ -121,6 +121,7 @@ def test_the_output_is_named_after_the_first_file(here, name, output):
     assert (here / "data" / f"{output}.parquet").exists()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
 def test_a_named_pipe_is_read(here, errors_of):
     """As of `ckai parse <(xzcat games.pdn.xz)`."""
 

@@ -99,6 +99,7 @@ def test_a_lock_keeps_others_off_and_dies_with_its_process(tmp_path):
         write_whole(tmp_path / "x", "y")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
 def test_a_device_is_not_replaced_by_a_file(tmp_path):
     """Renaming a file over it would."""
     pipe = tmp_path / "pipe"

@@ -4,7 +4,6 @@ The others wait until it is in the cache and load it from there. Which process c
 the order of the tests.
 """
 
-import fcntl
 import functools
 import hashlib
 import os
@@ -12,6 +11,7 @@ from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
 from numba.core import sigutils
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
@@ -26,8 +26,7 @@ def _lock(folder, name):
     if _held[name]:  # a recursive kernel
         yield
         return
-    with (folder / hashlib.sha256(name.encode()).hexdigest()[:20]).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with FileLock(folder / hashlib.sha256(name.encode()).hexdigest()[:20]):
         _held[name] += 1
         try:
             yield

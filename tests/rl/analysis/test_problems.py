@@ -95,6 +95,7 @@ def test_problems_of_fens(tmp_path, name):
     assert "legal: 32-" in errors[2]
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
 def test_problems_are_read_from_a_pipe(tmp_path, pack):
     path = tmp_path / "pipe.pdn"
