@@ -141,23 +141,10 @@ def command(
         title = f"{loaded.architecture}, {loaded.path}"
         plot_calibration(plots / "calibration.png", evaluation.breakdown, title)
     if as_json:
-        print_json(
-            {
-                "checkpoint": str(checkpoint),
-                "digest": loaded.digest,
-                "model": loaded.architecture,
-                "parameters": evaluation.parameters,
-                "data": [str(path) for path in paths],
-                "split": evaluation.split,
-                "split_seed": evaluation.split_seed,
-                "heldout": evaluation.heldout,
-                "other_data": evaluation.other_data,
-                **evaluation.metrics,
-                "baselines": evaluation.baselines,
-                **evaluation.breakdown,
-                **({} if truth is None else {"endgames": truth}),
-            }
-        )
+        told = {"checkpoint": str(checkpoint), "digest": loaded.digest, "model": loaded.architecture}
+        told |= {"data": [str(path) for path in paths], **vars(evaluation)}
+        told |= told.pop("metrics") | told.pop("breakdown")
+        print_json(told if truth is None else told | {"endgames": truth})
         return
     if evaluation.split != "all":
         side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"

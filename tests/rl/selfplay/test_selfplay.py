@@ -68,10 +68,6 @@ def test_every_game_is_legal_and_ends_as_the_rules_say():
         assert replayed.outcome() is None
 
 
-def test_each_number_is_played_once():
-    assert [game.number for game in play(13)] == list(range(13))
-
-
 def test_a_game_is_the_same_by_seed_in_one_thread_or_two():
     assert as_plain(play()) == as_plain(play())
     assert as_plain(play(groups=1, in_flight=1)) == as_plain(play(groups=3, in_flight=5))
@@ -166,15 +162,6 @@ def test_an_error_in_the_evaluator_ends_the_run():
         play_games(Broken(), SelfPlayConfig(in_flight=4), range(4), seed=0, on_game=lambda _: None)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("sims", 0), ("noise_alpha", 0), ("noise_epsilon", 1.5), ("in_flight", 0), ("halfmove_limit", 0)],
-)
-def test_settings_out_of_range_are_refused(name, value):
-    with pytest.raises(ValueError, match=name):
-        SelfPlayConfig(**{name: value})
-
-
 def test_openings_are_different_and_playable():
     openings = random_openings(100, 3, seed=1)
     assert len({p.key for p in openings}) == 100
@@ -194,20 +181,6 @@ def test_a_match_plays_both_colours_of_every_opening():
         assert game.game.positions[0] == openings[game.pair]
         assert game.outcome == game.game.outcome()
     assert result.wins + result.draws + result.losses == 10
-
-
-def test_a_match_against_oneself_is_even():
-    result = play_match(by_visits(Hashed(), 12), by_visits(Hashed(), 12), random_openings(6, 3, seed=2))
-    assert result.score == 0.5
-
-
-def test_a_match_is_the_same_in_one_thread_or_two():
-    openings = random_openings(6, 3, seed=2)
-    one = play_match(by_visits(Hashed(), 12), by_visits(UniformEvaluator(), 12), openings, threads=1)
-    two = play_match(by_visits(Hashed(), 12), by_visits(UniformEvaluator(), 12), openings, threads=3)
-    assert [[str(m) for m in g.game.moves] for g in one.games] == [
-        [str(m) for m in g.game.moves] for g in two.games
-    ]
 
 
 @pytest.mark.slow
@@ -356,23 +329,6 @@ def test_rows_of_fast_searches_have_no_policy_target(tmp_path):
     sums = batch["policy"].sum(1)
     assert set(sums.round(decimals=3).tolist()) == {0.0, 1.0}
     assert 0.15 < sums.mean() < 0.45
-
-
-def test_a_match_continues_after_its_finished_games():
-    openings = random_openings(5, 3, seed=1)
-    whole = play_match(by_visits(Hashed(), 12), by_visits(UniformEvaluator(), 12), openings)
-    done = whole.games[1:6]
-    finished = []
-    again = play_match(
-        by_visits(Hashed(), 12),
-        by_visits(UniformEvaluator(), 12),
-        openings,
-        done=done,
-        on_game=finished.append,
-    )
-    assert [g.game.moves for g in again.games] == [g.game.moves for g in whole.games]
-    assert [g.score for g in again.games] == [g.score for g in whole.games]
-    assert len(finished) == 5
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

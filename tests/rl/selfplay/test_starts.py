@@ -27,18 +27,6 @@ def test_shares_of_starts():
     assert [starts(n) for n in range(50)] != [Starts(starts.config, 8)(n) for n in range(50)]
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"opening_share": 1.5}, "opening_share"),
-        ({"opening_plies": 9}, "opening_plies"),
-    ],
-)
-def test_wrong_shares(settings, message):
-    with pytest.raises(ValueError, match=message):
-        StartConfig(**settings)
-
-
 def test_the_weight_of_q_changes_linearly():
     way = LearnConfig(q_first=0.0, q_weight=0.8, q_ramp=4)
     assert [round(way.q_weight_of(n), 3) for n in (1, 2, 3, 5, 9)] == [0.0, 0.2, 0.4, 0.8, 0.8]
