@@ -111,7 +111,8 @@ def command(
         raise click.UsageError("--plots needs --stats")
     report_compilation()
     given = list(files) or [newest_rows()]
-    paths = [each for path in given for each in _sources(path)]
+    found = (row_files([path])[0] if path.is_dir() or _has_rows(path) else [path] for path in given)
+    paths = [path for several in found for path in several]
     query = _query(player, opening, event, result or "", fen, min_plies)
     begun = time.perf_counter()
     rows: list[dict[str, Any]] = []
@@ -131,7 +132,8 @@ def command(
                 sinks.append(writing.enter_context(rows_writer(kept[0], paths)))
             for games, which in find_games(paths, query):
                 searched += len(games.headers)
-                rows += [_row(games, header) for header in games.found(which).to_pylist()]
+                for header in games.found(which).to_pylist():  # as `ckai play --load` takes it, if it is PDN
+                    rows.append({**header, "game": f"{games.name}:{header['game']}"})
                 for sink in sinks:
                     sink(games, which)
             if (output is not None or stats) and not (sum(row["plies"] for row in rows) if kept else rows):
@@ -157,11 +159,6 @@ def command(
     click.echo(f"{len(rows):,} of {count_text(searched, 'game')}{where}: {won} ({seconds:.1f} s)", err=True)
 
 
-def _sources(path: Path) -> list[Path]:
-    """The files that a path stands for."""
-    return row_files([path])[0] if path.is_dir() or _has_rows(path) else [path]
-
-
 def _has_rows(path: Path) -> bool:
     return path.suffix == ".parquet"
 
@@ -178,11 +175,6 @@ def _query(player: str, opening: str, event: str, result: str, fen: str | None, 
         positions.append(game_of(moves, DEFAULT_GAME).position)
         opening = ""
     return Query(player, opening, event, result, tuple(positions), min_plies)
-
-
-def _row(games: "Games", header: dict[str, Any]) -> dict[str, Any]:
-    """A game as it is listed: as `ckai play --load` takes it, if it is in PDN."""
-    return {**header, "game": f"{games.name}:{header['game']}"}
 
 
 def _texts(games: "Games", which: Any) -> Iterator[str]:

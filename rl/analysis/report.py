@@ -7,7 +7,7 @@ that a slip that leaves a won game won costs little.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
@@ -157,13 +157,9 @@ class GameReport:
             None if verdict is None else _VERDICTS[verdict] * (1 if black else -1) for verdict, black in sides
         ]
 
-    def plain(self) -> dict[str, Any]:
-        """Return the report as data for JSON."""
-        return asdict(self)
-
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
-        """Return the report that `plain` gave.
+        """Return the report of what `asdict` makes of one.
 
         Raises:
             KeyError, TypeError, ValueError: the data are of another form.

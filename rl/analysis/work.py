@@ -98,7 +98,7 @@ class Work:
                     report = analyst.analyze(game.play(), game.result)
                     if game.problem is not None:
                         report = replace(report, theory="")  # what comes after is not known
-                    data = {"of": self._key(number), "report": report.plain()}
+                    data = {"of": self._key(number), "report": asdict(report)}
                     write_whole(self._path(number), json.dumps(data))
                     with lock:
                         count(report)

@@ -4,7 +4,7 @@ import doctest
 import importlib
 import io
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -175,7 +175,7 @@ def test_a_game_that_went_on_after_a_draw_by_rule_is_analysed_to_its_end(analyst
 
 def test_a_report_is_read_back_from_json(analyst):
     _, report = analyzed(analyst, GIVEN_AWAY)
-    assert GameReport.read(json.loads(json.dumps(report.plain()))) == report
+    assert GameReport.read(json.loads(json.dumps(asdict(report)))) == report
 
 
 # --- annotations ------------------------------------------------------------------------------------
