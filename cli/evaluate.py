@@ -141,8 +141,8 @@ def command(
         title = f"{loaded.architecture}, {loaded.path}"
         plot_calibration(plots / "calibration.png", evaluation.breakdown, title)
     if as_json:
-        told = {"checkpoint": str(checkpoint), "digest": loaded.digest, "model": loaded.architecture}
-        told |= {"data": [str(path) for path in paths], **vars(evaluation)}
+        told: dict[str, Any] = {"checkpoint": str(checkpoint), "digest": loaded.digest}
+        told |= {"model": loaded.architecture, "data": [str(path) for path in paths], **vars(evaluation)}
         told |= told.pop("metrics") | told.pop("breakdown")
         print_json(told if truth is None else told | {"endgames": truth})
         return
