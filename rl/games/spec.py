@@ -17,13 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.schema import LEGAL_MASK_BYTES, selfplay_schema
 from ckai.datasets.tables import Tables
 from ckai.game import MoveError
 from ckai.game.jit import quick_kernel
@@ -31,6 +29,9 @@ from ckai.game.svg import Layout
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State
 from ckai.rl.games.solving import Solver
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NOT_IN_TABLES = np.int8(2)
 """In place of a result, see `GameSpec.table_results`."""
@@ -216,11 +217,15 @@ class GameSpec(ABC):
     @property
     def legal_mask_bytes(self) -> int:
         """Bytes of the bit mask of legal actions in a row."""
+        from ckai.datasets.schema import LEGAL_MASK_BYTES
+
         return max(LEGAL_MASK_BYTES, -(-self.num_actions // 8))
 
     @cached_property
-    def schema(self) -> pa.Schema:
+    def schema(self) -> "pa.Schema":
         """The schema of its self-play rows."""
+        from ckai.datasets.schema import selfplay_schema  # pyarrow, which a game needs only for rows
+
         return selfplay_schema(self.name, self.board_bytes, self.legal_mask_bytes)
 
     # --- rules and positions ----------------------------------------------------------------------------
