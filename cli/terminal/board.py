@@ -70,7 +70,8 @@ class Look:
 def detect_look(console: "Console", pieces: Pieces = "auto") -> Look:
     """Choose the look that suits the size, colours and encoding of a terminal."""
     color = console.is_terminal and console.color_system is not None and not console.no_color
-    glyphs = (console.encoding or "").lower().startswith("utf")
+    # The fonts of Windows' old console lack the pieces.
+    glyphs = (console.encoding or "").lower().startswith("utf") and not console.legacy_windows
     palette = FINE if console.color_system in ("256", "truecolor") else BASIC
     large = console.width >= LARGE_COLUMNS and not (console.is_terminal and console.height < LARGE_LINES)
     return Look(color, large, glyphs, palette, pieces)

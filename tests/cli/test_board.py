@@ -103,6 +103,7 @@ def test_the_look_follows_the_terminal():
     assert (narrow.color, narrow.large, narrow.palette) == (True, False, FINE)
     assert detect_look(console(force_terminal=True, color_system="standard", width=80)).palette is BASIC
     assert not detect_look(console(width=80)).color  # no terminal
+    assert [detect_look(console(legacy_windows=old)).glyphs for old in (True, False)] == [False, True]
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}])
