@@ -2,6 +2,7 @@
 
 import gc
 import io
+import math
 import os
 import random
 import sys
@@ -13,7 +14,6 @@ import click
 from ckai.cli.playing.options import data_set, seed_option
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.networks import GAMES, evaluator_option
-from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.datasets.choices import DEFAULT_GAME_NAME
@@ -50,6 +50,17 @@ Examples:
 SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 {forms}
 """
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range; refuses infinity, and NaN, which passes the bounds of `click.FloatRange`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """See click."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number, found {value}", param, ctx)
+        return number
 
 
 @click.command("play", help=_HELP.format(score=score_help(), forms=forms_text()))

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Generator
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -115,6 +115,11 @@ class _Builder:
         self.position = self.before = first
         """The current position of the main line, and the one a move earlier."""
         self.kinds: list[int] = self.tokens["kind"][self.first : self.last].tolist()
+        self.levels = list(accumulate((k == lexer.OPEN) - (k == lexer.CLOSE) for k in self.kinds))
+        """How deep in brackets each token is, an opening one included, a closing one not."""
+
+    def level(self, t: int) -> int:
+        return self.levels[t - self.first]
 
     def kind(self, t: int) -> int:
         return self.kinds[t - self.first]
@@ -197,10 +202,9 @@ class _Builder:
 
     def other_board(self, t: int) -> str:
         """Say that the game, whose move at token `t` is illegal, has squares of another board; "" if not."""
-        depth = 0
+        here = self.level(t)
         while t < self.last and self.kind(t) not in (lexer.JUNK, lexer.RESULT, lexer.TAG, lexer.UNCLOSED):
-            depth += (self.kind(t) == lexer.OPEN) - (self.kind(t) == lexer.CLOSE)
-            squares = self.squares(t) if self.kind(t) == lexer.MOVE and depth == 0 else []
+            squares = self.squares(t) if self.kind(t) == lexer.MOVE and self.level(t) == here else []
             move = self.quoted(t, "")
             if 0 in squares:
                 return f"'{move}' has {SQUARE_0}"
@@ -232,22 +236,19 @@ class _Builder:
             The token after them.
         """
         game = self.game
-        end, depth = t, 0
-        while end < self.last:
-            kind = self.kind(end)
-            depth += (kind == lexer.OPEN) - (kind == lexer.CLOSE)
+        end, closed = t, False
+        while end < self.last and not closed:
+            kind, closed = self.kind(end), self.level(end) < self.level(t)
             if kind == lexer.TAG:
                 game.headers.append(_split_tag(self.text(end)))
             elif kind == lexer.UNCLOSED and not game.problem and game.termination_marker is None:
                 self.problem(end, "expected a closing }, found none before the next tag or the end")
             end += 1
-            if depth == 0:
-                break
         if game.termination_marker is not None:
             game.final_comments.append(self.remark(t, end))
         elif game.problem:
             pass
-        elif depth > 0:
+        elif not closed:
             self.problem(t, "expected a closing ), found none: what follows may be a variation or the game")
         elif game.moves:
             game.moves[-1].variations.append(self.variation(t + 1, end - 1, self.before))
@@ -287,20 +288,11 @@ class _Builder:
         return line
 
     def closing(self, t: int) -> int:
-        depth = 0
-        while True:
-            depth += (self.kind(t) == lexer.OPEN) - (self.kind(t) == lexer.CLOSE)
-            if depth == 0:
-                return t
-            t += 1
+        return next(k for k in range(t, self.last) if self.level(k) < self.level(t))
 
     def depth(self, t: int, end: int) -> int:
         """Deepest nesting of brackets between two tokens."""
-        depth = most = 0
-        for k in range(t, end):
-            depth += (self.kind(k) == lexer.OPEN) - (self.kind(k) == lexer.CLOSE)
-            most = max(most, depth)
-        return most
+        return max(self.levels[t - self.first : end - self.first]) - self.level(t) + 1
 
     def rest(self, t: int, end: int) -> str:
         """The text from token `t` on, on one line, with comments in braces."""

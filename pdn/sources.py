@@ -13,7 +13,7 @@ import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -139,16 +139,11 @@ def open_stream(raw: Any, name: str, progress: IO[bytes] | None = None) -> Itera
         PdnError: for a zip archive, which cannot be read in one pass.
     """
     form = packed_form(_first_bytes(raw, name))
-    if form == "gzip file":
-        with gzip.GzipFile(fileobj=raw, mode="rb") as file:
-            yield OpenedSource(name, _Checked(file, name, form), progress)
-    elif form == "bzip2 file":
-        with bz2.BZ2File(raw, "rb") as file:
-            yield OpenedSource(name, _Checked(file, name, form), progress)
-    elif form == "zip archive":
+    if form == "zip archive":
         raise PdnError("expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name)
-    else:
-        yield OpenedSource(name, _Checked(raw, name, "file"), progress)
+    unpack = {"gzip file": gzip.open, "bzip2 file": bz2.open}.get(form, nullcontext)
+    with unpack(raw) as file:
+        yield OpenedSource(name, _Checked(file, name, form or "file"), progress)
 
 
 def _members(raw: IO[bytes], name: str) -> Iterator[OpenedSource]:
