@@ -115,7 +115,7 @@ class _Builder:
         self.position = self.before = first
         """The current position of the main line, and the one a move earlier."""
         self.kinds: list[int] = self.tokens["kind"][self.first : self.last].tolist()
-        self.levels = list(accumulate((k == lexer.OPEN) - (k == lexer.CLOSE) for k in self.kinds))
+        self.levels: list[int] = list(accumulate((k == lexer.OPEN) - (k == lexer.CLOSE) for k in self.kinds))
         """How deep in brackets each token is, an opening one included, a closing one not."""
 
     def level(self, t: int) -> int:

@@ -141,7 +141,7 @@ def open_stream(raw: Any, name: str, progress: IO[bytes] | None = None) -> Itera
     form = packed_form(_first_bytes(raw, name))
     if form == "zip archive":
         raise PdnError("expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name)
-    unpack = {"gzip file": gzip.open, "bzip2 file": bz2.open}.get(form, nullcontext)
+    unpack: Any = {"gzip file": gzip.open, "bzip2 file": bz2.open}.get(form, nullcontext)
     with unpack(raw) as file:
         yield OpenedSource(name, _Checked(file, name, form or "file"), progress)
 

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from ckai.game.jit import kernel
-from ckai.models.inference.evaluator import Boards, Floats, output_arrays
+from ckai.models.inference.evaluator import Boards, Floats
+from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.playouts import playout
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -34,7 +35,7 @@ def evaluate_boards(game, boards, values):
         values[row], _, _, _ = playout(game, state, stream, trace)
 
 
-class RolloutEvaluator:
+class RolloutEvaluator(UniformEvaluator):
     """Evaluates a position by a random playout; all logits are 0.
 
     Can be used wherever a network can. Searches play their own playouts, see `InlineSearcher`.
@@ -47,15 +48,12 @@ class RolloutEvaluator:
 
     def __init__(self, *, game: Any = None) -> None:
         self.game = DEFAULT_GAME.rules if game is None else game
+        super().__init__(int(self.game.NUM_ACTIONS))
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
-        logits, values = output_arrays(len(boards), int(self.game.NUM_ACTIONS), out_logits, out_values)
-        logits[:] = 0.0
+        logits, values = super().evaluate(boards, out_logits, out_values)
         evaluate_boards(self.game, boards, values)
         return logits, values
-
-    def close(self) -> None:
-        """Do nothing: there are no resources to free."""
