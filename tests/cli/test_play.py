@@ -65,12 +65,6 @@ def test_a_draw_by_repetition_is_announced(tmp_path):
     assert "this position is repeated" in shown.getvalue()
 
 
-def test_a_draw_by_the_halfmove_clock_is_announced(tmp_path):
-    script, shown = table("1-5\n", tmp_path, fen="B:WK32:BK1:H79:F1", side="both")
-    assert script.play().result == "1/2-1/2"
-    assert "drawn: 80 plies without a capture or a man's move (1/2-1/2)" in shown.getvalue()
-
-
 def test_a_game_that_is_over_before_it_begins(tmp_path):
     script, shown = table("", tmp_path, fen="B:W18:B")
     assert script.play().winner == "white"

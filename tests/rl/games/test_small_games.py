@@ -88,26 +88,6 @@ def test_backends_agree_on_stones():
         assert np.abs(a - b).max() < 1e-4
 
 
-def test_planes_of_stones_turn_with_the_side_to_move():
-    game_spec = get_game("connect4")
-    position = game_spec.position()
-    for column in ("4", "4", "1"):
-        position = position.push(position.find_move(column))
-    table = np.zeros((6, 7), int)
-    table[0, 3], table[1, 3], table[0, 0] = 1, -1, 1  # Black's stones 1
-    encode = network("connect4").encode
-    from ckai.rl.selfplay.rows import _fill
-
-    encoded, legal = np.zeros((1, 44), np.int8), np.zeros((1, 16), np.uint8)
-    _fill(game_spec.rules, np.array([position.state], np.int64), encoded, legal)
-    planes = encode(torch.from_numpy(encoded[:, :42]), None, None, torch.float32)[0]
-    assert torch.equal(planes[0], torch.from_numpy(table == -1).float())  # White is to move
-    assert torch.equal(planes[1], torch.from_numpy(table == 1).float())
-    assert planes[2].min() == 1
-    assert encoded[0, 42:].tolist() == [-1, 0]
-    assert np.unpackbits(legal, bitorder="little").nonzero()[0].tolist() == list(range(7))
-
-
 def test_openings_of_stones_are_all_positions_after_three_plies():
     # 9 * 8 * 7 ways; the first player's two stones come in two orders.
     assert len(get_game("tictactoe").openings()) == 9 * 8 * 7 // 2
