@@ -18,6 +18,8 @@ from ckai.rl.engine.levels import LEVELS, QUICK_NODES
 FORMAT = 1
 MAX_SUM = 2**26
 """Bound of the sums that share a number in the page, see `UPPER` there."""
+PAIRS = 5
+"""The first plane of pairs."""
 UNITS = 16
 """What the units of the layers after the first must be a multiple of."""
 
@@ -51,13 +53,14 @@ def engine_file(network: str = CKAI) -> bytes:
     plane = {value: number for number, value in enumerate(source.encode.VALUES)}
     weights["first"] = first = weights["first"].reshape(-1, 32, hidden)
     first[plane[1], 28:] = first[plane[-1], :4] = 0  # no men stand where they are crowned
+    for way, near in enumerate(source.encode.PAIRS):
+        first[PAIRS + 16 * way :][:16, np.array(near) < 0] = 0
     weights["policy"][STEP_TO < 0] = weights["policy_narrow"][:, STEP_TO < 0] = 0
     header = {
         "format": FORMAT,
         "network": network,
         "levels": [*map(asdict, LEVELS), *({"nodes": nodes} for nodes in QUICK_NODES), {}],
         "bucket_pieces": source.bucket_pieces,
-        "planes": [*(plane[value] for value in (1, 3, -1, -3)), len(plane)],
         "arrays": [{"name": name, "bytes": a.itemsize, "shape": a.shape} for name, a in weights.items()],
     }
     head = json.dumps(header, separators=(",", ":")).encode()

@@ -33,7 +33,7 @@ ADJUDICATED = "adjudicated by endgame tables"
 
 MAX_LEGAL_HOPS: Final = 64
 """Upper bound on the legal hops of a position."""
-_MAX_SEARCHED: Final = 8000
+_MAX_SEARCHED: Final = 100
 """Positions searched, at most, to prove that a win comes before the draw by the halfmove clock."""
 
 Values = NDArray[np.uint8]

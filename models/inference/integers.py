@@ -46,13 +46,20 @@ MAX_EXPONENT = 700.0
 class IntegerWeights(NamedTuple):
     """The weights of a network, for the kernels.
 
-    H, N and M are the units of the first, second and third layer, K the buckets, A the actions.
+    H, N and M are the units of the first, second and third layer, K the buckets, A the actions. The second
+    layer and the policy read W: the products of the halves of the first layer, H / 2, or else H.
     """
 
     planes: Any
     """[7] int64: the binary plane of each board value from -3 to 3, -1 where it has none."""
     jumper_plane: Any
     """[1] int64: the plane of the jumper, -1 if the game has none."""
+    pairs: Any
+    """[P, 3] int64: the two squares of each pair of neighbours, and the first of its planes; P <= 64."""
+    touched: Any
+    """[squares] int64: the pairs that a square is part of, as bits."""
+    combinations: Any
+    """[7, 7] int64: by the board values of its squares from -3 to 3, which plane of a pair is 1; -1: none."""
     bucket_pieces: Any
     """[1] int64: how many piece counts share a bucket."""
     first: Any
@@ -60,7 +67,7 @@ class IntegerWeights(NamedTuple):
     first_bias: Any
     """[H] int16, multiples of 1/512."""
     second: Any
-    """[K, H / 2, N, 2] int16."""
+    """[K, W / 2, N, 2] int16."""
     second_bias: Any
     """[K, N] int32, multiples of 2 ** -18, as are all biases below."""
     third: Any
@@ -72,7 +79,7 @@ class IntegerWeights(NamedTuple):
     value_bias: Any
     """[K, 1 or 3] int32."""
     policy: Any
-    """[A, H] int16."""
+    """[A, W] int16."""
     policy_narrow: Any
     """[K, A, N] int16."""
     policy_bias: Any
@@ -83,7 +90,7 @@ class Hidden(NamedTuple):
     """Working memory of one thread: the activations of the position that was activated last."""
 
     wide: Any
-    """[H] int16."""
+    """[W] int16."""
     narrow: Any
     """[N] int16."""
     narrowest: Any
@@ -91,11 +98,12 @@ class Hidden(NamedTuple):
     bucket: Any
     """[1] int64."""
     rows: Any
-    """[VIEWS, squares + 1] int64: of the last position in each view, where the row of each element begins."""
+    """[VIEWS, squares + 1 + pairs] int64: of the last position in each view, where the row of each square,
+    the jumper and each pair begins."""
     sums: Any
     """[VIEWS, H] int16: the sums of these rows."""
     changed: Any
-    """[2, squares + 1] int64: the `rows` that gave way, and what took their place."""
+    """[2, squares + 1 + pairs] int64: the `rows` that gave way, and what took their place."""
 
 
 VIEWS = 2
@@ -104,16 +112,17 @@ VIEWS = 2
 
 def hidden_arrays(weights: IntegerWeights, squares: int) -> Hidden:
     """Return new working memory for `activate`, aligned with cache lines."""
-    biases = (weights.first_bias, weights.second_bias, weights.third_bias)
-    wide, narrow, narrowest = (aligned(np.zeros(each.shape[-1], np.int16)) for each in biases)
+    widths = weights.policy.shape[-1], weights.second_bias.shape[-1], weights.third_bias.shape[-1]
+    wide, narrow, narrowest = (aligned(np.zeros(each, np.int16)) for each in widths)
+    inputs = squares + 1 + len(weights.pairs)
     return Hidden(
         wide,
         narrow,
         narrowest,
         bucket=np.zeros(1, np.int64),
-        rows=np.full((VIEWS, squares + 1), weights.first.size - weights.first.shape[1]),
+        rows=np.full((VIEWS, inputs), weights.first.size - weights.first.shape[1]),
         sums=aligned(np.tile(weights.first_bias, (VIEWS, 1))),
-        changed=np.zeros((2, squares + 1), np.int64),
+        changed=np.zeros((2, inputs), np.int64),
     )
 
 
@@ -135,25 +144,46 @@ def dot(rows, at, inputs):
 def first_layer(weights, board, hidden, view):
     """Fill the first layer and the bucket, from what changed since the last position of a view."""
     rows, (old, new) = hidden.rows[view], hidden.changed
-    squares, units = len(rows) - 1, len(hidden.wide)
-    pieces, changes = 0, 0
+    squares, units = len(board) - 2, weights.first.shape[1]
+    nothing = weights.first.size - units
+    pieces, changes, pairs = 0, 0, np.int64(0)
     for i in range(squares + 1):  # branchless: the CPU would mispredict too many
         plane, square = weights.jumper_plane[0], np.int64(board[i])
         if i < squares:
             plane, square = weights.planes[square + 3], np.int64(i)
             pieces += plane >= 0
-        row = plane * squares + square if min(plane, square) >= 0 else len(weights.first) - 1
-        old[changes], new[changes] = rows[i], row * units
-        changes += rows[i] != row * units
-        rows[i] = row * units
+        row = (plane * squares + square) * units if min(plane, square) >= 0 else nothing
+        old[changes], new[changes] = rows[i], row
+        changed = rows[i] != row
+        if i < squares:
+            pairs |= -np.int64(changed) & weights.touched[i]
+        changes += changed
+        rows[i] = row
     hidden.bucket[0] = min(max(0, (pieces - 1) // weights.bucket_pieces[0]), len(weights.second) - 1)
+    while pairs:
+        n = lowest(pairs)
+        pairs &= pairs - 1
+        square, other, plane = weights.pairs[n]
+        which = weights.combinations[board[square] + 3, board[other] + 3]
+        row = ((plane + which) * squares + square) * units if which >= 0 else nothing
+        at = squares + 1 + n
+        old[changes], new[changes] = rows[at], row
+        changes += rows[at] != row
+        rows[at] = row
     for unit in range(0, units, LANES):
         sums = load(hidden.sums, view * units + unit)
         for n in range(changes):
             sums = exchanged(sums, load(weights.first, old[n] + unit), load(weights.first, new[n] + unit))
         put(hidden.sums, view * units + unit, sums)
-    for unit in range(units):
-        hidden.wide[unit] = min(max(hidden.sums[view, unit], np.int16(0)), np.int16(SCALE))
+    sums, wide = hidden.sums[view], hidden.wide
+    if len(wide) == units:
+        for unit in range(units):
+            wide[unit] = min(max(sums[unit], np.int16(0)), np.int16(SCALE))
+    else:
+        for unit in range(len(wide)):
+            one = min(max(sums[unit], np.int16(0)), np.int16(SCALE))
+            other = min(max(sums[unit + len(wide)], np.int16(0)), np.int16(SCALE))
+            wide[unit] = (np.int32(one) * np.int32(other) + np.int32(SCALE // 2)) >> np.int32(9)
 
 
 @hot
@@ -243,13 +273,19 @@ def evaluate_boards(weights, hidden, boards, logits, values):
 def arranged(integers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return the integers of a network as the kernels read them, aligned with cache lines.
 
-    Zeros fill up the widths to multiples of `LANES`, and are a last row of the first layer. The inputs of the
-    second and third layer come in pairs, `[K, inputs / 2, units, 2]`.
+    Zeros fill up the widths to multiples of `LANES`, of the first layer those of its halves if these are
+    multiplied, and are its last row. The inputs of the second and third layer come in pairs,
+    `[K, inputs / 2, units, 2]`.
     """
     found = {}
     for name, weights in integers.items():
-        if name in IntegerWeights._fields[3:] and name not in ("value_bias", "policy_bias"):
-            below = -weights.shape[-2] % LANES if name in ("second", "third") else int(name == "first")
+        if name in ("first", "first_bias"):
+            halves = weights.reshape(*weights.shape[:-1], -1, integers["policy"].shape[-1])
+            room = [(0, int(name == "first")), (0, 0), (0, -halves.shape[-1] % LANES)]
+            weights = np.pad(halves, room[-halves.ndim :])
+            weights = weights.reshape(*weights.shape[:-2], -1)
+        elif name in IntegerWeights._fields[6:] and name not in ("value_bias", "policy_bias"):
+            below = -weights.shape[-2] % LANES if name in ("second", "third") else 0
             room = [(0, 0)] * (weights.ndim - 2) + [(0, below), (0, -weights.shape[-1] % LANES)]
             weights = np.pad(weights, room[-weights.ndim :])
         if name in ("second", "third"):

@@ -16,6 +16,8 @@ Version history:
     planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper,
         halfmove_clock / 80.
     pieces-1: own men, own kings, the other's men, the other's kings, jumper.
+    pairs-1: pieces-1, and for the directions down right and down left what stands on a square and on the next
+        one in that direction, a plane for each of the 16 combinations.
     moves-1: planes-1, and for each direction whether the piece may hop there.
     tactics-1: moves-1, and for each direction the forced change of material after that hop and whether it is
         a loss, from a quiescence search alone and from a search of two plies with a quiescence search.
@@ -23,6 +25,7 @@ Version history:
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -37,6 +40,7 @@ from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
 from ckai.models.inputs.packing import pack_positions, unpack_position
 
 ROWS, COLUMNS = 8, 4
+PIECES = ("own men", "own kings", "other men", "other kings")
 WAYS = ("up right", "down right", "down left", "up left")
 """The directions of hops in the view of the side to move, whose first row is at the top."""
 HALFMOVE_SCALE = 80.0
@@ -60,6 +64,9 @@ class Encoding(nn.Module):
         STEPS: whether action i is a step from square i // 4 in direction i % 4.
         VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
         JUMPER: whether the plane after these marks the jumper.
+        PAIRS: for each direction the next square of every square, -1 off the board. The planes after the
+            jumper mark pairs of pieces: of each direction one for each value of the square and, among these,
+            for each value of the next one.
         MAX_PIECES: largest number of pieces on the board; 0: one on every square.
     """
 
@@ -76,12 +83,13 @@ class Encoding(nn.Module):
     STEPS: ClassVar[bool] = False
     VALUES: ClassVar[tuple[int, ...]] = ()
     JUMPER: ClassVar[bool] = False
+    PAIRS: ClassVar[tuple[tuple[int, ...], ...]] = ()
     MAX_PIECES: ClassVar[int] = 0
 
     @property
     def binary_planes(self) -> int:
-        """Number of planes, the first ones, that mark pieces and the jumper; see `VALUES`."""
-        return len(self.VALUES) + self.JUMPER
+        """Number of planes, the first ones, that mark pieces, the jumper and pairs; see `VALUES`."""
+        return len(self.VALUES) + self.JUMPER + len(self.PAIRS) * len(self.VALUES) ** 2
 
     @property
     def max_pieces(self) -> int:
@@ -224,10 +232,7 @@ class PlanesEncoding(CheckersEncoding):
     VERSION = "planes-1"
     PLANES = 8
     NAMES: ClassVar[tuple[str, ...]] = (
-        "own men",
-        "own kings",
-        "other men",
-        "other kings",
+        *PIECES,
         "empty",
         "odd rows",
         "jumper",
@@ -286,6 +291,42 @@ class PiecesEncoding(PlanesEncoding):
         planes = super().forward(board, jumper, halfmove_clock, dtype)
         # A list of indices would be copied to the GPU in every batch, which no CUDA graph can.
         return torch.cat([planes[:, :4], planes[:, 6:7]], 1)
+
+
+class PairsEncoding(PiecesEncoding):
+    """`PiecesEncoding` and a plane for each combination of two neighbours: a sum of rows knows of both."""
+
+    VERSION = "pairs-1"
+    PAIRS = tuple(tuple(neighbour(i, d, 1) for i in range(SQUARES)) for d in (1, 2))
+    PLANES = PiecesEncoding.PLANES + 2 * 16
+    NAMES = (
+        *PiecesEncoding.NAMES,
+        *(f"{one} and {WAYS[d]} {other}" for d in (1, 2) for one, other in product(PIECES, PIECES)),
+    )
+
+    beside: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Off the board is index 32, an empty square.
+        to = torch.tensor(self.PAIRS).view(-1) % (SQUARES + 1)
+        self.register_buffer("beside", to, persistent=False)
+
+    def forward(
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
+    ) -> Tensor:
+        """Return `[B, 37, 8, 4]` of 0 and 1."""
+        planes = super().forward(board, jumper, halfmove_clock, dtype)
+        here = planes[:, :4].flatten(2)
+        near = torch.nn.functional.pad(here, (0, 1)).index_select(2, self.beside)
+        near = near.view(-1, 1, 4, len(self.PAIRS), SQUARES).permute(0, 3, 1, 2, 4)
+        pairs = here.view(-1, 1, 4, 1, SQUARES) * near
+        return torch.cat([planes, pairs.reshape(-1, 2 * 16, ROWS, COLUMNS)], 1)
 
 
 class MovesEncoding(PlanesEncoding):

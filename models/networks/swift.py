@@ -2,7 +2,8 @@
 
 What engines call an efficiently updatable network (NNUE; Nasu 2018, and Stockfish's documentation of its
 training): the inputs are binary and few of them are 1, so that the first layer is the sum of one row of
-weights for each piece. Activations are clipped to [0, 1] and weights to a few units,
+weights for each piece and pair of neighbours, and a move changes few of these. The activations of its two
+halves are multiplied with each other. All are clipped to [0, 1] and weights to a few units,
 so that the network can be computed with integers (`ckai.models.inference.integers`): all are rounded to
 multiples of 1/512 in 16 bits.
 
@@ -28,7 +29,7 @@ MAX_WEIGHT, MAX_BIAS = 4.0, 1000.0
 """Bounds of weights and biases after the first layer: with at most `MAX_UNITS` units no sum overflows."""
 MAX_UNITS, MAX_NARROW_UNITS = 1024, 256
 """Bounds of the units of the first layer and of the others."""
-MAX_SUM = 32767 / SCALE
+MAX_SUM = 32767
 """Bound of the sums of the first layer, in 16 bits."""
 
 
@@ -36,7 +37,7 @@ MAX_SUM = 32767 / SCALE
 class Settings(NetworkSettings):
     """Sizes."""
 
-    encoding: str = "pieces"
+    encoding: str = "pairs"
     value: str = "wdl"
     hidden: int = 512
     """Units of the first layer."""
@@ -46,6 +47,8 @@ class Settings(NetworkSettings):
     """Units of the third layer, which only the value reads."""
     buckets: int = 8
     """Sets of later layers, by the number of pieces."""
+    product: bool = True
+    """Multiply the units of the first half of the first layer with those of the second half."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,6 +60,8 @@ class Settings(NetworkSettings):
         ):
             if getattr(self, name) > most:
                 raise ValueError(f"expected {name} <= {most}, found {getattr(self, name)}")
+        if self.product and self.hidden % 2:
+            raise ValueError(f"expected an even number of hidden units to multiply, found {self.hidden}")
         if not encoding_type(self.encoding).VALUES:
             raise ValueError(f"expected an encoding with binary planes of pieces, found {self.encoding!r}")
 
@@ -89,11 +94,12 @@ class Swift(Network):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         inputs = self.encode.binary_planes * self.encode.board_size
+        wide = settings.hidden // 2 if settings.product else settings.hidden
         self.first = nn.Linear(inputs, settings.hidden)
-        self.second = Buckets(settings.buckets, settings.hidden, settings.narrow)
+        self.second = Buckets(settings.buckets, wide, settings.narrow)
         self.third = Buckets(settings.buckets, settings.narrow, settings.narrowest)
         self.value = Buckets(settings.buckets, settings.narrowest, OUTPUTS[settings.value])
-        self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
+        self.policy = nn.Linear(wide, self.encode.NUM_ACTIONS)
         self.policy_narrow = Buckets(settings.buckets, settings.narrow, self.encode.NUM_ACTIONS)
 
     @property
@@ -104,7 +110,8 @@ class Swift(Network):
 
     def bounds(self) -> dict[str, float]:
         """Return the largest absolute value of each parameter, by its name: no sum of integers overflows."""
-        first = MAX_SUM / (self.encode.max_pieces + 2)
+        pairs = sum(square >= 0 for near in self.encode.PAIRS for square in near)
+        first = MAX_SUM // (self.encode.max_pieces + pairs + 2) / SCALE
         found = {"first.weight": first, "first.bias": first}
         for layer in ("second", "third", "value", "policy", "policy_narrow"):
             found |= {f"{layer}.weight": MAX_WEIGHT, f"{layer}.bias": MAX_BIAS}
@@ -149,6 +156,8 @@ class Swift(Network):
         pieces = planes[:, : len(self.encode.VALUES) * self.encode.board_size].sum(1).long()
         bucket = ((pieces - 1) // self.bucket_pieces).clamp(0, self.settings.buckets - 1)
         wide = self.first(planes).clamp(0, 1)
+        if self.settings.product:
+            wide = wide[:, : wide.shape[1] // 2] * wide[:, wide.shape[1] // 2 :]
         narrow = self.second(wide, bucket).clamp(0, 1)
         narrowest = self.third(narrow, bucket).clamp(0, 1)
         logits = self.policy(wide) + self.policy_narrow(narrow, bucket)
@@ -178,13 +187,28 @@ def integers_of(network: Network) -> dict[str, NDArray[Any]]:
                 f"evaluator integers: expected weights of up to {most:g} in {name}, found {largest:g}: the "
                 "network may have diverged in training"
             )
-    encode = network.encode
-    planes = np.full(7, -1, np.int64)
-    for plane, value in enumerate(encode.VALUES):
+    encode, values = network.encode, network.encode.VALUES
+    planes, combinations = np.full(7, -1, np.int64), np.full((7, 7), -1, np.int64)
+    for plane, value in enumerate(values):
         planes[value + 3] = plane
+        for also, other in enumerate(values):
+            combinations[value + 3, other + 3] = plane * len(values) + also
+    pairs = np.array(
+        [
+            (square, other, len(values) + encode.JUMPER + way * len(values) ** 2)
+            for way, near in enumerate(encode.PAIRS)
+            for square, other in enumerate(near)
+            if other >= 0
+        ],
+        np.int64,
+    ).reshape(-1, 3)
+    bits = np.arange(len(pairs))[:, None]
     return {
         "planes": planes,
-        "jumper_plane": np.array([len(encode.VALUES) if encode.JUMPER else -1]),
+        "jumper_plane": np.array([len(values) if encode.JUMPER else -1]),
+        "pairs": pairs,
+        "touched": ((pairs[:, :2, None] == np.arange(encode.board_size)).any(1) << bits).sum(0),
+        "combinations": combinations,
         "bucket_pieces": np.array([network.bucket_pieces]),
         "sizes": np.array(sizes_of(encode)),
         **{name: weights.cpu().numpy() for name, weights in network.rounded().items()},

@@ -13,7 +13,12 @@ class DistillConfig:
         ge=1,
         help="Number of positions to label, rounded up to whole shards of walks",
     )
-    plies: int = setting(default=16, ge=1, le=300, help="Longest walk from a starting position, in plies")
+    plies: int = setting(
+        default=16,
+        ge=1,
+        le=300,
+        help="Longest walk from a starting position, in plies; with nodes, most random plies before a game",
+    )
     temperature: float = setting(default=1.0, gt=0, help="Temperature of the policy that the walks follow")
     explore: float = setting(
         default=0.2, ge=0, le=1, help="Share of random actions in the walks, so that they see mistakes too"
@@ -31,8 +36,8 @@ class DistillConfig:
     nodes: int = setting(
         default=0,
         ge=0,
-        help="Label values by an alpha-beta search of this many positions, for which the teacher must be an "
-        "integer network; 0: by the teacher alone",
+        help="Play games of alpha-beta against itself, a search of this many positions for every move, for "
+        "which the teacher must be an integer network; 0: walk by the teacher's policy",
     )
     tables: int = setting(
         default=0, ge=0, le=5, help="End a walk when it reaches the N-piece tablebases; 0 uses none"
@@ -42,4 +47,4 @@ class DistillConfig:
     @property
     def shard_walks(self) -> int:
         """Walks per shard, fewer for few positions; a kill loses the current shards at most."""
-        return max(32, min(8192, self.positions // 64))
+        return max(32, min(1024 if self.nodes else 8192, self.positions // 64))

@@ -1,10 +1,10 @@
 """Distillation: rows labelled by a network, its policy in place of visits and its value in place of q.
 
-Hinton et al. 2015, with the logits' softmax at temperature 1. The value may be that of an alpha-beta search
-with the network, as the networks of chess and shogi programs are trained (NNUE). Rows come from walks
-(`ckai.rl.distill.walks`) that begin in positions of other rows or in openings. They are written in shards,
-so that a killed run goes on where it was, and put together at the end; a walk depends on the seed and its
-number alone.
+Hinton et al. 2015, with the logits' softmax at temperature 1. Rows come from walks (`ckai.rl.distill.walks`)
+that begin in positions of other rows or in openings; or from games of alpha-beta against itself
+(`ckai.rl.distill.games`), as the networks of chess and shogi programs are trained (NNUE). They are written in
+shards, so that a killed run continues where it was, and put together at the end, each position of the games
+once; a walk or game depends on the seed and its number alone.
 """
 
 import json
@@ -24,6 +24,7 @@ from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, whole_file, write_whole
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path, is_headers_path
+from ckai.datasets.split import position_keys
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import table_writer, to_numpy
 from ckai.models.inference.evaluator import Evaluator
@@ -32,6 +33,7 @@ from ckai.models.inference.threads import use_one_torch_thread
 from ckai.models.inputs.packing import pack_rows
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
+from ckai.rl.distill.games import play_game
 from ckai.rl.distill.walks import STREAM, WalkRules, Walks, arrive, decode_boards, step_walks
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -44,8 +46,10 @@ from ckai.rl.selfplay.shards import write_parquet
 
 IN_FLIGHT = 1024
 """Walks at the same time, over all threads."""
-ENTRIES = 4096
-"""Size of the table of the searches that label values."""
+ENTRIES = 1 << 14
+"""Size of the table of the searches of a game."""
+MAX_PLIES = 300
+"""Longest game of alpha-beta, in rows."""
 MAX_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
 
@@ -113,9 +117,10 @@ class _Group:
             if not isinstance(evaluator, IntegerEvaluator):
                 raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
             self.search = AlphaBetaSearch(evaluator, game=self.game, entries=ENTRIES)
+            self.records = make_records(self.game, 1, MAX_PLIES)
 
-    def start(self, t: int, number: int) -> bool:
-        """Start a walk; return False where there is nothing to label."""
+    def begin(self, t: int, number: int) -> tuple[Any, np.random.Generator]:
+        """Begin a record, with its stream of random numbers; return the first state, and more of these."""
         rng = np.random.default_rng(seed_stream(self.config.seed, number))
         source = self.openings
         if self.starts is not None and rng.random() >= self.config.opening_share:
@@ -124,10 +129,34 @@ class _Group:
         stream = np.uint64(rng.integers(1 << 63))
         begin_record(self.records, t, number)
         self.walks.streams[t]["rng"] = stream
+        return state, rng
+
+    def start(self, t: int, number: int) -> bool:
+        """Start a walk; return False where there is nothing to label."""
+        state, _ = self.begin(t, number)
         return bool(arrive(self.game, self.walks, self.records, t, state))
+
+    def play_searched(self, numbers: range, stop: threading.Event) -> list[Any]:
+        """Play games of alpha-beta; return those with a row, or those that ended if `stop` is set."""
+        done, search = [], self.search
+        assert search is not None
+        tools = search.game, search.evaluation, search.constants, search.memory, self.records
+        for number in numbers:
+            if stop.is_set():
+                break
+            search.forget()
+            state, rng = self.begin(0, number)
+            plies = 0 if self.config.explore else int(rng.integers(self.config.plies + 1))
+            rules, nodes = self.rules, np.int64(self.config.nodes)
+            play_game(*tools, self.walks.streams[:1], state, np.int64(plies), rules, nodes)
+            if self.records.games[0]["rows"]:
+                done.append(copy_game(self.records, 0, self.spec))
+        return done
 
     def play(self, numbers: range, stop: threading.Event) -> list[Any]:
         """Play walks; return them, or those that ended if `stop` is set."""
+        if self.search is not None:
+            return self.play_searched(numbers, stop)
         waiting, done = iter(numbers), []
         games = self.records.games
         games["status"] = FINISHED
@@ -144,13 +173,6 @@ class _Group:
             if not playing.any():
                 break
             evaluate_into(self.evaluator, self.walks.boards, self.logits, self.values)
-            if self.search is not None:
-                for t in np.flatnonzero(playing).tolist():
-                    if stop.is_set():
-                        return done
-                    self.search.forget()  # a label depends on its position alone
-                    state = tuple(self.walks.states[t].tolist())
-                    self.values[t] = self.search.search(state, nodes=self.config.nodes).value
             if step_walks(self.game, self.walks, self.records, self.rules, self.logits, self.values) < 0:
                 raise non_finite_error(self.evaluator)
         return done
@@ -295,11 +317,20 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
     """Put the first shards with enough positions together, in order, one in memory at a time."""
     headers: list[pa.Table] = []
     counts = DistillProgress()
+    paths, total = [], 0
+    for path in sorted(folder.glob("*.parquet")):
+        if total < config.positions:  # several threads may write more than are needed
+            paths.append(path)
+            total += pq.read_metadata(path).num_rows
+    kept = _first_of_each(paths) if config.nodes else None
     with table_writer(output, spec.schema) as writer:
-        for path in sorted(folder.glob("*.parquet")):
-            if counts.positions >= config.positions:
-                break  # several threads may write more than are needed
+        for path in paths:
             table = pq.read_table(path, page_checksum_verification=True).cast(spec.schema)
+            if kept is not None:
+                here, kept = kept[: len(table)], kept[len(table) :]
+                table = table.filter(pa.array(here))
+                if not len(table):
+                    continue
             writer.write(table)
             headers.append(_headers(table, output.stem))
             counts.positions += table.num_rows
@@ -307,6 +338,20 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
         with whole_file(headers_path(output)) as file:
             write_parquet(pa.concat_tables(headers), file)
     return counts
+
+
+def _first_of_each(paths: Sequence[Path]) -> NDArray[np.bool_]:
+    """Return, for each row of some shards, whether no row before it has the same board."""
+    hashes = []
+    for path in paths:
+        boards = pq.read_table(path, columns=["board"])["board"].combine_chunks()
+        boards = boards.values.to_numpy().reshape(len(boards), -1)
+        hashes.append(position_keys(boards, np.full(len(boards), -1, np.int8)))
+    found = np.concatenate(hashes)
+    _, first = np.unique(found, return_index=True)
+    kept = np.zeros(len(found), np.bool_)
+    kept[first] = True
+    return kept
 
 
 def _headers(table: pa.Table, source: str) -> pa.Table:

@@ -39,10 +39,23 @@ def twin(net, board):
     pieces = len(rows)
     if board[squares] >= 0 and net.encode.JUMPER:
         rows.append(len(planes) * squares + int(board[squares]))
+    plane = len(planes) + net.encode.JUMPER
+    for near in net.encode.PAIRS:
+        for one in planes:
+            for other in planes:
+                rows += [
+                    plane * squares + n
+                    for n, beside in enumerate(near)
+                    if beside >= 0 and (board[n], board[beside]) == (one, other)
+                ]
+                plane += 1
     wide = [
         min(max(sum(parts["first"][row][unit] for row in rows) + bias, 0), SCALE)
         for unit, bias in enumerate(parts["first_bias"])
     ]
+    if net.settings.product:
+        half = len(wide) // 2
+        wide = [(a * b + SCALE // 2) // SCALE for a, b in zip(wide[:half], wide[half:], strict=True)]
     bucket = min(max(0, (pieces - 1) // net.bucket_pieces), net.settings.buckets - 1)
 
     def sums(matrix, biases, inputs):
@@ -64,7 +77,14 @@ def twin(net, board):
     return logits / SCALE**2, np.array(value) / SCALE**2
 
 
-@pytest.mark.parametrize("widths", [{}, {"hidden": 77, "narrow": 33, "narrowest": 5, "encoding": "connect4"}])
+@pytest.mark.parametrize(
+    "widths",
+    [
+        {},
+        {"hidden": 154, "narrow": 33, "narrowest": 5, "encoding": "connect4"},
+        {"hidden": 77, "encoding": "pieces", "product": False},
+    ],
+)
 @pytest.mark.parametrize("value", ["wdl", "tanh"])
 def test_the_kernels_compute_what_the_twin_does(value, widths):
     net = network(value=value, **widths)
@@ -83,7 +103,7 @@ def test_the_kernels_compute_what_the_twin_does(value, widths):
     assert np.ptp(values) > 0.01
 
 
-@pytest.mark.parametrize("encoding", ["pieces", "connect4", "tictactoe"])
+@pytest.mark.parametrize("encoding", ["pairs", "connect4", "tictactoe"])
 def test_integers_are_close_to_the_floats(encoding):
     net = network(encoding=encoding)
     boards = sample_positions(300, net.encode)
@@ -102,8 +122,8 @@ def test_no_sum_leaves_its_type_at_the_bounds():
     weights = IntegerEvaluator(net).weights
     boards = sample_positions(20, net.encode)
     logits, _ = IntegerEvaluator(net).evaluate(boards)
-    pieces = net.encode.max_pieces
-    assert int(weights.first.max()) * (pieces + 1) + int(weights.first_bias.max()) <= np.iinfo(np.int16).max
+    rows = net.encode.max_pieces + len(weights.pairs)
+    assert int(weights.first.max()) * (rows + 1) + int(weights.first_bias.max()) <= np.iinfo(np.int16).max
     largest = MAX_UNITS * SCALE * int(weights.policy.max())
     largest += MAX_NARROW_UNITS * SCALE * int(weights.policy_narrow.max())
     assert largest + int(weights.policy_bias.max()) < 2**31
@@ -113,8 +133,8 @@ def test_no_sum_leaves_its_type_at_the_bounds():
 @pytest.mark.parametrize(
     ("name", "bound"),
     [
-        ("first.weight", 32767 / 512 / 26),  # 24 pieces, a jumper and the bias
-        ("first.bias", 32767 / 512 / 26),
+        ("first.weight", 32767 // 75 / 512),  # 24 pieces, 49 pairs, a jumper and the bias
+        ("first.bias", 32767 // 75 / 512),
         ("second.weight", 4.0),
         ("third.weight", 4.0),
         ("value.weight", 4.0),

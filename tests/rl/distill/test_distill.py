@@ -20,13 +20,15 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import evaluate_positions
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
+from ckai.models.inputs.packing import unpack_position
 from ckai.models.registry import build
 from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
-from ckai.rl.distill.distill import ENTRIES, _Group, distill
-from ckai.rl.distill.walks import SHARES, STREAM, WalkRules, Walks, choose, decode_boards
+from ckai.rl.distill.distill import ENTRIES, distill
+from ckai.rl.distill.walks import SHARES, STREAM, WalkRules, Walks, choose
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import get_game
 
 SMALL = DistillConfig(positions=300, plies=5, seed=4)
@@ -53,21 +55,34 @@ def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
     assert pq.read_table(headers_path(path)).num_rows == len(np.unique(rows.game))
 
 
-def test_values_are_those_of_a_search(tmp_path, teacher):
-    network = build("swift", {"hidden": 16, "narrow": 4, "narrowest": 4}).eval()
-    integers = IntegerEvaluator(network)
-    config = replace(SMALL, nodes=60)
+def test_games_of_alpha_beta(tmp_path, teacher):
+    integers = IntegerEvaluator(build("swift", {"hidden": 16, "narrow": 4, "narrowest": 4}).eval())
+    config = replace(SMALL, nodes=60, tables=3, positions=2000)
     for threads in (1, 2):
         distill(integers, tmp_path / f"{threads}.parquet", config, threads=threads)
     rows = read_rows(tmp_path / "1.parquet")
-    assert rows.q.tolist() == read_rows(tmp_path / "2.parquet").q.tolist()
-    spec = get_game("checkers")
-    boards = np.concatenate([rows.board, rows.jumper[:, None], rows.quiet[:, None].astype(np.int8)], 1)
-    states = np.zeros((len(rows), spec.state_words), np.int64)
-    decode_boards(spec.rules, np.ascontiguousarray(boards), states)
-    for state, q in list(zip(states.tolist(), rows.q.tolist(), strict=True))[::9]:
-        search = AlphaBetaSearch(integers, entries=ENTRIES)
-        assert q == pytest.approx(search.search(tuple(state), nodes=60).value, abs=1e-6)
+    other = read_rows(tmp_path / "2.parquet")
+    assert (rows.q.tolist(), rows.z.tolist()) == (other.q.tolist(), other.z.tolist())
+    assert len(np.unique(rows.board, axis=0)) == len(rows) > 1000
+    assert rows.z_known.all()
+    assert set(rows.z) == {-1, 0, 1}
+    first, spec = 0, get_game("checkers")
+    tables = spec.make_rules(Tables.open(3))
+    black = pq.read_table(tmp_path / "1.parquet")["black"].to_pylist()
+    for i in range(len(rows)):
+        position = unpack_position(rows.board[i], int(rows.jumper[i]), int(rows.quiet[i]), black=black[i])
+        assert not any("x" in str(move) for move in position.legal_moves())
+        assert rows.label[i] in position.legal_actions()
+        if i > 0 and rows.game[i] == rows.game[i - 1]:  # one result, for whoever is to move
+            assert rows.z[i] == rows.z[i - 1] * (1 if black[i] == black[i - 1] else -1)
+        elif rows.ply[i] == 0:  # nothing was searched before
+            search = AlphaBetaSearch(integers, game=tables, entries=ENTRIES)
+            result = search.search(pack(position), nodes=60)
+            assert (rows.label[i], rows.q[i]) == (result.action, pytest.approx(result.value, abs=1e-6))
+            first += 1
+    assert first > 3
+    ends = np.abs(rows.q) == 1  # a proven game is over, and was won by whom the search said
+    assert (rows.z[ends] == rows.q[ends]).all()
     with pytest.raises(ValueError, match="expected an integer network to search with"):
         distill(teacher, tmp_path / "other.parquet", config)
 
@@ -268,25 +283,3 @@ def test_the_command(tmp_path, ckai, monkeypatch):
     )  # fmt: skip
     assert status == 0
     assert "student.ckpt: swift after 1 epoch" in out
-
-
-def test_a_stop_does_not_wait_for_the_searches_of_all_walks(teacher):
-    """Each walk has one, which may take a second."""
-    stop, searches = threading.Event(), []
-
-    class Search:
-        value = 0.0
-
-        def forget(self):
-            searches.append(1)
-            stop.set()
-
-        def search(self, state, nodes):
-            return self
-
-    spec = get_game("checkers")
-    start = np.array([spec.state(spec.position())], np.int64)
-    walks = _Group(teacher, SMALL, spec, None, None, start, 8)
-    walks.search = Search()
-    walks.play(range(100), stop)
-    assert len(searches) == 1

@@ -2,10 +2,15 @@
 //
 // Two sums share a number, which halves the work: of the first layer in 32 bits, of the others in the 53 bits that a
 // float holds exactly. Only active units, those above 0, are multiplied. The sums of the first layer are kept for
-// either side to move; the rows of pieces that came or went since are added to them or taken off.
+// either side to move; the rows of pieces and pairs that came or went since are added to them or taken off.
+
+import { upLeft, upRight } from "./rules.js";
 
 const FORMAT = 1, SHIFT = 9, LIMIT = 1 << SHIFT, PRODUCT_SCALE = LIMIT * LIMIT, MAX_EXPONENT = 700;
 const UPPER = 2 ** 27; // the upper of two sums is multiplied by it; `engine_file` refuses weights that need more room
+
+const PIECES = 4, PAIRS = 5; // planes of pieces, and the first plane of pairs: one for each way and two pieces
+const BEFORE = [upLeft, upRight]; // from squares to those before them on the ways down right and down left
 
 /** Read the file that `ckai.cli.web.engine_file` writes; rejects with one line where it cannot. */
 export async function loadNetwork(url) {
@@ -94,7 +99,6 @@ class Network {
     Object.assign(this, arrays, { name: header.network, levels: header.levels, half, bucketPieces: header.bucket_pieces });
     [this.buckets, this.outputs, this.narrowest] = shapes.value;
     this.actions = shapes.policy[0];
-    this.planeRows = header.planes.map((plane) => plane * squares);
     const pair = (weights, i) => ((weights[i + half] << 16) + weights[i]) | 0; // units i and i + half
     this.rows = new Int32Array((planes * squares + 1) * half); // the one after the last is empty
     for (let i = 0, n = 0; i < this.rows.length - half; i++, n = Math.floor(i / half)) {
@@ -103,6 +107,9 @@ class Network {
     this.sums = [0, 1].map(() => Int32Array.from({ length: half }, (_, i) => pair(arrays.first_bias, i)));
     this.seen = [0, 1].map(() => new Int32Array(planes)); // the squares of each plane that are in the sums
     [this.came, this.went] = [0, 1].map(() => new Int32Array(planes * squares + 2));
+    this.masks = new Int32Array(planes);
+    this.inputs = shapes.second[2];
+    this.product = this.inputs === half;
     this.wide = room(hidden);
     this.second = new Layer(arrays.second, arrays.second_bias, shapes.second);
     this.third = new Layer(arrays.third, arrays.third_bias, shapes.third);
@@ -120,13 +127,18 @@ class Network {
   }
 
   firstLayer(own, opp, kings, jumper, view) {
-    const { half, rows, planeRows, came, went, wide } = this;
+    const { half, rows, masks, came, went, wide } = this;
     const sums = this.sums[view], seen = this.seen[view], empty = rows.length - half;
-    const rowOf = (rest, plane) => (planeRows[plane] + 31 - Math.clz32(rest & -rest)) * half;
+    const rowOf = (rest, plane) => (32 * plane + 31 - Math.clz32(rest & -rest)) * half;
+    masks[0] = own & ~kings, masks[1] = own & kings, masks[2] = opp & ~kings, masks[3] = opp & kings;
+    masks[PIECES] = jumper ? 1 << (jumper - 1) : 0;
+    for (let plane = PAIRS; plane < masks.length; plane++) {
+      const n = plane - PAIRS;
+      masks[plane] = masks[(n >> 2) & 3] & BEFORE[n >> 4](masks[n & 3]);
+    }
     let comes = 0, goes = 0;
     for (let plane = 0; plane < seen.length; plane++) {
-      let now = jumper ? 1 << (jumper - 1) : 0;
-      if (plane < 4) now = (plane < 2 ? own : opp) & (plane & 1 ? kings : ~kings);
+      const now = masks[plane];
       for (let rest = now & ~seen[plane]; rest; rest &= rest - 1) came[comes++] = rowOf(rest, plane);
       for (let rest = seen[plane] & ~now; rest; rest &= rest - 1) went[goes++] = rowOf(rest, plane);
       seen[plane] = now;
@@ -140,8 +152,13 @@ class Network {
     let active = 0;
     for (let i = 0; i < half; i++) {
       const low = (sums[i] << 16) >> 16;
-      active = keep(wide, active, i, low);
-      active = keep(wide, active, i + half, (sums[i] - low) >> 16);
+      const high = (sums[i] - low) >> 16;
+      if (!this.product) {
+        active = keep(wide, active, i, low);
+        active = keep(wide, active, i + half, high);
+      } else if (low > 0 && high > 0) {
+        active = keep(wide, active, i, (Math.min(low, LIMIT) * Math.min(high, LIMIT) + (LIMIT >> 1)) >> SHIFT);
+      }
     }
     wide.count = active;
   }
@@ -163,7 +180,7 @@ class Network {
   /** The logit of an action in the position that was evaluated last. */
   logit(action) {
     const at = this.bucket * this.actions + action, narrow = this.second.out;
-    const total = dot(this.policy, action * 2 * this.half, this.wide) + this.policy_bias[at];
+    const total = dot(this.policy, action * this.inputs, this.wide) + this.policy_bias[at];
     return Math.fround(total + dot(this.policy_narrow, at * narrow.units.length, narrow)) / PRODUCT_SCALE;
   }
 }

@@ -31,10 +31,10 @@ function neighbour(index, direction, distance) {
 const STEP_TO = Int8Array.from({ length: 128 }, (_, action) => neighbour(action >> 2, action & 3, 1));
 const JUMP_TO = Int8Array.from({ length: 128 }, (_, action) => neighbour(action >> 2, action & 3, 2));
 
-const upRight = (x) => ((x & EVEN_RIGHT) >>> 3) | ((x & ODD) >>> 4);
+export const upRight = (x) => ((x & EVEN_RIGHT) >>> 3) | ((x & ODD) >>> 4);
 const downRight = (x) => ((x & EVEN_RIGHT) << 5) | ((x & ODD) << 4);
 const downLeft = (x) => ((x & EVEN) << 4) | ((x & ODD_LEFT) << 3);
-const upLeft = (x) => ((x & EVEN) >>> 4) | ((x & ODD_LEFT) >>> 5);
+export const upLeft = (x) => ((x & EVEN) >>> 4) | ((x & ODD_LEFT) >>> 5);
 
 function rotate(x) {
   x = ((x >>> 1) & 0x55555555) | ((x & 0x55555555) << 1);

@@ -1,0 +1,140 @@
+"""Games of alpha-beta against itself at a fixed number of positions a move, in one kernel.
+
+A game begins in a position of other rows or in an opening, after some random plies that are not recorded.
+If random actions are to be played throughout, it has no result and ends after some plies. Else it ends by the
+rules, in the tablebases, with a proof, with a position that occurred before, or as a draw
+after `QUIET_PLIES`. Rows are of positions without a capture to make, which alone alpha-beta evaluates; their
+value is the search's, their policy the action that it chose.
+"""
+
+import numpy as np
+
+from ckai.game.intrinsics import lent
+from ckai.game.jit import inner, kernel
+from ckai.rl.alphabeta.kernel import alpha_beta, is_repeated
+from ckai.rl.alphabeta.memory import (
+    AGE,
+    INFINITE,
+    LIMIT,
+    NODES,
+    PROVEN,
+    ROOT_ACTION,
+    ROOT_SCORE,
+    VALUE_SCALE,
+    WON,
+)
+from ckai.rl.alphabeta.transpositions import MAX_DEPTH
+from ckai.rl.distill.walks import SHARES
+from ckai.rl.games import contract
+from ckai.rl.games.contract import LOSS, NONE, WIN
+from ckai.rl.games.rng import uniform
+from ckai.rl.selfplay.recording import FINISHED, count_action
+
+QUIET_PLIES = 40
+"""A game is drawn after so many plies without a capture or a move of a man."""
+
+
+@kernel
+def play_game(game, evaluation, constants, memory, records, stream, state, random_plies, rules, nodes):
+    """Play and record a game, as record 0.
+
+    Args:
+        game: the rules.
+        evaluation, constants, memory: of an `AlphaBetaSearch`, whose table is empty.
+        records: the `Records`, with one game that has begun.
+        stream: [1] `STREAM`, random numbers.
+        state: the first state.
+        random_plies: plies drawn at random at the beginning.
+        rules: the `WalkRules`: with `explore` above 0 a game ends after `plies`.
+        nodes: positions of each search.
+    """
+    here = records.games[0]
+    root, passed = np.int64(0), True
+    memory.counters[AGE] = 0
+    while True:
+        actions = memory.actions[root]
+        count = contract.legal(game, state, actions)
+        result, over = settled(game, memory, state, count, root, passed)
+        if over:
+            break
+        drawn = np.int64(actions[np.int64(uniform(stream) * count)])
+        if here.ply < random_plies or count == 1:
+            action = drawn
+        else:
+            best, score = search_nodes(game, evaluation, constants, memory, state, root, nodes)
+            action = drawn if uniform(stream) < rules.explore else best
+            if passed and contract.quiet(game, state):
+                record(records, state, action, best, score)
+            if abs(score) >= PROVEN:
+                result = np.int64(1) if score > 0 else np.int64(-1)
+                break
+            if here.rows == records.rows.shape[1] or (rules.explore > 0.0 and here.ply >= rules.plies):
+                result = np.int64(0)
+                break
+        contract.store_state(memory.path[root], contract.key(game, state))
+        state, passed = contract.play(game, state, action)
+        count_action(here, passed)
+        root = root + 1 if contract.repetition_window(game, state) else np.int64(0)
+    if rules.explore == 0.0:
+        here.result = result if here.side == 0 else -result
+    here.status = FINISHED
+
+
+@inner
+def settled(game, memory, state, count, root, passed):
+    """Return (result for the side to move, whether a game needs no further move)."""
+    over, value = contract.outcome(game, state, count)
+    if over:
+        return np.int64(value), True
+    if not passed:
+        return np.int64(0), False
+    proof, _ = contract.tablebase_value(game, state)
+    if proof != NONE:
+        return np.int64(proof == WIN) - np.int64(proof == LOSS), True
+    drawn = is_repeated(game, memory, state, contract.key(game, state), root)
+    return np.int64(0), drawn or contract.repetition_window(game, state) >= QUIET_PLIES
+
+
+@inner
+def search_nodes(game, evaluation, constants, memory, state, root, nodes):
+    """Return the action and the score of a search of so many positions, deeper and deeper."""
+    memory.killers[:] = -1
+    memory.history[:] //= 2
+    memory.counters[NODES], memory.counters[LIMIT] = 0, nodes
+    memory.counters[AGE] += 1
+    memory.stop[0] = 0
+    action, score, depth = np.int64(-1), np.int64(0), np.int64(1)
+    tools = lent((game, evaluation, constants, memory))
+    zero, most = np.int64(0), np.int64(INFINITE)
+    while True:
+        memory.root[ROOT_ACTION] = -1
+        alpha_beta(tools, state, depth, -most, most, root, root, zero, zero)
+        if memory.root[ROOT_ACTION] >= 0 and not (memory.stop[0] and memory.root[ROOT_SCORE] <= -PROVEN):
+            action, score = memory.root[ROOT_ACTION], memory.root[ROOT_SCORE]
+        if action < 0:  # not even one ply was searched
+            memory.counters[LIMIT], memory.stop[0] = np.iinfo(np.int64).max, 0
+            continue
+        late = memory.counters[NODES] >= nodes
+        if late or (abs(score) >= PROVEN and WON - abs(score) <= depth) or depth == MAX_DEPTH:
+            return action, score
+        depth += 1
+
+
+@inner
+def record(records, state, action, best, score):
+    """Record a row: a state, the action played, and the search's choice and score."""
+    here = records.games[0]
+    row = records.rows[0, here.rows]
+    contract.store_state(row.state, state)
+    row.q = min(1.0, max(-1.0, score / VALUE_SCALE))
+    row.ply = here.ply
+    row.hop = here.hop
+    row.side = here.side
+    row.action = action
+    row.first_count = here.counts
+    row.num_counts = 1
+    row.full = 1
+    records.counts[0, here.counts].action = best
+    records.counts[0, here.counts].visits = SHARES
+    here.counts += 1
+    here.rows += 1
