@@ -103,7 +103,7 @@ class Hidden(NamedTuple):
     sums: Any
     """[VIEWS, H] int16: the sums of these rows."""
     changed: Any
-    """[2, squares + 1 + pairs] int64: the `rows` that gave way, and what took their place."""
+    """[2, squares + 2 + pairs] int64: the `rows` that go, and those that come."""
 
 
 VIEWS = 2
@@ -122,7 +122,7 @@ def hidden_arrays(weights: IntegerWeights, squares: int) -> Hidden:
         bucket=np.zeros(1, np.int64),
         rows=np.full((VIEWS, inputs), weights.first.size - weights.first.shape[1]),
         sums=aligned(np.tile(weights.first_bias, (VIEWS, 1))),
-        changed=np.zeros((2, inputs), np.int64),
+        changed=np.zeros((2, inputs + 1), np.int64),
     )
 
 
@@ -146,19 +146,20 @@ def first_layer(weights, board, hidden, view):
     rows, (old, new) = hidden.rows[view], hidden.changed
     squares, units = len(board) - 2, weights.first.shape[1]
     nothing = weights.first.size - units
-    pieces, changes, pairs = 0, 0, np.int64(0)
+    pieces, goes, comes, pairs = 0, 0, 0, np.int64(0)
     for i in range(squares + 1):  # branchless: the CPU would mispredict too many
         plane, square = weights.jumper_plane[0], np.int64(board[i])
         if i < squares:
             plane, square = weights.planes[square + 3], np.int64(i)
             pieces += plane >= 0
         row = (plane * squares + square) * units if min(plane, square) >= 0 else nothing
-        old[changes], new[changes] = rows[i], row
-        changed = rows[i] != row
+        before, rows[i] = rows[i], row
+        changed = before != row
         if i < squares:
             pairs |= -np.int64(changed) & weights.touched[i]
-        changes += changed
-        rows[i] = row
+        old[goes], new[comes] = before, row
+        goes += changed & (before != nothing)
+        comes += changed & (row != nothing)
     hidden.bucket[0] = min(max(0, (pieces - 1) // weights.bucket_pieces[0]), len(weights.second) - 1)
     while pairs:
         n = lowest(pairs)
@@ -167,9 +168,13 @@ def first_layer(weights, board, hidden, view):
         which = weights.combinations[board[square] + 3, board[other] + 3]
         row = ((plane + which) * squares + square) * units if which >= 0 else nothing
         at = squares + 1 + n
-        old[changes], new[changes] = rows[at], row
-        changes += rows[at] != row
-        rows[at] = row
+        before, rows[at] = rows[at], row
+        old[goes], new[comes] = before, row
+        goes += (before != row) & (before != nothing)
+        comes += (before != row) & (row != nothing)
+    old[goes:comes] = nothing
+    new[comes:goes] = nothing
+    changes = max(goes, comes)
     for unit in range(0, units, LANES):
         sums = load(hidden.sums, view * units + unit)
         for n in range(changes):
