@@ -56,6 +56,9 @@ class Guesses(IntegerEvaluator):
         self.weights = IntegerWeights(
             planes=np.full(7, -1),
             jumper_plane=np.zeros(1, np.int64),
+            pairs=np.zeros((0, 3), np.int64),
+            touched=np.zeros(64, np.int64),
+            combinations=np.full((7, 7), -1),
             bucket_pieces=np.ones(1, np.int64),
             **arranged(rounded),
         )

@@ -57,7 +57,7 @@ def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
 
 def test_games_of_alpha_beta(tmp_path, teacher):
     integers = IntegerEvaluator(build("swift", {"hidden": 16, "narrow": 4, "narrowest": 4}).eval())
-    config = replace(SMALL, nodes=60, tables=3, positions=2000)
+    config = replace(SMALL, nodes=60, tables=3, positions=2000, explore=0.0)
     for threads in (1, 2):
         distill(integers, tmp_path / f"{threads}.parquet", config, threads=threads)
     rows = read_rows(tmp_path / "1.parquet")
