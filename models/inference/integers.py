@@ -20,12 +20,14 @@ from ckai.models.inference.evaluator import Boards, Floats, check_boards, output
 from ckai.models.inference.vectors import (
     LANES,
     SCALE,
+    clipped,
     exchanged,
     load,
     load_sums,
     nonzero_pairs,
     pair,
     plus_products,
+    product,
     put,
     rounded,
     total,
@@ -35,6 +37,8 @@ from ckai.models.inference.vectors import (
 if TYPE_CHECKING:
     from ckai.models.layers.network import Network
 
+BLOCK = 4 * LANES
+"""Sums of the first layer that are kept in registers at a time: a row comes from a cache far away."""
 PRODUCT_SCALE = SCALE * SCALE
 """Integer that stands for 1 in a sum of products."""
 CACHE_LINE = 64
@@ -175,20 +179,27 @@ def first_layer(weights, board, hidden, view):
     old[goes:comes] = nothing
     new[comes:goes] = nothing
     changes = max(goes, comes)
-    for unit in range(0, units, LANES):
-        sums = load(hidden.sums, view * units + unit)
+    for unit in range(0, units, BLOCK):
+        at = view * units + unit
+        a, b = load(hidden.sums, at), load(hidden.sums, at + LANES)
+        c, d = load(hidden.sums, at + 2 * LANES), load(hidden.sums, at + 3 * LANES)
         for n in range(changes):
-            sums = exchanged(sums, load(weights.first, old[n] + unit), load(weights.first, new[n] + unit))
-        put(hidden.sums, view * units + unit, sums)
-    sums, wide = hidden.sums[view], hidden.wide
-    if len(wide) == units:
-        for unit in range(units):
-            wide[unit] = min(max(sums[unit], np.int16(0)), np.int16(SCALE))
-    else:
-        for unit in range(len(wide)):
-            one = min(max(sums[unit], np.int16(0)), np.int16(SCALE))
-            other = min(max(sums[unit + len(wide)], np.int16(0)), np.int16(SCALE))
-            wide[unit] = (np.int32(one) * np.int32(other) + np.int32(SCALE // 2)) >> np.int32(9)
+            off, on = old[n] + unit, new[n] + unit
+            a = exchanged(a, load(weights.first, off), load(weights.first, on))
+            b = exchanged(b, load(weights.first, off + LANES), load(weights.first, on + LANES))
+            c = exchanged(c, load(weights.first, off + 2 * LANES), load(weights.first, on + 2 * LANES))
+            d = exchanged(d, load(weights.first, off + 3 * LANES), load(weights.first, on + 3 * LANES))
+        put(hidden.sums, at, a)
+        put(hidden.sums, at + LANES, b)
+        put(hidden.sums, at + 2 * LANES, c)
+        put(hidden.sums, at + 3 * LANES, d)
+    wide, at = hidden.wide, view * units
+    for unit in range(0, len(wide), LANES):
+        one = load(hidden.sums, at + unit)
+        if len(wide) == units:
+            put(wide, unit, clipped(one))
+        else:
+            put(wide, unit, product(one, load(hidden.sums, at + len(wide) + unit)))
 
 
 @hot
@@ -278,20 +289,23 @@ def evaluate_boards(weights, hidden, boards, logits, values):
 def arranged(integers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     """Return the integers of a network as the kernels read them, aligned with cache lines.
 
-    Zeros fill up the widths to multiples of `LANES`, of the first layer those of its halves if these are
-    multiplied, and are its last row. The inputs of the second and third layer come in pairs,
-    `[K, inputs / 2, units, 2]`.
+    Zeros are the last row of the first layer, and fill up the widths: of the first layer to a multiple of
+    `BLOCK`, each of its halves alike if these are multiplied, of others to one of `LANES`. The inputs of the
+    second and third layer come in pairs, `[K, inputs / 2, units, 2]`.
     """
-    found = {}
+    found, wide = {}, integers["policy"].shape[-1]
+    halves = integers["first"].shape[-1] // wide
+    more = -wide % (BLOCK // halves)
     for name, weights in integers.items():
         if name in ("first", "first_bias"):
-            halves = weights.reshape(*weights.shape[:-1], -1, integers["policy"].shape[-1])
-            room = [(0, int(name == "first")), (0, 0), (0, -halves.shape[-1] % LANES)]
-            weights = np.pad(halves, room[-halves.ndim :])
+            weights = weights.reshape(*weights.shape[:-1], halves, wide)
+            room = [(0, int(name == "first")), (0, 0), (0, more)]
+            weights = np.pad(weights, room[-weights.ndim :])
             weights = weights.reshape(*weights.shape[:-2], -1)
         elif name in IntegerWeights._fields[6:] and name not in ("value_bias", "policy_bias"):
             below = -weights.shape[-2] % LANES if name in ("second", "third") else 0
-            room = [(0, 0)] * (weights.ndim - 2) + [(0, below), (0, -weights.shape[-1] % LANES)]
+            right = more if name in ("second", "policy") else -weights.shape[-1] % LANES
+            room = [(0, 0)] * (weights.ndim - 2) + [(0, below), (0, right)]
             weights = np.pad(weights, room[-weights.ndim :])
         if name in ("second", "third"):
             weights = weights.reshape(*weights.shape[:2], -1, 2).swapaxes(1, 2)

@@ -85,11 +85,24 @@ def _total(b: Any, sums: Any) -> Any:
     return b.call(b.module.declare_intrinsic("llvm.vector.reduce.add.v16i32", (), form), [sums])
 
 
-def _rounded(b: Any, low: Any, high: Any) -> Any:
-    half, shift, none, most = (ir.Constant(_WIDE, [n] * LANES) for n in (SCALE // 2, 9, 0, SCALE))
-    units = b.ashr(b.add(_lanes(b, low, range(LANES), high), half), shift)
+def _clipped(b: Any, units: Any) -> Any:
+    none, most = (ir.Constant(units.type, [n] * LANES) for n in (0, SCALE))
     units = b.select(b.icmp_signed("<", units, none), none, units)
-    return b.trunc(b.select(b.icmp_signed(">", units, most), most, units), _SHORTS)
+    return b.select(b.icmp_signed(">", units, most), most, units)
+
+
+def _divided(b: Any, products: Any) -> Any:
+    half, shift = (ir.Constant(_WIDE, [n] * LANES) for n in (SCALE // 2, 9))
+    return b.ashr(b.add(products, half), shift)
+
+
+def _rounded(b: Any, low: Any, high: Any) -> Any:
+    return b.trunc(_clipped(b, _divided(b, _lanes(b, low, range(LANES), high))), _SHORTS)
+
+
+def _product(b: Any, one: Any, other: Any) -> Any:
+    one, other = (b.sext(_clipped(b, units), _WIDE) for units in (one, other))
+    return b.trunc(_divided(b, b.mul(one, other)), _SHORTS)
 
 
 load = _operation(SHORTS, lambda b, array, at: _read(b, array, at, _SHORTS))
@@ -110,5 +123,9 @@ plus_products = _operation(SUMS, lambda b, sums, one, other: b.add(sums, _produc
 """Each sum and the products of the two pairs of numbers in its place."""
 total = _operation(types.int32, _total)
 """The sum of all."""
+clipped = _operation(SHORTS, _clipped)
+"""Numbers clipped to 0 to 512."""
+product = _operation(SHORTS, _product)
+"""The products of clipped numbers / 512, rounded."""
 rounded = _operation(SHORTS, _rounded)
 """Sums / 512, rounded and clipped to 0 to 512."""

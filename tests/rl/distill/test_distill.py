@@ -83,6 +83,10 @@ def test_games_of_alpha_beta(tmp_path, teacher):
     assert first > 3
     ends = np.abs(rows.q) == 1  # a proven game is over, and was won by whom the search said
     assert (rows.z[ends] == rows.q[ends]).all()
+    explored = tmp_path / "explored.parquet"
+    distill(integers, explored, replace(config, explore=0.5))
+    assert RowsDataModule([explored], heldout=0).train_rows == pq.read_metadata(explored).num_rows
+    assert not read_rows(explored).z_known.any()  # random moves decide nothing
     with pytest.raises(ValueError, match="expected an integer network to search with"):
         distill(teacher, tmp_path / "other.parquet", config)
 
