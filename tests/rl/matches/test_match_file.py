@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,19 @@ def play(ckai, tmp_path):
 
 
 def interrupt_after(monkeypatch, games, error=KeyboardInterrupt):
-    update = module._LiveTable.update
+    live_table = module._live_table
 
-    def update_or_stop(screen):
-        update(screen)
-        if len(screen.result.games) == games:
-            raise error
+    @contextmanager
+    def stopping(result, *arguments):
+        def update_or_stop():
+            update()
+            if len(result.games) == games:
+                raise error
 
-    monkeypatch.setattr(module._LiveTable, "update", update_or_stop)
+        with live_table(result, *arguments) as update:
+            yield update_or_stop
+
+    monkeypatch.setattr(module, "_live_table", stopping)
 
 
 def rounds(tmp_path):
