@@ -111,7 +111,7 @@ class Tools:
         from ckai.rl import Limit, Stop
 
         if (over := game.outcome()) is not None:
-            raise ValueError(f"expected a game that goes on, found one that is over: {over}")
+            raise ValueError(f"expected a game in progress, found one that is over: {over}")
         with self._lock:
             engine = self._get()
             if "seconds" not in engine.takes:  # a level; or the policy alone

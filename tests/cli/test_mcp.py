@@ -93,7 +93,7 @@ def test_the_limit_of_an_engine_ends_its_searches():
         (
             "evaluate",
             {"position": "W:W:B1"},
-            "expected a game that goes on, found one that is over: ",
+            "expected a game in progress, found one that is over: ",
         ),
         ("evaluate", {"lines": "many"}, "lines: Input should be a valid integer"),
         ("explain", {"move": "x"}, "'x' is not a move such as 11-15"),
