@@ -1,5 +1,6 @@
 """`ckai mcp`: a client of the official SDK plays with its tools; errors are one line."""
 
+import logging
 import os
 import sys
 
@@ -32,8 +33,18 @@ def session(server, work):
     anyio.run(run)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def logging_as_before():
+    """The SDK logs errors alone, for the whole process."""
+    root = logging.getLogger()
+    level, handlers = root.level, root.handlers[:]
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+
+
 @pytest.fixture(scope="module")
-def server():
+def server(logging_as_before):
     with Engine.load("uniform@60", seed=1) as engine:
         yield make_server(lambda: engine)
 
