@@ -18,8 +18,6 @@ from ckai.rl.engine.levels import LEVELS, QUICK_NODES
 FORMAT = 1
 MAX_SUM = 2**26
 """Bound of the sums that share a number in the page, see `UPPER` there."""
-PAIRS = 5
-"""The first plane of pairs."""
 UNITS = 16
 """What the units of the layers after the first must be a multiple of."""
 
@@ -54,7 +52,8 @@ def engine_file(network: str = CKAI) -> bytes:
     weights["first"] = first = weights["first"].reshape(-1, 32, hidden)
     first[plane[1], 28:] = first[plane[-1], :4] = 0  # no men stand where they are crowned
     for way, near in enumerate(source.encode.PAIRS):
-        first[PAIRS + 16 * way :][:16, np.array(near) < 0] = 0
+        pairs = len(plane) + source.encode.JUMPER + len(plane) ** 2 * way
+        first[pairs : pairs + len(plane) ** 2, np.array(near) < 0] = 0
     weights["policy"][STEP_TO < 0] = weights["policy_narrow"][:, STEP_TO < 0] = 0
     header = {
         "format": FORMAT,

@@ -8,7 +8,6 @@ outputs: ONNX in its metadata, OpenVINO as `rt_info/ckai`, safetensors in `confi
 
 import io
 import json
-import os
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -24,7 +23,7 @@ import numpy as np
 import torch
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.files import WriteError, refuse_to_replace
+from ckai.datasets.files import WriteError, refuse_to_replace, rename
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.card import CONFIG, README, model_card, record
@@ -120,7 +119,7 @@ def export_network(
                 f"{np.max([policy, value]):.2g}; the file was not kept"
             )
         for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights come before their description
-            os.replace(file, path.parent / file.name)
+            rename(file, path.parent / file.name)
     return Exported(
         path, encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS, len(boards), policy, value
     )

@@ -104,7 +104,7 @@ class _Group:
         self.starts, self.openings = starts, openings
         self.game = spec.make_rules(tables)
         self.rules = WalkRules(config.temperature, config.explore, config.plies)
-        self.records = make_records(self.game, size, config.plies)
+        self.records = make_records(self.game, size, MAX_PLIES if config.nodes else config.plies)
         self.walks = Walks(
             np.zeros((size, spec.state_words), np.int64),
             np.zeros(size, STREAM),
@@ -117,7 +117,6 @@ class _Group:
             if not isinstance(evaluator, IntegerEvaluator):
                 raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
             self.search = AlphaBetaSearch(evaluator, game=self.game, entries=ENTRIES)
-            self.records = make_records(self.game, 1, MAX_PLIES)
 
     def begin(self, t: int, number: int) -> tuple[Any, np.random.Generator]:
         """Begin a record, with its stream of random numbers; return the first state, and more of these."""
@@ -287,7 +286,7 @@ def _write_shards(
 
     def work() -> None:
         use_one_torch_thread()
-        size = min(max(1, IN_FLIGHT // threads), config.shard_walks)
+        size = 1 if config.nodes else min(max(1, IN_FLIGHT // threads), config.shard_walks)
         group = _Group(evaluator, config, spec, tables, starts, openings, size)
         while (shard := take()) is not None:
             first = shard * config.shard_walks
