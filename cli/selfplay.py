@@ -278,7 +278,9 @@ def _new_config(
     if on_gpu is None:
         on_gpu = usual_backend(network, evaluator).startswith("cuda")
     defaults = RunConfig.defaults_for(network.encode.GAME)
-    config = change_settings(replace(defaults, overlap=on_gpu), given)
+    if on_gpu:  # plays a generation of the usual size in a second or two
+        defaults = replace(defaults, overlap=True, games=10 * defaults.games)
+    config = change_settings(defaults, given)
     if IN_FLIGHT in given:
         return config
     if on_gpu:

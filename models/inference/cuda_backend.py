@@ -40,7 +40,10 @@ SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 MAX_BATCH = SIZES[-1]
 """Positions in the largest batch; more are evaluated one batch after the other."""
 LANES = 4
-"""Batches in flight on a GPU."""
+"""Batches in flight on a GPU, besides small ones."""
+SMALL_LANES, SMALL_BATCH = 2, 64
+"""Small batches in flight, and the most positions in one. A match or an analysis needs its few positions at
+once: they do not wait for the thousands of self-play, and the GPU works on them first."""
 WARM_UPS = 3
 """Evaluations before a graph is captured."""
 _LOG = logging.getLogger("ckai")
@@ -51,6 +54,9 @@ class _Gpu(NamedTuple):
 
     streams: tuple[torch.cuda.Stream, ...]
     turns: "SimpleQueue[int]"
+    """Free lanes for large batches."""
+    small: "SimpleQueue[int]"
+    """Free lanes for small ones."""
 
 
 _gpus: dict[torch.device, _Gpu] = {}
@@ -85,7 +91,7 @@ class CudaEvaluator:
             self._lanes = [CudaLane(rows, device, stream) for stream in gpu.streams]
         number = str(dtype).removeprefix("torch.")
         self.name = f"{network.architecture}, cuda graphs {number}, {device}"
-        self._encoding, self._turns = mine.encode, gpu.turns
+        self._encoding, self._gpu = mine.encode, gpu
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
@@ -97,7 +103,8 @@ class CudaEvaluator:
         for start in range(0, len(rows), MAX_BATCH):
             part = slice(start, start + MAX_BATCH)
             number = len(rows[part])
-            turn = self._turns.get()
+            turns = self._gpu.small if number <= SMALL_BATCH else self._gpu.turns
+            turn = turns.get()
             try:
                 lane = self._lanes[turn]
                 lane.rows[:number] = rows[part]
@@ -105,7 +112,7 @@ class CudaEvaluator:
                 lane.wait()
                 logits[part], values[part] = lane.logits[:number], lane.values[:number]
             finally:
-                self._turns.put(turn)
+                turns.put(turn)
         return logits, values
 
     def close(self) -> None:
@@ -233,11 +240,12 @@ def find_gpu(name: str) -> torch.device:
 def _shared(device: torch.device) -> _Gpu:
     with CAPTURING:
         if device not in _gpus:
-            turns: SimpleQueue[int] = SimpleQueue()
-            for lane in range(LANES):
-                turns.put(lane)
-            streams = [torch.cuda.Stream(device) for _ in range(LANES)]  # type: ignore[no-untyped-call]
-            _gpus[device] = _Gpu(tuple(streams), turns)
+            priorities = [0] * LANES + [-1] * SMALL_LANES  # lower numbers first
+            streams = [torch.cuda.Stream(device, priority=each) for each in priorities]  # type: ignore[no-untyped-call]
+            turns: tuple[SimpleQueue[int], SimpleQueue[int]] = SimpleQueue(), SimpleQueue()
+            for lane, priority in enumerate(priorities):
+                turns[-priority].put(lane)
+            _gpus[device] = _Gpu(tuple(streams), *turns)
         return _gpus[device]
 
 

@@ -45,7 +45,7 @@ from ckai.rl.run.gate import play_gate_match
 from ckai.rl.run.on_ray import RayWorkers
 from ckai.rl.run.report import best_generation
 from ckai.rl.run.worker import Networks, Worker
-from ckai.rl.search.threads import repeated, running
+from ckai.rl.search.threads import quick_turns, repeated, running
 from ckai.rl.selfplay.play import FixedNumbers
 from ckai.rl.selfplay.pool import draw_opponents, trained_in
 from ckai.rl.selfplay.shards import ckai_version, games_as_pdn, own_name
@@ -393,6 +393,7 @@ class Run:
             if ray is not None:
                 stack.enter_context(repeated(partial(self._exchange, ray, on_event), LOOK_SECONDS, stop))
             elif self.config.overlap and own is not None:
+                stack.enter_context(quick_turns())
                 stack.enter_context(running([partial(own.run, stop)], stop, name="self-play"))
             while not stop.is_set() and (n := self.generations + 1) <= generations:
                 if not self.learned_path(n).exists():

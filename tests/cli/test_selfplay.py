@@ -215,6 +215,8 @@ def test_playing_waits_for_learning_on_a_cpu_alone(ckai, monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert started_with(ckai).overlap
     assert not started_with(ckai, "--evaluator", "torch").overlap
+    ckai(*NEW)
+    assert Run.open(max(Path("runs").iterdir())).config.games == 4000
 
 
 @pytest.mark.usefixtures("machine", "started")

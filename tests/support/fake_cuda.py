@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 
 class Stream:
-    def __init__(self, device=None):
+    def __init__(self, device=None, priority=0):
         self.waited_for = []
 
     def wait_stream(self, other):
