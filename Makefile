@@ -53,6 +53,9 @@ links:
 	mkdir -p build/typecheck/ckai
 	for room in $(ROOMS); do ln -sfn ../../../$$room build/typecheck/ckai/$$room; done
 
+# With each editable installation setuptools warns, in ten lines, of folders called ckai.
+$(VENV)/.installed $(VENV)/.installed-dev $(VENV)/.installed-docs: export PYTHONWARNINGS := ignore:Editable installation
+
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --upgrade pip

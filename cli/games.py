@@ -211,11 +211,14 @@ def _none_found(searched: int, opening: str) -> str:
 
 def _statistics(kept: list[Path], names: list[str], plots: Path | None) -> tuple[dict[str, Any], str]:
     """The statistics of rows, as JSON has them and as text."""
-    from ckai.datasets.plots import save_plots
     from ckai.datasets.statistics import describe
 
     with progress_bar("reading", "rows") as progress:
         statistics = describe(kept, progress=progress)
-    made = [] if plots is None else [str(path) for path in save_plots(statistics, plots)]
+    made: list[str] = []
+    if plots is not None:
+        from ckai.datasets.plots import save_plots  # Matplotlib takes half a second
+
+        made = [str(path) for path in save_plots(statistics, plots)]
     told = {**asdict(statistics), "files": names, "plots": made}
     return told, "\n".join([as_text(statistics, ", ".join(names)), *made])

@@ -3,7 +3,9 @@
 Nothing here may import torch, numba, numpy, pyarrow or rich: `ckai --help` answers at once.
 """
 
+import atexit
 import difflib
+import gc
 import importlib
 import io
 import os
@@ -98,6 +100,10 @@ def replace_unprintable() -> None:
 
 def main() -> None:
     """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
+    # What Numba loads stays until the end: looking for garbage in it, again and again and once more at exit,
+    # took a third of the CPU time of a short command.
+    gc.set_threshold(10_000)
+    atexit.register(gc.freeze)
     replace_unprintable()
     with ExitStack() as stack:
         for redirect, stream in ((redirect_stdout, sys.stdout), (redirect_stderr, sys.stderr)):

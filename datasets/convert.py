@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ckai.datasets.files import write_whole
 from ckai.datasets.games import PdnGames, no_games
 from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, check_rows_path, headers_path
-from ckai.datasets.writer import table_writer, to_numpy
+from ckai.datasets.writer import from_numpy, table_writer, to_numpy
 from ckai.game.text import printable
 from ckai.pdn import PdnError
 from ckai.pdn.kernels import FINE
@@ -402,4 +402,4 @@ class _Converter:
 
 def _without(table: pa.Table, dropped: list[int]) -> pa.Table:
     """The rows of other games than those dropped."""
-    return table.filter(pa.array(~np.isin(to_numpy(table["game"]), dropped))) if dropped else table
+    return table.filter(from_numpy(~np.isin(to_numpy(table["game"]), dropped))) if dropped else table

@@ -91,7 +91,7 @@ class Games(ABC):
         """Return the rows and the headers of the games at `which`, which are numbered anew from `first`."""
         headers, table = self.found(which).sort_by("game"), self.table(schema.names).cast(schema)
         numbers = _column(headers, "game")
-        table = table.filter(pa.array(np.isin(_column(table, "game"), numbers)))
+        table = table.filter(from_numpy(np.isin(_column(table, "game"), numbers)))
         fresh = np.searchsorted(numbers, _column(table, "game")) + first
         field, every = schema.field("game"), np.arange(first, first + len(numbers))
         return (

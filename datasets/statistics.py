@@ -17,12 +17,13 @@ from ckai.datasets.split import position_keys
 from ckai.datasets.writer import from_numpy, to_numpy
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.squares import SQUARES
+from ckai.pdn.kernels import UNKNOWN_Z
 
 ProgressCallback = Callable[[int, int], None]
 """Called with the rows done and the rows in all."""
 
 PHASE_PLIES = 10
-_RESULTS = {"black": 1, "white": -1, "drawn": 0, "unknown": None}
+_RESULTS = {"black": 1, "white": -1, "drawn": 0, "unknown": UNKNOWN_Z}
 
 
 @dataclass(frozen=True)
@@ -141,39 +142,39 @@ def describe(
     """
     paths = [paths] if isinstance(paths, str | Path) else paths
     files = RowFiles(paths)
-    parts: list[pa.Table] = []
+    parts: list[dict[str, NDArray[Any]]] = []
     done = 0
     for file, group in files.groups:
         parts.append(_facts(file, group, files.files.index(file)))
-        done += parts[-1].num_rows
+        done += len(parts[-1]["game"])
         if progress:
             progress(done, files.rows)
-    facts = pa.concat_tables(parts)
-    sums = facts.group_by([]).aggregate([(name, "sum") for name in _SUMMED]).to_pylist()[0]
-    games = facts.group_by(["file", "game"]).aggregate([("first", "sum"), ("result", "max")])
-    plies = to_numpy(games["first_sum"]).astype(np.int64)
-    of_result = {name: plies[_is(games["result_max"], result)] for name, result in _RESULTS.items()}
+    facts = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
+    sums = {name: int(facts[name].sum(dtype=np.int64)) for name in _SUMMED}
+    begins = np.flatnonzero(np.diff(facts["game"], prepend=-1))
+    plies = np.add.reduceat(facts["first"], begins, dtype=np.int64)
+    of_result = {name: plies[facts["result"][begins] == result] for name, result in _RESULTS.items()}
     longest = int(plies.max()) + 1
     return Statistics(
         files=[str(path) for path in paths],
         rows=files.rows,
         games=len(plies),
-        plies=sums["first_sum"],
+        plies=sums["first"],
         results={name: len(lengths) for name, lengths in of_result.items()},
         lengths=Lengths(int(plies.min()), float(plies.mean()), float(np.median(plies)), int(plies.max())),
-        forced_rows=sums["forced_sum"],
-        legal_hops=sums["legal_sum"] / files.rows,
-        capture_rows=sums["capture_sum"],
-        capture_plies=sums["capture_ply_sum"],
-        multi_jumps=sums["second_sum"],
-        most_captured=pc.max(facts["captured"]).as_py(),
-        king_plies=sums["king_ply_sum"],
-        crownings=sums["crowned_sum"],
+        forced_rows=sums["forced"],
+        legal_hops=sums["legal"] / files.rows,
+        capture_rows=sums["capture"],
+        capture_plies=sums["capture_ply"],
+        multi_jumps=sums["second"],
+        most_captured=int(facts["captured"].max()),
+        king_plies=sums["king_ply"],
+        crownings=sums["crowned"],
         repeats=_repeats(facts["key"]),
         phases=_phases(facts),
         headers=_headers(files.files),
-        from_squares=np.bincount(to_numpy(facts["from"]), minlength=SQUARES).tolist(),
-        to_squares=np.bincount(to_numpy(facts["to"]), minlength=SQUARES).tolist(),
+        from_squares=np.bincount(facts["from"], minlength=SQUARES).tolist(),
+        to_squares=np.bincount(facts["to"], minlength=SQUARES).tolist(),
         games_of_length_by_result={
             name: np.bincount(lengths, minlength=longest).tolist() for name, lengths in of_result.items()
         },
@@ -184,8 +185,8 @@ _SUMMED = ("first", "forced", "legal", "capture", "capture_ply", "second", "king
 """Facts that are counted over the whole data set."""
 
 
-def _facts(file: RowFile, group: int, number: int) -> pa.Table:
-    """What the statistics need of the rows of one row group of file `number`, a row each.
+def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
+    """What the statistics need of the rows of one row group of file `number`, an entry each.
 
     `first` and `second` are the first and second hop of a move; `capture_ply` and `king_ply` are facts of the
     first.
@@ -199,9 +200,8 @@ def _facts(file: RowFile, group: int, number: int) -> pa.Table:
     king = rows.board[at, origin] == 3
     legal = np.bitwise_count(np.ascontiguousarray(rows.legal).view(np.uint64)).sum(1, dtype=np.uint8)
     first = hop == 0
-    columns: dict[str, NDArray[Any]] = {
-        "file": np.full(n, number, np.int32),
-        "game": rows.game,
+    return {
+        "game": rows.game.astype(np.int64) + (number << 32),
         "phase": np.maximum(rows.ply, 0) // PHASE_PLIES,
         "first": first,
         "second": hop == 1,
@@ -217,21 +217,13 @@ def _facts(file: RowFile, group: int, number: int) -> pa.Table:
         "from": np.where(black, origin, 31 - origin),
         "to": np.where(black, to, 31 - to),
         "key": position_keys(rows.board, rows.jumper),
+        "result": np.where(rows.z_known, np.where(black, rows.z, -rows.z), np.int8(UNKNOWN_Z)),
     }
-    arrays = {name: from_numpy(c.view(np.uint8) if c.dtype == np.bool_ else c) for name, c in columns.items()}
-    result = from_numpy(np.where(black, rows.z, -rows.z))
-    known = from_numpy(rows.z_known.astype(np.uint8)).cast(pa.bool_())
-    return pa.table(arrays | {"result": pc.if_else(known, result, pa.scalar(None, pa.int8()))})
 
 
-def _is(results: pa.ChunkedArray, result: int | None) -> NDArray[np.bool_]:
-    mask = pc.is_null(results) if result is None else pc.fill_null(pc.equal(results, result), False)
-    return to_numpy(mask)
-
-
-def _repeats(keys: pa.ChunkedArray) -> Repeats:
+def _repeats(keys: NDArray[np.uint64]) -> Repeats:
     rows = len(keys)
-    counts = to_numpy(pc.value_counts(keys).field("counts"))
+    counts = to_numpy(pc.value_counts(from_numpy(keys)).field("counts"))
     again = counts[counts > 1]
     return Repeats(
         positions=len(counts),
@@ -242,22 +234,25 @@ def _repeats(keys: pa.ChunkedArray) -> Repeats:
     )
 
 
-def _phases(facts: pa.Table) -> list[Phase]:
+def _phases(facts: dict[str, NDArray[Any]]) -> list[Phase]:
     names = ("first", "forced", "legal", "capture_ply", "king_ply", "pieces", "kings")
-    sums = facts.group_by("phase").aggregate([([], "count_all"), *((name, "sum") for name in names)])
+    sums = {name: np.bincount(facts["phase"], facts[name]) for name in names}
+    rows = np.bincount(facts["phase"])
+    means = {name: (sums[name] / np.maximum(rows, 1)).tolist() for name in names}
+    of_plies = {name: (sums[name] / np.maximum(sums["first"], 1)).tolist() for name in names}
     return [
         Phase(
-            first_ply=of["phase"] * PHASE_PLIES,
-            plies=of["first_sum"],
-            rows=of["count_all"],
-            forced=of["forced_sum"] / of["count_all"],
-            legal_hops=of["legal_sum"] / of["count_all"],
-            captures=of["capture_ply_sum"] / max(1, of["first_sum"]),
-            king_moves=of["king_ply_sum"] / max(1, of["first_sum"]),
-            pieces=of["pieces_sum"] / of["count_all"],
-            kings=of["kings_sum"] / of["count_all"],
+            first_ply=phase * PHASE_PLIES,
+            plies=int(sums["first"][phase]),
+            rows=int(rows[phase]),
+            forced=means["forced"][phase],
+            legal_hops=means["legal"][phase],
+            captures=of_plies["capture_ply"][phase],
+            king_moves=of_plies["king_ply"][phase],
+            pieces=means["pieces"][phase],
+            kings=means["kings"][phase],
         )
-        for of in sums.sort_by("phase").to_pylist()
+        for phase in np.flatnonzero(rows).tolist()
     ]
 
 

@@ -44,9 +44,9 @@ def row_table(
 
 
 def from_numpy(values: NDArray[Any]) -> pa.Array:
-    """A numeric array as an Arrow array. `pa.array` would spend a quarter of a second importing pandas."""
-    dtype = pa.from_numpy_dtype(values.dtype)
-    return pa.Array.from_buffers(dtype, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    """Numbers or truth values as an Arrow array. `pa.array` would import pandas, in a quarter of a second."""
+    raw = _bits(values) if values.dtype == np.bool_ else pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, raw])
 
 
 def to_numpy(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:

@@ -69,7 +69,7 @@ def test_imports_run_one_way():
     assert not wrong
 
 
-POSIX = {"fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"}
+POSIX = {"curses", "fcntl", "grp", "posix", "pty", "pwd", "readline", "resource", "syslog", "termios", "tty"}
 """Modules that Windows lacks; of other modules `make types` knows the names that it lacks."""
 
 

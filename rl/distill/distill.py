@@ -26,7 +26,7 @@ from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path, is_headers_path
 from ckai.datasets.split import position_keys
 from ckai.datasets.tables import Tables
-from ckai.datasets.writer import table_writer, to_numpy
+from ckai.datasets.writer import from_numpy, table_writer, to_numpy
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import use_one_torch_thread
@@ -327,7 +327,7 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
             table = pq.read_table(path, page_checksum_verification=True).cast(spec.schema)
             if kept is not None:
                 here, kept = kept[: len(table)], kept[len(table) :]
-                table = table.filter(pa.array(here))
+                table = table.filter(from_numpy(here))
                 if not len(table):
                     continue
             writer.write(table)

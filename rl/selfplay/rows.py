@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.games import selfplay_tags
 from ckai.datasets.schema import SELFPLAY_SCHEMA
-from ckai.datasets.writer import row_table
+from ckai.datasets.writer import from_numpy, row_table
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import as_state
@@ -195,7 +195,7 @@ def to_table(games: Sequence[FinishedGame]) -> pa.Table:
     z = np.where(black, result, -result).astype(np.int8)
     offsets = np.concatenate([[0], np.cumsum(rows["num_counts"], dtype=np.int64)]).astype(np.int32)
     visits = pa.StructArray.from_arrays(
-        [pa.array(counts["action"]), pa.array(counts["visits"])],
+        [from_numpy(counts["action"]), from_numpy(counts["visits"])],
         fields=list(SELFPLAY_SCHEMA.field("visits").type.value_type),
     )
     columns = {
@@ -212,5 +212,5 @@ def to_table(games: Sequence[FinishedGame]) -> pa.Table:
         "q": rows["q"],
         "generation": np.concatenate([game.networks for game in games]),
     }
-    found = pa.ListArray.from_arrays(pa.array(offsets), visits)
+    found = pa.ListArray.from_arrays(from_numpy(offsets), visits)
     return row_table(columns, UNDECIDED, schema, visits=found)

@@ -22,6 +22,7 @@ from ckai.cli import main as front
 from ckai.cli.shared.console import CleanConsole
 
 ROOT = Path(__file__).parents[2]
+SAMPLE = str(ROOT / "data" / "sample.pdn")
 HEAVY = {"numba", "numpy", "torch", "rich", "pyarrow", "pandas", "matplotlib", "pytorch_lightning"}
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 READY = RUN.replace("main()", "print('ready', flush=True); main()")
@@ -51,9 +52,18 @@ def test_help_imports_nothing_heavy():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", [["games", str(ROOT / "data" / "sample.pdn")], ["runs", "."]])
-def test_reading_needs_neither_pandas_nor_torch(words):
-    assert {"pandas", "torch"}.isdisjoint(imported(*words)[1])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["games", SAMPLE],
+        ["games", SAMPLE, "--stats"],
+        ["games", SAMPLE, "-o", "found.parquet"],
+        ["runs", "."],
+    ],
+)
+def test_reading_loads_nothing_slow_that_it_does_not_need(words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert {"pandas", "torch", "matplotlib"}.isdisjoint(imported(*words)[1])
 
 
 def test_every_command_module_is_in_the_help_and_the_other_way_round():
