@@ -114,11 +114,10 @@ class RowFile:
         return pa.concat_tables(pa.table(self._columns(group, list(names))) for group in groups)
 
     def columns(self, group: int, *names: str) -> tuple[NDArray[Any], ...]:
-        """Some columns of one row group: `board` `[N, squares]`, others `[N]`; reads nothing else."""
-        return tuple(
-            to_numpy(column.flatten()).reshape(-1, self._squares) if name == "board" else to_numpy(column)
-            for name, column in self._columns(group, list(names)).items()
-        )
+        """Some columns `[N]` of the rows that `read` returns; reads nothing else."""
+        columns = self._columns(group, ["game", *names])
+        kept = ~np.isin(to_numpy(columns["game"]), list(self.repeated))
+        return tuple(to_numpy(columns[name])[kept] for name in names)
 
     def _columns(self, group: int, names: list[str]) -> dict[str, Any]:
         try:

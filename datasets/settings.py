@@ -17,6 +17,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, is_dataclass
+from operator import getitem
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
 import pydantic
@@ -195,7 +196,7 @@ class Setting:
         Raises:
             ValueError: a wrong type, or out of range.
         """
-        whole: Any = Annotated.__class_getitem__((self.field.annotation, self.field))  # type: ignore[attr-defined]
+        whole: Any = getitem(Annotated, (self.field.annotation, self.field))
         adapter: Any = pydantic.TypeAdapter(whole, config=STRICT)
         try:
             return adapter.validate_python(value)

@@ -146,7 +146,7 @@ def describe(
     done = 0
     for file, group in files.groups:
         parts.append(_facts(file, group, files.files.index(file)))
-        done += len(parts[-1]["game"])
+        done += file.group_rows[group]
         if progress:
             progress(done, files.rows)
     facts = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
@@ -157,13 +157,13 @@ def describe(
     longest = int(plies.max()) + 1
     return Statistics(
         files=[str(path) for path in paths],
-        rows=files.rows,
+        rows=len(facts["game"]),
         games=len(plies),
         plies=sums["first"],
         results={name: len(lengths) for name, lengths in of_result.items()},
         lengths=Lengths(int(plies.min()), float(plies.mean()), float(np.median(plies)), int(plies.max())),
         forced_rows=sums["forced"],
-        legal_hops=sums["legal"] / files.rows,
+        legal_hops=sums["legal"] / len(facts["game"]),
         capture_rows=sums["capture"],
         capture_plies=sums["capture_ply"],
         multi_jumps=sums["second"],
