@@ -3,7 +3,9 @@
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -31,10 +33,13 @@ Place = Annotated[
     str, Field(description="A FEN, or a game as PDN, which stands for its last position; empty: the start")
 ]
 Text = Annotated[str, Field(description="A legal move there, such as 11-15 or 22x15")]
+Pdn = Annotated[str, Field(description="A game as PDN")]
 
 
 class Tools:
     """The tools: each public method is one, and its docstring is what a model reads of it.
+
+    `progress` is called with the searches done.
 
     Args:
         load: loads the engine, when it is first needed.
@@ -80,16 +85,21 @@ class Tools:
         lines = explainer.explain(game, game.position.find_move(move))
         return "\n".join(lines or ["The engine has no values to explain it with."])
 
-    def analyse(self, pdn: Annotated[str, Field(description="A game as PDN")]) -> dict[str, Any]:
+    def analyse(self, pdn: Pdn, progress: "Callable[[int], None]") -> dict[str, Any]:
         """Analyse a game: both accuracies in percent, and PDN with scores, mistakes and better lines."""
         from ckai.pdn import read_one, write_game
         from ckai.rl.analysis import Analyst, annotate
         from ckai.rl.evaluators.loading import load_evaluator
 
-        game = read_one(pdn)
+        game, searches = read_one(pdn), count(1)
+
+        def stopped() -> bool:
+            progress(next(searches))
+            return False
+
         with self._lock:
             engine = self._get()
-            analyst = Analyst(engine.evaluator or load_evaluator(CKAI))
+            analyst = Analyst(engine.evaluator or load_evaluator(CKAI), stopped=stopped)
             report = analyst.analyze(game.play(), game.result)
             analyst.close()
         found = {"black": report.accuracy(True), "white": report.accuracy(False)}
@@ -153,6 +163,7 @@ def make_server(load: "Callable[[], Engine]") -> Any:
     from ckai.models.inference.evaluator import import_extra
 
     sdk, errors = (import_extra(f"mcp.server.mcpserver{part}", "mcp") for part in ("", ".exceptions"))
+    from anyio import from_thread  # part of the SDK
 
     class Server(sdk.MCPServer):  # type: ignore[misc, name-defined]
         """Its errors are one line each."""
@@ -164,9 +175,14 @@ def make_server(load: "Callable[[], Engine]") -> Any:
                 raise errors.ToolError(printable(_one_line(error.__cause__ or error), MOST)) from None
 
     tools = Tools(load)
+
+    def analyse(pdn: Pdn, context: sdk.Context) -> dict[str, Any]:  # type: ignore[name-defined]
+        return tools.analyse(pdn, partial(from_thread.run, context.report_progress))
+
     server = Server("ckai", version=version("ckai"), instructions=INSTRUCTIONS, log_level="ERROR")
-    for tool in (tools.legal_moves, tools.make_move, tools.evaluate, tools.analyse):
+    for tool in (tools.legal_moves, tools.make_move, tools.evaluate):
         server.add_tool(tool)
+    server.add_tool(analyse, description=tools.analyse.__doc__)
     for text in (tools.explain, tools.board):
         server.add_tool(text, structured_output=False)
     return server

@@ -21,8 +21,8 @@ def session(server, work):
     async def run():
         async with mcp.Client(server) as client:
 
-            async def call(name, **arguments):
-                answer = await client.call_tool(name, arguments)
+            async def call(name, progress=None, **arguments):
+                answer = await client.call_tool(name, arguments, progress_callback=progress)
                 (content,) = answer.content
                 return (
                     f"error: {content.text}" if answer.is_error else answer.structured_content or content.text
@@ -72,7 +72,13 @@ def test_positions_and_moves_are_judged(server):
         assert [line["moves"] for line in found["lines"]] == ["14x23"]
         text = await call("explain", position="W:W22,30:B18,1", move="22x15")
         assert text.startswith("22x15 is forced: White has no other legal move.")
-        pdn = (await call("analyse", pdn="1. 11-15 22-18 2. 15x22 25x18 1-0"))["pdn"]
+        searches = []
+
+        async def progress(done, total, message):
+            searches.append(done)
+
+        pdn = (await call("analyse", progress, pdn="1. 11-15 22-18 2. 15x22 25x18 1-0"))["pdn"]
+        assert searches == [*range(1, len(searches) + 1)] != []
         assert '[Annotator "ckai uniform' in pdn
         assert "Black " in pdn.split("\n\n", 1)[1]
         svg = await call("board", position="1. 11-15 *")

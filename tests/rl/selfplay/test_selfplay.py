@@ -1,12 +1,14 @@
 """Self-play and matches: legal games, rows that describe them, the same games from the same seed."""
 
 import functools
+from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from ckai.datasets import statistics
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
@@ -127,6 +129,11 @@ def test_a_shard_has_the_games_and_their_pdn(tmp_path):
         assert f'[Result "{game.header.result}"]' in text
         (read,) = read_games(BytesIO(text.encode()))
         assert [str(move.move) for move in read.moves] == [str(move) for move in game.replay().moves]
+    twice = tmp_path / "twice.parquet"
+    twice.write_bytes(path.read_bytes())
+    assert replace(statistics.describe([path, twice]), files=[]) == replace(
+        statistics.describe(path), files=[]
+    )
 
 
 def test_a_report_counts_the_results():
