@@ -223,6 +223,9 @@ class ProgramEngine(Engine):
         except (ProgramError, subprocess.TimeoutExpired):
             process.kill()
             process.wait()
+        assert process.stdin is not None
+        with suppress(OSError):  # what it did not read; later Python 3.13 would print an error about it
+            process.stdin.close()
         self._process = None
 
 

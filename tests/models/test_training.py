@@ -264,6 +264,7 @@ def test_a_training_of_few_steps_has_its_learning_rate():
     assert OptimizerConfig().factor(15, 100) == 1
 
 
+@pytest.mark.filterwarnings("ignore:You are trying to `self.log")
 @pytest.mark.parametrize("mask_illegal", [False, True])
 def test_training_and_held_out_losses_are_the_same_means(mask_illegal):
     """Of batches with different numbers of rows to learn from, one with none among them."""
