@@ -21,7 +21,7 @@ from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.analysis.config import AnalysisConfig
-from ckai.rl.engine.score import score_help
+from ckai.rl.analysis.score import score_help
 
 if TYPE_CHECKING:
     from ckai.pdn import PdnGame

@@ -1,5 +1,6 @@
 """`ckai engine`: play and analyse for other programs, by the Hub protocol or by GTP."""
 
+import os
 import signal
 import sys
 from functools import partial
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ckai.rl.engine.base import Engine
-    from ckai.rl.engine.serving import Session
+    from ckai.rl.engine.program import Session
 
 GTP_PLAYER = "rollout@1000"
 """The player of Go programs: no network is installed for them."""
@@ -61,9 +62,9 @@ gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 @tables_option
 def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> None:
     """Serve standard input and output, see `_HELP`."""
-    from ckai.rl.engine.serving import claim_output, serve_lines
+    output = _claim_output()
+    from ckai.rl.engine.program import serve_lines
 
-    output = claim_output()
     signal.signal(signal.SIGTERM, _end)
     if protocol == "gtp":
         if tables not in ("auto", "none"):
@@ -74,6 +75,17 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> Non
     report_compilation()
     if sys.stdin is not None:
         serve_lines(sys.stdin.buffer, output, session)
+
+
+def _claim_output() -> int:
+    """Return a file descriptor of standard output; whatever else is written there, by a library in C too,
+    appears on standard error from now on."""
+    output = os.dup(1)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # there is no standard error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return output
 
 
 def _gtp(spec: str, evaluator: str) -> "Callable[[Callable[[str], None]], Session]":
@@ -89,7 +101,7 @@ def _gtp(spec: str, evaluator: str) -> "Callable[[Callable[[str], None]], Sessio
 
 def _hub(spec: str, evaluator: str, tables: str) -> "Callable[[Callable[[str], None]], Session]":
     from ckai.datasets.machine import MAX_THREADS
-    from ckai.rl.engine.hub_server import HubSession
+    from ckai.rl.engine.hub import HubSession
     from ckai.rl.engine.loading import check
     from ckai.rl.engine.text import HUB, EngineText
 

@@ -61,7 +61,7 @@ class Tools:
     def evaluate(self, position: Place = "", lines: Annotated[int, Field(ge=1, le=10)] = 3) -> dict[str, Any]:
         """Search a position for the best move, the score that Black can expect, and the best lines."""
         from ckai.cli.playing.explain import LINE_PLIES
-        from ckai.rl.engine.score import expected_score
+        from ckai.rl.analysis.score import expected_score
 
         game = _read(position)
         result = self._search(game, lines)

@@ -17,7 +17,7 @@ from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.rl.engine.score import score_help
+from ckai.rl.analysis.score import score_help
 from ckai.rl.engine.text import DEFAULT_LEVEL, forms_text
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def _usual_opponent(spec: "GameSpec") -> "EngineText | None":
     """Return the level that is played where nothing is chosen and there is no network of the user's."""
     from ckai.cli.shared.networks import newest_network
     from ckai.models.pretrained import CKAI
-    from ckai.rl.engine.levels import FULL_LEVEL, level_name
+    from ckai.rl.engine.levels import FULL_LEVEL, describe_level
     from ckai.rl.engine.text import DEFAULT_LEVEL, LEVEL, EngineText
 
     if spec.name != DEFAULT_GAME_NAME:
@@ -274,7 +274,7 @@ def _usual_opponent(spec: "GameSpec") -> "EngineText | None":
         return None
     for text in skipped:
         click.echo(f"skipped {text}", err=True)
-    name = level_name(DEFAULT_LEVEL)
+    name, _ = describe_level(DEFAULT_LEVEL)
     click.echo(f"level {DEFAULT_LEVEL} ({name}); choose another with --level 1 to {FULL_LEVEL}", err=True)
     return EngineText.read(f"{LEVEL}{DEFAULT_LEVEL}")
 

@@ -11,7 +11,7 @@ from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.score import expected_score, score_text
+from ckai.rl.analysis.score import expected_score, score_text
 
 if TYPE_CHECKING:
     from ckai.rl.analysis.problems import Outcome

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from ckai.datasets.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ckai.rl.engine.analysis import Analysis
-    from ckai.rl.engine.base import Engine, ResignsError, Stop, Task
+    from ckai.rl.engine.base import Analysis, Engine, ResignsError, Stop, Task
     from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.program import ProgramError
     from ckai.rl.engine.result import Line, MoveMap, SearchResult, StopReason, Value

@@ -13,7 +13,7 @@ from ckai.cli.pages.board import asset, definitions, diagram, letters, measures
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.annotation import black_text, sentence, strip
 from ckai.rl.analysis.report import SIGNS, GameReport, Grade, Phase, PlyReport, move_number
-from ckai.rl.engine.score import score_help
+from ckai.rl.analysis.score import score_help
 from ckai.rl.games.spec import GameSpec
 
 CURVE_WIDTH, CURVE_HEIGHT = 600, 120

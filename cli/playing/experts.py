@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckai.rl.engine.score import expected_score
+from ckai.rl.analysis.score import expected_score
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.session import game_of, side_of
 from ckai.cli.shared.output import count_text
-from ckai.rl.engine.score import expected_score, percent
+from ckai.rl.analysis.score import expected_score, percent
 from ckai.rl.games.spec import GameSpec, Shot
 
 if TYPE_CHECKING:

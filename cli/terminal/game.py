@@ -33,9 +33,9 @@ from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, help_lines, re
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, search_lines, state_lines, viewed_lines
 from ckai.cli.terminal.screen import FlagFallError, Screen, wait_for
 from ckai.game import Outcome
+from ckai.rl.analysis.score import score_help
 from ckai.rl.engine.base import Engine, ResignsError, Stop
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.engine.score import score_help
 
 EVENT = "ckai play"
 """The Event of games that this program writes."""

@@ -12,9 +12,9 @@ from ckai.pdn import PdnGame
 from ckai.rl.analysis import mistakes
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import NAGS, POINTS
+from ckai.rl.analysis.score import expected_score, score_text
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.score import expected_score, score_text
 from ckai.rl.games.registry import DEFAULT_GAME
 
 SHOWN = 6

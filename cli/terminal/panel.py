@@ -9,8 +9,8 @@ from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.session import SIDES, Session
 from ckai.cli.shared.output import count_text
 from ckai.game.text import printable
+from ckai.rl.analysis.score import expected_score, score_text
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.engine.score import expected_score, score_text
 
 PANEL_COLUMNS = 34
 """Width of the panel next to a large board."""

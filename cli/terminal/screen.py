@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ckai.cli.shared.console import CleanConsole
 from ckai.game.text import printable
-from ckai.rl.engine.analysis import Analysis
+from ckai.rl.engine.base import Analysis
 from ckai.rl.engine.result import SearchResult
 
 TWICE_SECONDS = 1.0

@@ -131,10 +131,10 @@ class Server:
 
 def level_players() -> list[dict[str, Any]]:
     """Return the levels of play as players, see `Server.players`."""
-    from ckai.rl.engine.levels import FULL_LEVEL, describe_level, level_name
+    from ckai.rl.engine.levels import FULL_LEVEL, describe_level
 
     return [
         {"game": DEFAULT_GAME.name, "spec": f"{LEVEL}{n}", "group": "level", "level": n}
-        | {"name": f"Level {n}, {level_name(n)}", "note": describe_level(n)}
-        for n in range(1, FULL_LEVEL + 1)
+        | {"name": f"Level {n}, {name}", "note": note}
+        for n, (name, note) in enumerate(map(describe_level, range(1, FULL_LEVEL + 1)), 1)
     ]

@@ -14,9 +14,9 @@ from ckai.cli.web.searches import Search
 from ckai.cli.web.server import Server
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.threads import one_torch_thread
+from ckai.rl.analysis.score import expected_score
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.score import expected_score
 from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.spec import GameSpec
 

@@ -28,9 +28,9 @@ from ckai.game.openings import is_book
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import POINTS, GameReport, PlyReport, grade_of, theory_of
+from ckai.rl.analysis.score import expected_score
 from ckai.rl.analysis.searches import Searches
 from ckai.rl.engine.result import Proof
-from ckai.rl.engine.score import expected_score
 
 MAX_LINE = 8
 """Most plies of a variation."""

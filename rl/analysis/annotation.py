@@ -12,7 +12,7 @@ from dataclasses import replace
 from ckai.game import MoveError, Position
 from ckai.pdn import PdnGame, PdnMove, Variation
 from ckai.rl.analysis.report import NAGS, GameReport, Grade, PlyReport
-from ckai.rl.engine.score import percent
+from ckai.rl.analysis.score import percent
 
 ANNOTATOR = "ckai"
 """First word of the Annotator tag of a game that was analysed."""

@@ -9,7 +9,7 @@ from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
 from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Line, Proof, SearchResult, StopReason, Value
+from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
 from ckai.rl.engine.text import DEFAULT_SECONDS
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
@@ -20,10 +20,7 @@ class AlphaBetaEngine(Engine):
     """Alpha-beta search with an integer network; its table is kept from one search to the next.
 
     Args:
-        evaluator: the network.
-        tables: probed in the search.
-        spec: the game.
-        threads: threads of a search by time; a twin has one.
+        threads: of a search by time; a twin has one.
         seed: varies the order of moves that are about as good, see `AlphaBetaSearch`; None: it never varies.
     """
 
@@ -42,15 +39,12 @@ class AlphaBetaEngine(Engine):
     ) -> None:
         super().__init__(seed=seed)
         self.evaluator, self.spec, self.name = evaluator, spec, f"alphabeta:{evaluator.name}"
-        self._rules, self._threads, self._seed = spec.make_rules(tables), threads, seed
+        self._settings: dict[str, Any] = {"game": spec.make_rules(tables), "threads": threads, "seed": seed}
         self._open()
 
     def _open(self, of: Any = None) -> None:
-        if of is not None:
-            self._threads, self._seed = 1, None
-        self._alpha_beta = AlphaBetaSearch(
-            self.evaluator, game=self._rules, threads=self._threads, seed=self._seed
-        )
+        alone = {"threads": 1, "seed": None} if of else {}
+        self._alpha_beta = AlphaBetaSearch(self.evaluator, **self._settings | alone)
         first = self.spec.state(self.spec.position())
         self._alpha_beta.search(first, [first], depth=1)  # compiles what no limit of time should pay for
         self._alpha_beta.forget()
@@ -65,13 +59,11 @@ class AlphaBetaEngine(Engine):
             search.reseed(task.seed)
 
         def result(found: AlphaBetaResult, reason: StopReason | None = None) -> SearchResult:
-            proven: Proof | None = None if found.plies is None else "win" if found.value > 0 else "loss"
+            same: dict[str, Any] = {n: getattr(found, n) for n in ("nodes", "evaluations", "depth", "plies")}
+            same["proven"] = None if found.plies is None else "win" if found.value > 0 else "loss"
             value, pv = Value.at(game.position, found.value), whole_moves(game.position, found.pv)
-            same = {name: getattr(found, name) for name in ("nodes", "evaluations", "depth", "plies")}
             seconds = time.perf_counter() - begun
-            return SearchResult(
-                lines=[Line(pv=pv)], value=value, seconds=seconds, reason=reason, proven=proven, **same
-            )
+            return SearchResult(lines=[Line(pv=pv)], value=value, seconds=seconds, reason=reason, **same)
 
         def on_depth(found: AlphaBetaResult) -> None:
             if stop.is_set():  # maybe before the search had begun
@@ -79,24 +71,20 @@ class AlphaBetaEngine(Engine):
             task.tell(lambda: result(found))
 
         stop.attach(search.stop)
-        found = search.search(
-            state(game.position),
-            [state(earlier) for earlier in game.history],
-            seconds=None if times is None else times.maximum,
-            soft_seconds=times.optimum if times is not None and clocked else None,
-            nodes=limit.nodes,
-            depth=depth,
-            on_depth=on_depth,
-        )
+        here, *earlier = (state(position) for position in (game.position, *game.history))
+        ends: dict[str, Any] = {"depth": depth, "nodes": limit.nodes, "seconds": times and times.maximum}
+        ends["soft_seconds"] = times.optimum if times is not None and clocked else None
+        found = search.search(here, earlier, on_depth=on_depth, **ends)
         if stop.is_set():
-            return result(found, StopReason.STOPPED)
-        if found.plies is not None:
-            return result(found, StopReason.PROVEN)
-        if times is not None and time.perf_counter() - begun >= times.maximum:
-            return result(found, StopReason.CLOCK if clocked else StopReason.SECONDS)
-        if clocked:
-            return result(found, StopReason.DECIDED)
-        return result(found, StopReason.NODES if depth is None else StopReason.DEPTH)
+            reason = StopReason.STOPPED
+        elif found.plies is not None:
+            reason = StopReason.PROVEN
+        elif times is not None and time.perf_counter() - begun >= times.maximum:
+            reason = StopReason.CLOCK if clocked else StopReason.SECONDS
+        else:
+            reason = StopReason.NODES if depth is None else StopReason.DEPTH
+            reason = StopReason.DECIDED if clocked else reason
+        return result(found, reason)
 
     def _forget(self, game: Any = None) -> None:
         if game is None:

@@ -1,31 +1,33 @@
 """`Engine`: what chooses a move, one search at a time, within limits."""
 
+import atexit
 import copy
 import math
 import random
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import takewhile
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, TypeAlias, cast
 
 from ckai.datasets.tables import Tables
 from ckai.game import Position
+from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import JoinableThread
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.analysis import Analysis
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
+from ckai.rl.evaluators.move_priors import move_priors
+from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
-if TYPE_CHECKING:
-    from ckai.models.inference.evaluator import Evaluator
-    from ckai.rl.games.clock import TimeControl
-
+Publish: TypeAlias = Callable[[SearchResult], Any]
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
 
@@ -74,10 +76,9 @@ class Task:
     """Whether to end, and what `Stop.attach` ends a long search with."""
     seed: int | None = None
     """Of `chance`; None: these are the engine's own random numbers, which continue."""
-    publish: Callable[[SearchResult], None] | None = None
-    """Takes results during the search."""
+    publish: Publish | None = None
+    """Takes results during the search, `interval` seconds apart."""
     interval: float = 0.0
-    """Seconds between two of these."""
     _told: float = -math.inf
 
     def tell(self, result: Callable[[], SearchResult]) -> None:
@@ -87,11 +88,82 @@ class Task:
             self.publish(result())
 
 
+class Analysis:
+    """The results of a running search, made by `Engine.analysis`.
+
+    Iterate over it, or get one result at a time with `next`. Each result has more visits than the one before;
+    a result that is not read in time is replaced by a newer one. The last result has the reason why the
+    search ended. Leaving the loop or the `with` block stops the search and waits until it has ended. What the
+    search raised is raised by the loop, `next`, `wait` or the end of the block.
+
+    Attributes:
+        stop: ends the search soon, from any thread; its last result can still be read.
+    """
+
+    def __init__(self, work: Callable[[Publish], SearchResult], stop: Callable[[], Any]) -> None:
+        self.stop = stop
+        self._changed = threading.Condition()
+        self._fresh: SearchResult | None = None
+        """The newest result; None if it was read already."""
+        self._final: Future[SearchResult] = Future()
+        self._thread = JoinableThread(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
+        atexit.register(self._end)  # a thread at work during exit may abort the process
+        self._thread.start()
+
+    def wait(self) -> SearchResult:
+        """Wait until the search has ended and return its last result."""
+        self._thread.join()
+        return self._final.result()
+
+    def __next__(self) -> SearchResult:
+        with self._changed:
+            self._changed.wait_for(lambda: self._fresh is not None or self._final.done())
+            result, self._fresh = self._fresh, None
+        if result is None:
+            self._final.result()  # raises what the search raised
+            raise StopIteration
+        return result
+
+    def __iter__(self) -> Iterator[SearchResult]:
+        try:
+            while (result := next(self, None)) is not None:
+                yield result
+        finally:
+            self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self._end()
+        if kind is None:
+            self.wait()
+
+    def _end(self) -> None:
+        self.stop()
+        self._thread.join()
+
+    def _run(self, work: Callable[[Publish], SearchResult]) -> None:
+        try:
+            self._publish(final := work(self._publish))
+            self._final.set_result(final)
+        except BaseException as error:
+            self._final.set_exception(error)
+        atexit.unregister(self._end)
+        with self._changed:
+            self._changed.notify_all()
+
+    def _publish(self, result: SearchResult) -> None:
+        with self._changed:
+            self._fresh = result
+            self._changed.notify_all()
+
+
 class Engine(ABC):
     """Chooses moves in positions of one game, one search at a time.
 
     `stop` and `close` may be called from any thread, other methods only while no search is in progress. An
-    engine of your own implements `_search`.
+    engine of your own implements `_search`. `seed` is of its random choices; None: random.
 
     Attributes:
         name: what it is called in messages and PDN headers.
@@ -100,17 +172,14 @@ class Engine(ABC):
         control: the time of each of its games, as part of its text; None: none.
         takes: the fields of a `Limit` that it can honour.
         evaluator: the network, or what stands in its place; None: it has none.
-
-    Args:
-        seed: seed of its random choices; None: random.
     """
 
     name: str = "engine"
     spec: GameSpec = DEFAULT_GAME
     default_limit: Limit = Limit()
-    control: "TimeControl | None" = None
+    control: TimeControl | None = None
     takes: frozenset[str] = frozenset()
-    evaluator: "Evaluator | None" = None
+    evaluator: Evaluator | None = None
     _limit: Limit | None = None
 
     def __init__(self, *, seed: int | None = None) -> None:
@@ -137,8 +206,7 @@ class Engine(ABC):
                 `level:7`, `hub:COMMAND@1s`; see `ckai.rl.engine.text`. The limit of its moves follows the @.
             evaluator: the backend of a network, see `load_evaluator`: `auto`, the fastest on this machine.
             tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
-            seed: seed of its random choices; None: random.
-            game: the game.
+            seed, game: see `Engine`.
             threads: of an alpha-beta search by time, None: one per core; in a match the threads that call the
                 network at the same time.
 
@@ -149,8 +217,7 @@ class Engine(ABC):
         """
         loading = import_module("ckai.rl.engine.loading")  # it imports the engines, which derive from this
         opened = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
-        engine: Engine = loading.load_engine(str(text), evaluator, opened, seed, game, threads)
-        return engine
+        return cast(Engine, loading.load_engine(str(text), evaluator, opened, seed, game, threads))
 
     @abstractmethod
     def _search(self, task: Task) -> Any:
@@ -175,11 +242,7 @@ class Engine(ABC):
 
     @property
     def limit(self) -> Limit | None:
-        """The limit of its moves where none is given; None: `default_limit`.
-
-        Raises:
-            ValueError: set to one that it cannot honour.
-        """
+        """The limit of its moves where none is given, of the kinds that it `takes`; None: `default_limit`."""
         return self._limit
 
     @limit.setter
@@ -189,8 +252,8 @@ class Engine(ABC):
     @property
     def by_time(self) -> bool:
         """Whether its moves depend on time, so that a match plays one game at a time in each thread."""
-        timed = (self.limit or self.default_limit).given & {"seconds", "clock"}
-        return bool(timed) or self.control is not None
+        limit = self.limit or self.default_limit
+        return self.control is not None or bool(limit.given & {"seconds", "clock"})
 
     def _checked(self, limit: Limit) -> Limit:
         if not isinstance(limit, Limit):
@@ -200,23 +263,18 @@ class Engine(ABC):
             raise ValueError(f"{self.name}: expected a limit of {takes}, found {limit!r}")
         return limit
 
-    # --- closing and stopping -----------------------------------------------------------------------
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name}{', closed' if self._closed else ''}>"
 
     def __enter__(self) -> Self:
-        self._check_open()
+        self._check()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Stop the search in progress, and free the memory, the threads, and the network or program.
-
-        Afterwards everything but `close`, `stop` and `repr` raises an error. Closing again does nothing.
-        """
+        """Stop the search, and free what the engine holds; only `close`, `stop` and `repr` still work."""
         with self._changed:
             if not self._closed:
                 self._closed = True
@@ -225,10 +283,7 @@ class Engine(ABC):
                 self._release()
 
     def stop(self) -> None:
-        """End the search in progress soon; it returns its result so far. Does nothing if there is none.
-
-        May be called from any thread. To end a search that may not have begun, give it a `Stop`.
-        """
+        """End the search in progress, if any, soon; one that may not have begun is ended by a `Stop`."""
         with self._changed:
             if self._stop is not None:
                 self._stop.set()
@@ -236,32 +291,23 @@ class Engine(ABC):
     def twin(self) -> Self:
         """Return another engine like this one, for another thread; a network is shared."""
         with self._changed:  # a twin may take over what only one can have
-            self._check_open()
+            self._check()
             twin = copy.copy(self)
             Engine.__init__(twin)
             twin._open(self)
         return twin
 
     def new_game(self, game: Any = None) -> None:
-        """Drop what is kept from earlier searches, so that the next one does not depend on them.
-
-        Args:
-            game: a game of `play_many` that is over, to drop what is kept of it alone; None: all.
-        """
+        """Drop what is kept from earlier searches; of `game` alone, if it is one of `play_many`."""
         with self._changed:
-            self._check_idle()
+            self._check(idle=True)
             self._forget(game)
 
-    def _check_open(self) -> None:
+    def _check(self, *, idle: bool = False) -> None:
         if self._closed:
             raise RuntimeError("the engine is closed; load another one")
-
-    def _check_idle(self) -> None:
-        self._check_open()
-        if self._stop is not None:
+        if idle and self._stop is not None:
             raise RuntimeError("the engine is searching; stop that search first, or use another engine")
-
-    # --- search, analysis ---------------------------------------------------------------------------
 
     def play(
         self,
@@ -273,7 +319,7 @@ class Engine(ABC):
         history: Sequence[Any] = (),
         lines: int = 1,
         stop: Stop | None = None,
-        on_result: Callable[[SearchResult], None] | None = None,
+        on_result: Publish | None = None,
         interval: float = INTERVAL,
     ) -> SearchResult:
         """Choose a move; `search` is the same.
@@ -284,15 +330,13 @@ class Engine(ABC):
             limit: when the search ends; None: the engine's own limit.
             sims, seconds: in place of `Limit(visits=sims, seconds=seconds)`.
             history: earlier positions of a position or FEN, oldest first.
-            lines: most lines in the result; the search does not depend on it. 0: the move and its value,
-                without the figures of other moves.
+            lines: most lines in the result; the search does not depend on it. 0: the move and its value.
             stop: ends the search from another thread, also before it has begun.
-            on_result: called with results during the search.
-            interval: seconds between two of these, 0 or more; the first comes as soon as possible.
+            on_result: called with results during the search, the first one as soon as possible.
+            interval: seconds between two of these, 0 or more.
 
         Raises:
-            ValueError: there is no legal move, the engine cannot honour the limit, it is given twice, or a
-                text cannot be read.
+            ValueError: there is no legal move, the engine cannot honour the limit, or a text cannot be read.
             RuntimeError: the engine is closed, or searching.
             ProgramError: another program ends, takes too long or plays an illegal move.
             ResignsError: another program resigns.
@@ -312,99 +356,64 @@ class Engine(ABC):
         more = {"stop": stop or Stop(), "publish": on_result, "interval": interval}
         task = self._task(game, limit, lines, history, **more)
         self._begin(task.stop)
-        return self._run(task.stop, lambda: [self._search(task)])[0]
+        return self._run([task])[0]
 
     search = play
 
     def play_many(
-        self,
-        games: Sequence[Any],
-        limit: Limit | None = None,
-        *,
-        seeds: Sequence[int] | None = None,
-        lines: int = 1,
+        self, games: Sequence[Any], limit: Limit | None = None, lines: int = 1, seeds: Sequence[int] = ()
     ) -> list[SearchResult]:
         """Choose a move in each of several games, as `play` does; a network evaluates positions together.
 
         Args:
-            games, lines: see `play`. An engine knows a game that it has played before by its identity, and
-                keeps its subtree. `stop` ends the search of all.
-            limit: of each move; None: the engine's own.
-            seeds: of the random choices of each move; None: the engine's own random numbers continue.
+            games, limit, lines: see `play`. An engine knows a game that it has played before by its identity,
+                and keeps its subtree. `stop` ends the search of all.
+            seeds: of the random choices of each move; none: the engine's own random numbers continue.
         """
-        given: Sequence[int | None] = seeds or [None] * len(games)
-        stop, each = Stop(), zip(games, given, strict=True)
+        stop, each = Stop(), zip(games, cast(Any, seeds) or [None] * len(games), strict=True)
         tasks = [self._task(game, limit, lines, stop=stop, seed=seed) for game, seed in each]
         self._begin(stop)
-        return self._run(stop, lambda: self._search_many(tasks) if tasks else [])
+        return self._run(tasks, many=True)
 
     def analysis(
-        self,
-        game: Any,
-        limit: Limit | None = None,
-        *,
-        lines: int = 1,
-        interval: float = INTERVAL,
+        self, game: Any, limit: Limit | None = None, *, lines: int = 1, interval: float = INTERVAL
     ) -> Analysis:
         """Search in a thread of its own, and read results during the search.
 
-        Args:
-            game, lines, interval: see `play`.
-            limit: when the search ends; None: when it is stopped, the root is proven or the tree is full. An
-                engine that takes no time has its own limit.
-
-        Example:
-            >>> with Engine.load("uniform") as engine:
-            ...     with engine.analysis(Position.start(), lines=3) as analysis:
-            ...         for result in analysis:
-            ...             if result.sims >= 1000:
-            ...                 break
-            ...     final = analysis.wait()
-            >>> len(final.lines), final.sims >= 1000, str(final.reason)
-            (3, True, 'stopped')
+        The arguments are those of `play`. Without a limit it ends when it is stopped, the root is proven or
+        the tree is full; an engine that takes no time has its own limit.
         """
-        task = self._task(game, limit or Limit(), lines, stop=(stop := Stop()), interval=interval)
-        self._begin(stop)
+        task = self._task(game, limit or Limit(), lines, stop=Stop(), interval=interval)
+        self._begin(task.stop)
 
-        def work(publish: Callable[[SearchResult], None]) -> SearchResult:
+        def work(publish: Publish) -> SearchResult:
             task.publish = publish
-            return self._run(stop, lambda: [self._search(task)])[0]
+            return self._run([task])[0]
 
-        return Analysis(work, stop.set)
+        return Analysis(work, task.stop.set)
 
     def policy(self, position: Any) -> SearchResult:
-        """Evaluate a position, or the text of one, with the network alone.
+        """Evaluate a position, or the text of one, with the network alone; a RuntimeError says there is none.
 
         Returns:
-            The value for the side to move, and as `priors` the probability of every legal move (of a capture
-            of several hops, the product over the hops), the highest first.
-
-        Raises:
-            ValueError: see `play`; or the network's answer has another shape, or numbers that are not finite.
-            RuntimeError: the engine is closed, or has no network.
+            The value, and as `priors` the probability of every legal move, the highest first; of a capture of
+            several hops, the product over the hops.
 
         Example:
             >>> with Engine.load("uniform") as engine:
             ...     engine.policy("B:W32:B1").priors
             MoveMap({'1-5': 0.5, '1-6': 0.5})
         """
-        from ckai.rl.evaluators.move_priors import move_priors
-
-        self._check_open()
+        self._check()
         if self.evaluator is None:
             raise RuntimeError(f"expected an engine with a network, found {self.name}")
         here = read_game(position, (), self.spec).position
-        priors, value = move_priors(self.evaluator, here, self.spec)
-        priors = dict(sorted(priors.items(), key=lambda each: -each[1]))
+        found, value = move_priors(self.evaluator, here, self.spec)
+        priors = MoveMap({move: found[move] for move in sorted(found, key=found.__getitem__, reverse=True)})
         lines = [Line(pv=[move], prior=prior) for move, prior in priors.items()]
-        return SearchResult(lines=lines, value=Value.at(here, value), priors=MoveMap(priors))
+        return SearchResult(lines=lines, value=Value.at(here, value), priors=priors)
 
-    # --- one search at a time -----------------------------------------------------------------------
-
-    def _task(
-        self, game: Any, limit: Limit | None, lines: int, history: Sequence[Any] = (), **more: Any
-    ) -> Task:
-        """Check the arguments of a search; `more` are other fields of a `Task`."""
+    def _task(self, game: Any, limit: Limit | None, lines: int, history: Any = (), **more: Any) -> Task:
         if limit is None or not (self._checked(limit).given or "seconds" in self.takes):
             limit = self.limit or self.default_limit
         if not hasattr(lines, "__index__") or lines < 0:
@@ -415,22 +424,23 @@ class Engine(ABC):
         return Task(read_game(game, history, self.spec), limit, lines, chance, **more)
 
     def _begin(self, stop: Stop) -> None:
-        """Mark the engine as searching; `_run` must follow."""
+        """Mark the engine as searching, until `_run` has ended."""
         with self._changed:
-            self._check_idle()
+            self._check(idle=True)
             self._stop = stop
 
-    def _run(self, stop: Stop, work: Callable[[], list[Any]]) -> list[SearchResult]:
-        """Return what a search finds; then the engine is idle again."""
+    def _run(self, tasks: Sequence[Task], *, many: bool = False) -> list[SearchResult]:
+        """Return what the searches find; then the engine is idle again."""
         begun = time.perf_counter()
         try:
-            found = work()
+            found = self._search_many(tasks) if many and tasks else [self._search(task) for task in tasks]
         except BaseException:
-            stop.attach(None)  # what it ends may go now
+            tasks[0].stop.attach(None)  # what it ends may go now
             self._spoiled()
             raise
         finally:
-            stop.attach(None)
+            for task in tasks:
+                task.stop.attach(None)
             with self._changed:
                 self._stop = None
                 self._changed.notify_all()
@@ -446,31 +456,25 @@ def read_game(place: Any, history: Sequence[Any], spec: GameSpec) -> Any:
 
     The history sets the halfmove clock of a FEN without H. No search sees at its root that a rule has drawn
     the game there: then the game begins again at its position, as other programs may continue.
-
-    Raises:
-        ValueError: the side to move has no legal move, or a text cannot be read.
-        TypeError: it is no game, position or text.
     """
+
+    def men(position: Position) -> list[str]:  # and the number of kings: what a quiet move leaves
+        return sorted(p if p.isupper() else f"{p}{square}" for square, p in position.pieces().items())
+
     game = place
     if not hasattr(place, "moves"):
         here, *earlier = (spec.read_position(p) if isinstance(p, str) else p for p in (place, *history))
         if not hasattr(here, "legal_moves"):
             raise TypeError(f"expected a game, a position or the text of one (a FEN), found {place!r}")
         if isinstance(here, Position):
-            quiet = takewhile(lambda each: _men(each) == _men(here), reversed(earlier))
+            quiet = takewhile(lambda each: men(each) == men(here), reversed(earlier))
             here = replace(here, halfmove_clock=max(len(list(quiet)), here.halfmove_clock))
         game = spec.game(here)
         game.positions = [*earlier, here]
-    here = game.position
-    if not here.legal_moves():
+    if not (here := game.position).legal_moves():
         raise ValueError(f"{spec.position_text(here)}: the side to move has no legal move, the game is over")
     usual = spec.game(here)  # its limits hold for every search
     usual.positions = game.positions
     if usual.outcome() is None:
         return game
     return spec.game(replace(here, halfmove_clock=0) if isinstance(here, Position) else here)
-
-
-def _men(position: Position) -> list[str]:
-    """Return what only captures and moves of men change: the men, and the numbers of kings."""
-    return sorted(p if p.isupper() else f"{p}{square}" for square, p in position.pieces().items())

@@ -13,17 +13,16 @@ Strength is calibrated by matches of each level with the next.
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from ckai.datasets.tables import Tables
 from ckai.game import Game, Move
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.base import Engine, Task
 from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.games.checkers import pack
 
+Numbers: TypeAlias = dict[Move, float]
 MIN_PRIOR = 1e-6
 """Least prior of a move: smaller ones count as this, so that their logarithm is bounded."""
 
@@ -40,60 +39,36 @@ class Level:
     """Drop in value, above 0, that makes a move e times less likely."""
 
 
-LEVELS: tuple[Level, ...] = (
-    Level(4.0),
-    Level(2.2),
-    Level(1.6),
-    Level(1.15),
-    Level(1.0, 1, 0.9),
-    Level(1.0, 1, 0.35),
-    Level(1.0, 2, 0.3),
-    Level(1.0, 2, 0.18),
-    Level(1.0, 3, 0.11),
-    Level(1.0, 4, 0.07),
-    Level(1.0, 5, 0.05),
-    Level(1.0, 6, 0.035),
-    Level(1.0, 8, 0.02),
-)
+LEVELS = (
+    *map(Level, (4.0, 2.2, 1.6, 1.15)),
+    Level(1.0, 1, 0.9), Level(1.0, 1, 0.35), Level(1.0, 2, 0.3), Level(1.0, 2, 0.18), Level(1.0, 3, 0.11),
+    Level(1.0, 4, 0.07), Level(1.0, 5, 0.05), Level(1.0, 6, 0.035), Level(1.0, 8, 0.02),
+)  # fmt: skip
 """The levels that err as people do: level 1 is the first."""
-
 QUICK_NODES = (12_000, 40_000)
 """Positions a move of the levels after them, which search as full strength does."""
 FULL_LEVEL = len(LEVELS) + len(QUICK_NODES) + 1
 """Full strength: alpha-beta with the network `ckai`."""
-
-
 LEVEL_NAMES = {
     2: "beginner", 4: "casual", 6: "improver", 8: "club", 10: "strong club", 13: "expert", 15: "master"
 }  # fmt: skip
 """What players of a level are called, by the highest level of that name."""
 
 
-def level_name(number: int) -> str:
-    """Return what players of a level are called."""
-    return next((name for last, name in LEVEL_NAMES.items() if number <= last), "full strength")
-
-
-def describe_level(number: int) -> str:
-    """Return in a few words how a level plays, 1 to `FULL_LEVEL`."""
-    if number == FULL_LEVEL:
-        return "full strength"
+def describe_level(number: int) -> tuple[str, str]:
+    """Return what players of a level are called, and in a few words how it plays, 1 to `FULL_LEVEL`."""
+    name = next((name for last, name in LEVEL_NAMES.items() if number <= last), "full strength")
     if number > len(LEVELS):
-        return f"looks at {QUICK_NODES[number - len(LEVELS) - 1]:,} positions a move"
+        nodes = (*QUICK_NODES, 0)[number - len(LEVELS) - 1]
+        return name, f"looks at {nodes:,} positions a move" if nodes else name
     depth = LEVELS[number - 1].depth
-    return f"looks {depth} {'ply' if depth == 1 else 'plies'} ahead" if depth else "plays by intuition alone"
+    ahead = f"looks {depth} {'ply' if depth == 1 else 'plies'} ahead"
+    return name, ahead if depth else "plays by intuition alone"
 
 
-def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, float]:
-    """Return the value of every legal move for the side to move, [-1, 1].
-
-    Args:
-        search: searches the positions after the moves.
-        game: the game; its earlier positions count for repetitions.
-        depth: plies of search after each move, 1 or more; captures are always searched to their end.
-    """
-    history = [pack(position) for position in game.positions]
-    values = {}
+def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> Numbers:
+    """Return the value of every legal move for the side to move, [-1, 1], by a search of plies after it."""
+    history, values = [pack(position) for position in game.positions], {}
     for move in game.position.legal_moves():
         after = game.position.push(move)
         if not after.legal_moves():
@@ -105,16 +80,8 @@ def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, f
     return values
 
 
-def level_policy(
-    level: Level, priors: dict[Move, float], values: dict[Move, float] | None
-) -> dict[Move, float]:
-    """Return the probability of every move at a level, see above.
-
-    Args:
-        level: the level.
-        priors: probability of every move by the policy of people.
-        values: value of every move for the side to move, [-1, 1]; None: the policy alone.
-    """
+def level_policy(level: Level, priors: Numbers, values: Numbers | None) -> Numbers:
+    """Return the probability of every move, see above; `priors` are people's, and alone without `values`."""
     scores = {move: math.log(max(p, MIN_PRIOR)) / level.temperature for move, p in priors.items()}
     if values is not None:
         scores = {move: score + values[move] / level.regret for move, score in scores.items()}
@@ -127,13 +94,7 @@ class LevelEngine(Engine):
     """A level that errs as people do: the policy of `people`, and searches with a `network` and tables."""
 
     def __init__(
-        self,
-        level: Level,
-        people: Evaluator,
-        network: IntegerEvaluator,
-        tables: Tables | None = None,
-        *,
-        seed: int | None = None,
+        self, level: Level, people: Evaluator, network: Any, tables: Any = None, seed: int | None = None
     ) -> None:
         super().__init__(seed=seed)
         self._level, self._people, self._network = level, people, network
@@ -144,11 +105,8 @@ class LevelEngine(Engine):
         self._alpha_beta = AlphaBetaSearch(self._network, game=self._rules, entries=1 << 16)
 
     def _search(self, task: Task) -> Move:
-        game, level = task.game, self._level
-        moves: list[Move] = game.position.legal_moves()
-        if len(moves) == 1:
-            return moves[0]
-        priors, _ = move_priors(self._people, game.position)
-        values = move_values(self._alpha_beta, game, level.depth) if level.depth else None
+        level, (priors, _), values = self._level, move_priors(self._people, task.game.position), None
+        if level.depth and len(priors) > 1:
+            values = move_values(self._alpha_beta, task.game, level.depth)
         policy = level_policy(level, priors, values)
         return task.chance.choices(list(policy), list(policy.values()))[0]

@@ -1,7 +1,7 @@
 """Limits of a search."""
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,13 +13,10 @@ MAX_COUNT = 2**31 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
-    """When a search ends: at the first of these that is reached; None is no limit.
+    """When a search ends: at the first of these that is reached; None is no limit, out of range a ValueError.
 
     A search also ends when the root is proven, the tree is full or it is stopped. What an earlier search left
     in the tree counts, but for `nodes`: to compare limits, call `Engine.new_game` before each.
-
-    Raises:
-        ValueError: a limit is out of range.
 
     Example:
         >>> Limit(clock=60, increment=0.5)
@@ -41,15 +38,14 @@ class Limit:
     remaining_moves: int | None = None
     """Moves to the next time control, this one included, 1 or more; None: the clock is for the whole game."""
     depth: int | None = None
-    """Plies from the root to the deepest position in the tree (selective depth), 1 or more. A capture of
-    several hops is 1 ply; the subtree kept from an earlier search counts."""
+    """Plies from the root to the deepest position in the tree (selective depth), 1 or more; a capture of
+    several hops is 1 ply."""
     nodes: int | None = None
     """Most positions that this search adds to the tree, 1 or more, those within a capture included."""
 
     def __post_init__(self) -> None:
         for name in ("visits", "depth", "nodes", "remaining_moves"):
-            count = getattr(self, name)
-            whole = hasattr(count, "__index__") and not isinstance(count, bool)
+            whole = hasattr(count := getattr(self, name), "__index__") and not isinstance(count, bool)
             if count is not None and not (whole and 1 <= count <= MAX_COUNT):
                 raise ValueError(f"expected {name} from 1 to {MAX_COUNT:,}, found {count!r}")
         if self.seconds is not None and not self.seconds > 0:
@@ -64,19 +60,19 @@ class Limit:
     @property
     def given(self) -> frozenset[str]:
         """The names of the limits that are set."""
-        named = ("visits", "seconds", "clock", "depth", "nodes")
-        return frozenset(name for name in named if getattr(self, name) is not None)
+        names = ("visits", "seconds", "clock", "depth", "nodes")
+        return frozenset(name for name in names if getattr(self, name) is not None)
 
     def move_time(self, plies: int, margin: float) -> "MoveTime | None":
         """Return the time of a move, see `ckai.rl.search.move_time.move_time`; None: time is not limited."""
         from ckai.rl.search.move_time import MoveTime, move_time  # which is slow to import
 
-        most = math.inf if self.seconds is None else self.seconds
+        times = None if self.seconds is None else MoveTime(self.seconds, self.seconds)
         if self.clock is None:
-            return None if self.seconds is None else MoveTime(most, most)
-        times = move_time(self.clock, self.increment, self.remaining_moves, plies, margin)
-        return MoveTime(min(times.optimum, most), min(times.maximum, most))
+            return times
+        shared = move_time(self.clock, self.increment, self.remaining_moves, plies, margin)
+        return shared if times is None else MoveTime(*map(min, shared, times))
 
     def __repr__(self) -> str:
-        given = [field for field in fields(self) if getattr(self, field.name) != field.default]
-        return f"Limit({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in given)})"
+        given = (f"{name}={value!r}" for name, value in vars(self).items() if value != getattr(Limit, name))
+        return f"Limit({', '.join(given)})"

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import INTEGERS, BackendError
-from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
 from ckai.rl.engine.base import Engine
@@ -30,7 +30,7 @@ SEARCHES = (ROLLOUT, UNIFORM)
 """Tree searches without a network."""
 POLICY = Limit(visits=2)
 """The limit that plays the most likely move of the policy: the root and that move are visited."""
-_KINDS: dict[str, tuple[type[Engine], str | None]] = {
+_KINDS: dict[str, tuple[type[Any], str | None]] = {
     "random": (RandomEngine, None),
     "perfect": (PerfectEngine, None),
     "alphabeta": (MaterialEngine, DEFAULT_GAME_NAME),
@@ -49,37 +49,28 @@ def load_engine(
     """Load an engine; see `Engine.load`."""
     wanted = EngineText.read(text)
     takes, kind, rest, limit = check(wanted, game), wanted.kind, wanted.rest, wanted.limit
-    if kind == LEVEL and (level := int(rest)) > len(LEVELS):
-        kind, rest = ALPHA_BETA, CKAI
-        if level < FULL_LEVEL:
-            limit = Limit(nodes=QUICK_NODES[level - len(LEVELS) - 1])
-        limit = limit or Limit(seconds=FULL_STRENGTH_SECONDS)
+    if kind == LEVEL and (above := int(rest) - len(LEVELS)) > 0:
+        full = *(Limit(nodes=nodes) for nodes in QUICK_NODES), limit or Limit(seconds=FULL_STRENGTH_SECONDS)
+        kind, rest, limit = ALPHA_BETA, CKAI, full[above - 1]
+    of, integers = _KINDS[kind][0], partial(load_evaluator, backend=INTEGERS, game=game.name)
     engine: Engine
-    if kind == "random":
-        engine = RandomEngine(game, seed=seed)
-    elif kind == "perfect":
-        engine = PerfectEngine(game, seed=seed)
-    elif kind == "alphabeta":
-        engine = MaterialEngine(seed=seed)
-    elif kind == HUB:
-        engine = HubEngine(rest)
-    elif kind == GTP:
+    if kind == GTP:
         from ckai.rl.games.go.gtp import GtpEngine  # it imports its game
 
         engine = GtpEngine(rest, spec=game)
+    elif kind == HUB:
+        engine = HubEngine(rest)
     elif kind == LEVEL:
-        people, network = (cast(IntegerEvaluator, load_evaluator(name, INTEGERS)) for name in (HUMAN, CKAI))
-        engine = LevelEngine(LEVELS[int(rest) - 1], people, network, tables, seed=seed)
+        engine = of(LEVELS[int(rest) - 1], integers(HUMAN), integers(CKAI), tables, seed=seed)
     elif kind == ALPHA_BETA:
         try:
-            integers: Any = load_evaluator(network_path(rest), INTEGERS, game=game.name)
+            network = integers(network_path(rest))
         except BackendError as error:
-            raise ValueError(
-                f"{text}: expected an integer network, such as `ckai pretrain --model swift` trains, found "
-                f"another ({error})"
-            ) from None
-        cores = threads or available_cores()
-        engine = AlphaBetaEngine(integers, tables=tables, spec=game, threads=cores, seed=seed)
+            raise ValueError(f"{text}: {error}") from None
+        threads = threads or available_cores()
+        engine = of(network, tables=tables, spec=game, threads=threads, seed=seed)
+    elif kind:
+        engine = of(game, seed=seed)
     else:
         source = rest if rest in SEARCHES else network_path(rest)
         loaded = load_evaluator(source, evaluator, threads=threads or THREADS, game=game.name)
@@ -92,58 +83,43 @@ def load_engine(
 
 
 def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = True) -> frozenset[str]:
-    """Return the limits that an engine takes.
+    """Return the limits that the engine of a text takes; `clock`: whether it may have one for a whole game.
 
-    Args:
-        wanted: the text of the engine.
-        game: the game.
-        clock: whether it may have a clock for a whole game; False: it gets its time with each move.
-
-    Raises:
-        ValueError: the text names no engine, a limit that this engine does not have, or a game that it
-            does not play.
+    A ValueError says that it names no engine, a limit that the engine does not have, or another game.
     """
     text, who, kind, rest = wanted.text, wanted.who, wanted.kind, wanted.rest
-    (of, only), is_file = _KINDS[kind], kind in ("", ALPHA_BETA) and who not in SEARCHES
-    takes = of.takes
-
-    def refusal(expected: str, found: str) -> ValueError:
-        return ValueError(f"{text}: expected {expected}, found {found}")
-
+    (of, only), path, expected, found = _KINDS[kind], network_path(rest), "", rest
+    takes = ProgramEngine.takes if who == f"{LEVEL}{FULL_LEVEL}" else of.takes
+    takes = frozenset() if wanted.policy else takes
+    allowed = takes if clock else takes - {"clock"}
+    given = {"clock"} if wanted.control else wanted.limit.given if wanted.limit else set()
     if only not in (None, game.name):
-        raise refusal(f"an engine of {game.name}", f"one of {only}; choose another engine or game")
-    if kind == "perfect" and game.solver is None:
-        raise refusal("a game that can be solved", game.name)
-    if kind == LEVEL:
-        if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= FULL_LEVEL:
-            raise refusal(f"a level from 1 to {FULL_LEVEL}", rest)
-        takes = ProgramEngine.takes if int(rest) == FULL_LEVEL else frozenset()
-    if is_file and not os.path.isfile(path := network_path(rest)):
+        expected, found = f"an engine of {game.name}", f"one of {only}; choose another engine or game"
+    elif kind == "perfect" and game.solver is None:
+        expected, found = "a game that can be solved", game.name
+    elif kind == LEVEL and rest not in map(str, range(1, FULL_LEVEL + 1)):
+        expected = f"a level from 1 to {FULL_LEVEL}"
+    elif kind in ("", ALPHA_BETA) and who not in SEARCHES and not os.path.isfile(path):
         before, at, limit = text.rpartition("@")
         limits = "a number, a depth such as d9, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
         hint = f"; a limit is {limits}, not {limit!r}" if at and before and who == text else ""
-        raise refusal(
-            f"a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, alphabeta:NETWORK, rollout, "
-            "uniform, alphabeta, random, perfect, hub:COMMAND or gtp:COMMAND",
-            f"no file {path}{hint}",
+        names = ", ".join((*PRETRAINED, *SEARCHES, "alphabeta, random, perfect"))
+        expected = (
+            f"a checkpoint, a run folder, {names}, level:N, alphabeta:NETWORK, hub:COMMAND or gtp:COMMAND"
         )
-    if wanted.control is not None and not clock:
-        raise refusal(f"visits, seconds or a depth after {who}", "a clock for a whole game")
-    given = set(wanted.limit.given if wanted.limit else ["clock"] if wanted.control else [])
-    if given - takes:
-        wants = " or ".join(name for name in ("visits", "depth", "seconds", "clock") if name in takes)
-        raise refusal(f"{wants or 'no limit'} after {who}", text.removeprefix(who))
-    if wanted.policy and (kind or who in SEARCHES):
-        raise refusal("a network with @policy", who)
-    return frozenset() if wanted.policy else takes
+        found = f"no file {path}{hint}"
+    elif not given <= allowed:
+        wants = (name for name in ("visits", "depth", "seconds", "clock") if name in allowed)
+        expected, found = f"{' or '.join(wants) or 'no limit'} after {who}", text.removeprefix(who)
+    elif wanted.policy and (kind or who in SEARCHES):
+        expected, found = "a network with @policy", who
+    if expected:
+        raise ValueError(f"{text}: expected {expected}, found {found}")
+    return takes
 
 
 def networks_of(text: str) -> list[Path]:
-    """Return the checkpoints that decide how an engine moves; the levels have two of those installed.
-
-    Raises:
-        ValueError: the text cannot be read.
-    """
+    """Return the checkpoints that decide how an engine moves; the levels have two of those installed."""
     wanted = EngineText.read(text)
     if wanted.kind == LEVEL:
         return [network_path(CKAI), network_path(HUMAN)]
@@ -152,12 +128,7 @@ def networks_of(text: str) -> list[Path]:
 
 
 def game_of(texts: Sequence[str]) -> str | None:
-    """Return the name of the game of the first network among texts of engines, or None without a network.
-
-    Raises:
-        ValueError: a text cannot be read.
-        CheckpointError: a file is not a checkpoint.
-    """
+    """Return the name of the game of the first network among texts of engines, or None without a network."""
     from ckai.models.checkpoint import load_checkpoint
 
     for path in (path for text in texts if not text.startswith(LEVEL) for path in networks_of(text)):

@@ -1,9 +1,9 @@
 """Results of the engine: values, lines, policies, and why a search ended."""
 
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from ckai.game import Move
 
@@ -26,7 +26,7 @@ class Value(float):
     turn: Turn
 
     def __new__(cls, value: float, turn: Turn) -> "Value":
-        """See `turn`."""
+        """See the class."""
         self = super().__new__(cls, value)
         self.turn = turn
         return self
@@ -48,7 +48,7 @@ class Value(float):
         return 0.0 - self.black()
 
 
-class MoveMap(Mapping[Move, T], Generic[T]):
+class MoveMap(UserDict[Move, T]):
     """An ordered mapping from moves; a look-up takes a `Move` or its text (`str(move)`).
 
     Example:
@@ -58,23 +58,14 @@ class MoveMap(Mapping[Move, T], Generic[T]):
         (MoveMap({'1-5': 10, '1-6': 10}), 10, False)
     """
 
-    def __init__(self, items: Mapping[Move, T] | None = None) -> None:
-        """Take a copy of a mapping."""
-        self._items = dict(items or {})
-
     def __getitem__(self, move: Move | str) -> T:
-        if isinstance(move, str):
-            return {str(each): item for each, item in self._items.items()}[move]
-        return self._items[move]
+        return {str(m): item for m, item in self.items()}[move] if isinstance(move, str) else self.data[move]
 
-    def __iter__(self) -> Iterator[Move]:
-        return iter(self._items)
-
-    def __len__(self) -> int:
-        return len(self._items)
+    def __contains__(self, move: object) -> bool:
+        return move in self.data or move in set(map(str, self))
 
     def __repr__(self) -> str:
-        return f"MoveMap({ {str(move): item for move, item in self._items.items()} })"
+        return f"MoveMap({ {str(move): item for move, item in self.items()} })"
 
 
 class StopReason(StrEnum):
@@ -89,7 +80,6 @@ class StopReason(StrEnum):
     DEPTH = "depth"
     NODES = "nodes"
     PROVEN = "proven"
-    """The root is proven a win, a loss or a draw."""
     FULL = "full"
     """The tree has no room for another position, and may not grow."""
     STOPPED = "stopped"
@@ -105,7 +95,6 @@ class Line:
     value: Value | None = None
     """The move's mean value, +1, 0 or -1 if it is proven; None without visits."""
     visits: int = 0
-    """Visit count of the move; 0 without a tree."""
     prior: float = 0.0
     """The network's probability of the move, 0 to 1; for several hops the product of theirs."""
     proven: Proof | None = None
@@ -120,22 +109,20 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """The result of a search, or its result so far.
+    """The result of a search, or its result so far; values and proofs are for the side to move.
 
     `move`, `pv` and `lines[0]` are one line: the move to play, with the proof of the root, and the value of
-    the root where the move has none. Mappings are keyed by `Move`, take a move's text too, and are in the
-    order of visit counts, the move to play first. Values and proofs are for the side to move.
+    the root where the move has none. Mappings are in the order of visit counts, the move to play first.
     """
 
     lines: list[Line]
     """The best lines, best first: as many as were asked for, or as many as there are legal moves."""
     value: Value | None = None
-    """Of the root: the mean over all visits, +1, 0 or -1 if it is proven; None from an engine without values,
-    such as a level."""
+    """Of the root: the mean over all visits, +1, 0 or -1 if it is proven; None from an engine without any."""
     visits: MoveMap[int] = field(default_factory=MoveMap)
-    """Visit count of every legal move; empty without a tree."""
+    """Visit count of every legal move; empty without a tree, as the next one."""
     priors: MoveMap[float] = field(default_factory=MoveMap)
-    """The network's probability of every legal move; empty without a tree."""
+    """The network's probability of every legal move."""
     sims: int = 0
     """Visits at the root, those kept from an earlier search included."""
     seconds: float = 0.0
@@ -143,29 +130,26 @@ class SearchResult:
     nodes: int = 0
     """Positions that this search added to the tree, or that alpha-beta visited."""
     evaluations: int = 0
-    """Positions that this search evaluated; with random playouts, the number of playouts."""
+    """Positions that this search evaluated, or playouts."""
     depth: int = 0
     """Plies from the root to the deepest position in the tree; of alpha-beta, the last complete depth."""
     reason: StopReason | None = None
     """Why the search ended; None while it is running."""
     proven: Proof | None = None
-    """The proven result of the root, if it is proven."""
     plies: int | None = None
-    """Plies to the end of a proven win or loss, else None."""
+    """Of the root, as of a `Line`."""
     proofs: MoveMap[tuple[Proof, int | None]] = field(default_factory=MoveMap)
     """Result of every proven move, and the plies to the end of a win or a loss (None for a draw)."""
 
     def __post_init__(self) -> None:
-        line = self.lines[0]
-        if self.proven:
-            self.lines[0] = replace(line, value=self.value, proven=self.proven, plies=self.plies)
-        elif line.value is None:
-            self.lines[0] = replace(line, value=self.value)
+        proof: dict[str, Any] = {"proven": self.proven, "plies": self.plies} if self.proven else {}
+        if proof or self.lines[0].value is None:
+            self.lines[0] = replace(self.lines[0], value=self.value, **proof)
 
     @property
     def move(self) -> Move:
         """The move to play; its `str` names every square, `11x18x25`."""
-        return self.lines[0].move
+        return self.pv[0]
 
     @property
     def pv(self) -> list[Move]:

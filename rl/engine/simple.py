@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ckai.game import Move, Position
+from ckai.game import Move
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import Limit
@@ -43,7 +43,7 @@ class PerfectEngine(RandomEngine):
         return task.chance.choice([move for move, truth in truths.items() if truth.order == best])
 
 
-class MaterialEngine(Engine):
+class MaterialEngine(RandomEngine):
     """Alpha-beta search of material to a depth: a simple opponent whose strength is its depth.
 
     A man is worth 100, a king 130; ties are broken at random. A quiescence search of captures follows at the
@@ -54,12 +54,10 @@ class MaterialEngine(Engine):
     takes = frozenset(("depth",))
     default_limit = Limit(depth=DEFAULT_DEPTH)
 
-    def _search(self, task: Task) -> Move:
-        here: Position = task.game.position
-        values: dict[Move, int] = {}
+    def _search(self, task: Task) -> Any:
+        here, depth, values = task.game.position, (task.limit.depth or DEFAULT_DEPTH) - 1, dict[Move, int]()
         for move in here.legal_moves():
             after, best = here.push(move), max(values.values(), default=-UNBOUNDED)
-            depth = (task.limit.depth or DEFAULT_DEPTH) - 1
             numbers = (after.own, after.opp, after.kings, -1, after.halfmove_clock, depth)
             # The window is one below the best, so that ties are exact.
             window = np.int64(-UNBOUNDED), np.int64(-best + 1)

@@ -8,8 +8,6 @@ from ckai.rl.games.clock import TimeControl
 
 DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 400, 6, 0.1
 """Limits of a text without one: of a tree search, of alpha-beta on material, of others by time."""
-TIME_MARGIN = 0.05
-"""Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
 FULL_STRENGTH_SECONDS = 0.5
 """Time per move of the highest level."""
 DEFAULT_LEVEL = 7
@@ -50,12 +48,12 @@ _TEXT = re.compile(
 
 @dataclass(frozen=True)
 class EngineText:
-    """A parsed text of an engine."""
+    """A parsed text of an engine; a number is visits or playouts, or the depth where an engine has none."""
 
     text: str
     who: str
     limit: Limit | None = None
-    """Of a single move; a number is visits or playouts, or the depth where an engine has no visits."""
+    """Of a single move."""
     policy: bool = False
     control: TimeControl | None = None
     """Time per game."""
@@ -73,11 +71,7 @@ class EngineText:
 
     @classmethod
     def read(cls, text: str) -> "EngineText":
-        """Parse a text, see `PLAYER_FORMS`.
-
-        Raises:
-            ValueError: an empty text or command, or a limit of 0 or too large.
-        """
+        """Parse a text, see `PLAYER_FORMS`; a ValueError refuses an empty one, and a limit out of range."""
         if not text.strip():
             raise ValueError("expected a player, found an empty name")
         parts = _TEXT.fullmatch(text)
@@ -85,21 +79,16 @@ class EngineText:
         if plain.who.rstrip() in (HUB, GTP, ALPHA_BETA):
             what = "network" if plain.kind == ALPHA_BETA else "command"
             raise ValueError(f"expected {plain.kind}{what.upper()}, found '{text}' without a {what}")
-        if parts is None:
-            return plain
+        if parts is None or parts["policy"]:
+            return replace(plain, policy=parts is not None)
         if parts["control"]:
             try:
                 return replace(plain, control=TimeControl.read(parts["control"]))
             except ValueError as error:
                 raise ValueError(f"{text}: {error}") from None
-        if parts["policy"]:
-            return replace(plain, policy=True)
         value = float(parts["number"] or parts["seconds"]) / (1000 if parts["unit"] else 1)
         if not 0 < value <= MOST:
-            raise ValueError(
-                f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
-                f"found {text.rpartition('@')[2]}"
-            )
+            raise ValueError(f"expected a limit above 0 and at most {MOST:,} after the @, found {text!r}")
         if parts["seconds"]:
             return replace(plain, limit=Limit(seconds=value))
         deep = parts["depth"] or plain.kind

@@ -38,10 +38,9 @@ from ckai.rl.search.selection import SearchConstants
 MAX_PV = 40
 """Most moves in a principal variation."""
 PROOFS: dict[int, Proof] = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
-LEAVES = 256
-"""Most positions in one call of the network."""
-VISITS_PER_LEAF = 48
-"""Root visits that allow one more position in a call, unless time alone ends the search: see `BatchSizer`."""
+LEAVES, VISITS_PER_LEAF = 256, 48
+"""Most positions in one call of the network, and root visits that allow one more, unless time alone ends the
+search: see `BatchSizer`."""
 BATCHES, THREADS = 3, 2
 """Calls of the network in flight under a visit limit, and how many of them run at the same time."""
 REUSE_SECONDS = 0.6e-6
@@ -56,7 +55,6 @@ class Figures(NamedTuple):
     visits: int = 0
     value_sum: float = 0.0
     prior: float = 1.0
-    """Of a move the product over its hops."""
     proof: int = NONE
     end: int = 0
     """Plies to the end of a proven win or loss."""
@@ -84,22 +82,15 @@ class Figures(NamedTuple):
 
 
 class Tree:
-    """One tree of a searcher, which keeps what it has from one position of a game to the next.
+    """Tree `t` of a searcher, which keeps what it has from one position of a game to the next.
 
     Attributes:
-        game: the last game searched; None if the tree cannot be used again.
-
-    Args:
-        searcher: of any game; tree `t` of it is taken.
-        spec: the game.
-        tables: those that its rules have.
+        line: the positions of the game, the last one the root; empty if the tree cannot be used again.
     """
 
     def __init__(self, searcher: Searcher, spec: GameSpec, tables: Tables | None, t: int = 0) -> None:
         self.searcher, self.spec, self.t, self._tables = searcher, spec, t, tables
-        self.game: Any = None
-        self._line: list[Any] = []
-        """The positions of the game when its last one became the root."""
+        self.line: list[Any] = []
         self._plies = np.zeros(len(searcher.tree_batch.nodes[t]), np.int16)
         self._measured, self._depth = 0, 0
         if t == 0:  # what reading calls must not be compiled within a time limit
@@ -110,27 +101,22 @@ class Tree:
 
     def set_root(self, game: Any, keep: bool = True) -> None:
         """Make the position of a game the root, keeping its subtree if the tree has it, and `keep`."""
-        searcher, t, spec, line = self.searcher, self.t, self.spec, list(game.positions)
-        actions = None if self.game is None else self._way(game)
+        searcher, t, spec, (*history, here) = self.searcher, self.t, self.spec, game.positions
+        actions = self._way(game) if self.line else None
         if actions is not None and (keep or not actions):
             for action in actions:
                 searcher.play(t, action)
         else:
-            history = line[:-1]
-            if isinstance(line[-1], Position):  # what repetitions can reach
-                history = history[max(0, len(history) - line[-1].halfmove_clock) :]
+            if isinstance(here, Position):  # what repetitions can reach
+                history = history[max(0, len(history) - here.halfmove_clock) :]
             keys = np.array([spec.repetition_key(position) for position in history], np.int64)
-            searcher.set_root(t, spec.state(line[-1]), keys.reshape(-1, spec.state_words))
-        self.game, self._line, self._measured, self._depth = game, line, 0, 0
+            searcher.set_root(t, spec.state(here), keys.reshape(-1, spec.state_words))
+        self.line, self._measured, self._depth = list(game.positions), 0, 0
 
     def _way(self, game: Any) -> list[int] | None:
-        """Return the hops from the root to the position of a game, of `REUSE_PLIES` at most, or None.
-
-        The histories must agree; none agrees with any.
-        """
-        line, moves = game.positions, game.moves
-        plies = len(line) - len(self._line)
-        agree = all(a is b or a.key == b.key for a, b in zip(self._line, line, strict=False))
+        """Return the hops to the position of a game, if the histories agree or there is none; or None."""
+        line, moves, plies = game.positions, game.moves, len(game.positions) - len(self.line)
+        agree = all(a is b or a.key == b.key for a, b in zip(self.line, line, strict=False))
         if agree and 0 <= plies <= min(REUSE_PLIES, len(moves)):
             return [action for move in moves[len(moves) - plies :] for action in move.actions]
         if len(line) > 1 and not (agree and 0 < plies <= REUSE_PLIES):
@@ -153,13 +139,12 @@ class Tree:
 
     @property
     def nodes(self) -> int:
-        """Number of positions in the tree."""
+        """Positions in the tree."""
         return int(self.searcher.tree_batch.info[self.t]["nodes"])
 
     def lead(self) -> RootLead:
         """Compare the moves at the root, see `ckai.rl.search.move_time`."""
-        moves = self._line[-1].legal_moves()
-        if len(moves) == 1:
+        if len(moves := self.line[-1].legal_moves()) == 1:
             return RootLead(np.inf, True)
         found, action = self.searcher.root_lead(self.t), self.searcher.best(self.t)
         # How the capture continues after its first hop may still change.
@@ -174,19 +159,13 @@ class Tree:
         return self._depth
 
     def result(self, lines: int, reason: StopReason | None, **figures: Any) -> SearchResult:
-        """Return the result of the search so far; the root must be evaluated.
-
-        Args:
-            lines: most lines in the result; 0: its move and value are enough.
-            reason, figures: see `SearchResult`.
-        """
-        here: Any = self._line[-1]
-        at, tables = self.searcher.root(self.t), self._tables
+        """Return the result of the search so far, see `SearchResult`; the root must be evaluated."""
+        here, at, tables = self.line[-1], self.searcher.root(self.t), self._tables
         root = Figures(int(at["visits"]), float(at["value_sum"]), 1.0, int(at["proof"]), int(at["plies"]))
         value, (proven, plies) = Value.at(here, root.value or 0.0), root.proven
         figures |= {"value": value, "sims": root.visits, "reason": reason, "proven": proven, "plies": plies}
         known = tables is not None and tables.knows(here)
-        if lines == 0 and not known:
+        if lines == 0 and not known:  # the move and its value are enough
             action = self.searcher.best(self.t)
             likely = [move for move in here.legal_moves() if move.actions[0] == action]
             if len(likely) == 1:
@@ -197,20 +176,14 @@ class Tree:
             found[best] = found[best]._replace(proof=root.proof, end=root.end)
         elif tables is not None and known and tables.probe(here).value == "win":
             # The halfmove clock might draw it: of the shortest wins one that resets the clock.
-            best = max(
-                tables.best_moves(here), key=lambda m: (here.push(m).halfmove_clock == 0, found[m].visits)
-            )
+            wins = tables.best_moves(here)
+            best = max(wins, key=lambda move: (here.push(move).halfmove_clock == 0, found[move].visits))
 
         def line(move: Move) -> Line:
             of, (proven, plies) = found[move], found[move].proven
-            return Line(
-                pv=self._pv(here, move, of.child, proven=proven is not None),
-                value=None if of.value is None else Value.at(here, of.value),
-                visits=of.visits,
-                prior=of.prior,
-                proven=proven,
-                plies=plies,
-            )
+            pv = self._pv(here, move, of.child, proven=proven is not None)
+            value = None if of.value is None else Value.at(here, of.value)
+            return Line(pv=pv, value=value, visits=of.visits, prior=of.prior, proven=proven, plies=plies)
 
         ranked = [best, *(move for move in found if move != best)]
         moves = sorted(found, key=lambda m: (m != best, -found[m].visits, -found[m].prior, m))
@@ -224,10 +197,7 @@ class Tree:
         )
 
     def _moves(self, position: Any, node: int) -> dict[Any, Figures]:
-        """Return what the tree has of the legal moves of the position at a node, the one to play first.
-
-        The best first hop comes first, then the best one after it; nothing if the node is not expanded.
-        """
+        """Return what the tree has of the legal moves at an expanded node, the best first."""
         found, keys = dict[Any, Figures](), dict[Any, list[Any]]()
         edges_of, nodes = cache(self._edges), self.searcher.tree_batch.nodes[self.t]
         for move in position.legal_moves() if edges_of(node) else ():
@@ -254,18 +224,16 @@ class Tree:
         return {move: found[move] for move in order}
 
     def _edges(self, node: int) -> dict[int, Figures]:
-        """Return the figures of the hops at a node; none if there is no such node, or it is not expanded."""
+        """Return the figures of the hops at a node, none if it is not expanded."""
         trees, t = self.searcher.tree_batch, self.t
-        if node < 0 or trees.nodes[t, node]["status"] != OPEN:
+        if node < 0 or (at := trees.nodes[t, node])["status"] != OPEN:
             return {}
-        first = int(trees.nodes[t, node]["first_edge"])
-        edges = trees.edges[t, first : first + int(trees.nodes[t, node]["num_edges"])]
+        edges = trees.edges[t, int(at["first_edge"]) :][: int(at["num_edges"])]
         names = ("action", "visits", "value_sum", "prior", "proof", "plies", "child")
         rows = zip(*(edges[name].tolist() for name in names), strict=True)
         return {action: Figures(*figures) for action, *figures in rows}
 
     def _table_figures(self, after: Position) -> Figures:
-        """Return the proof of a move by the tables' value of the position after it."""
         if not after.legal_moves():
             return Figures(proof=WIN, end=1)
         if self._tables is None or not self._tables.knows(after):
@@ -276,8 +244,7 @@ class Tree:
 
     def _pv(self, position: Any, move: Any, node: int, *, proven: bool) -> list[Move]:
         """Return the principal variation from a move, to the last move searched or the end of its proof."""
-        pv = [move]
-        position = position.push(move)
+        pv, position = [move], position.push(move)
         while len(pv) < MAX_PV and (moves := self._moves(position, node)):
             move, figures = next(iter(moves.items()))
             if figures.visits == 0 and not proven:
@@ -292,26 +259,14 @@ class Tree:
 class TreeEngine(Engine):
     """Searches positions with PUCT and an evaluator: a network, playouts, or none.
 
-    The next search of the same game keeps the subtree of its position.
-
     Args:
-        evaluator: evaluates positions; `close` leaves it open, unless `owns_evaluator` is set.
-        seed: seed of the playouts, and of the noise at the root if `constants` have any; None: 0.
-        constants: constants of the search; None: those that suit the evaluator.
+        evaluator: `close` leaves it open, unless `owns_evaluator` is set.
+        seed: of the playouts, and of the noise at the root if `constants` have any; None: 0.
+        constants: None: those that suit the evaluator.
         nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
         batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
             on this number, not on timing. With a time limit each thread has one, and results vary.
-        spec: the game.
-        tables: tablebases: the search proves every position in them, and plays the shortest win or the
-            longest loss there.
-
-    Example:
-        >>> with Engine.load("uniform") as engine:
-        ...     result = engine.search("W:WK18,K15:BK4", sims=2000)
-        >>> str(result.move), result.proven, result.plies, result.reason
-        ('15-11', 'win', 3, <StopReason.PROVEN: 'proven'>)
-        >>> [str(move) for move in result.pv]
-        ['15-11', '4-8', '11x4']
+        tables: they prove every position in them; the search plays the shortest win or longest loss there.
     """
 
     takes = frozenset(("visits", "seconds", "clock", "depth", "nodes"))
@@ -341,23 +296,15 @@ class TreeEngine(Engine):
 
     def _open(self, of: Any = None) -> None:
         settings = self._settings
-        if of is not None:
-            self.owns_evaluator = False
-            # The games of `play_many` have trees of their own.
+        if of is not None:  # the games of `play_many` have trees of their own
             small = self.limit is not None and self.limit.given == {"visits"}
             settings = {"nodes": 1024 if small else None, "batches": 1, "seed": 0}
-        searcher = make_searcher(
-            self.evaluator,
-            leaves=LEAVES,
-            visits_per_leaf=VISITS_PER_LEAF,
-            threads=min(settings["batches"], THREADS),
-            **self._rules,
-            **settings,
-        )
+            self.owns_evaluator = False
+        batching = {"leaves": LEAVES, "visits_per_leaf": VISITS_PER_LEAF} | self._rules | settings
+        searcher = make_searcher(self.evaluator, threads=min(settings["batches"], THREADS), **batching)
         self._tree = Tree(searcher, self.spec, self.tables)
-        self._free: list[Tree] = []
-        self._tree_of: dict[int, Tree] = {}
-        """The trees of `play_many`: those without a game, and by the `id` of theirs, the latest last."""
+        self._trees, self._nodes = dict[int, Tree](), 0
+        """The trees of `play_many` by the `id` of their games, the latest last; and their capacity."""
 
     def measure(self) -> None:
         """Measure the evaluator now, so that no search by time has to."""
@@ -365,17 +312,17 @@ class TreeEngine(Engine):
 
     def _forget(self, game: Any = None) -> None:
         if game is None:
-            if self._tree.game is not None:
+            if self._tree.line:
                 self._tree.searcher.discard()  # leaves that were not evaluated, after an error
-                self._tree.game = None
+                self._tree.line = []
             self._drop_many()
-        elif (tree := self._tree_of.pop(id(game), None)) is not None:
-            self._free.append(tree)
+        elif (tree := self._trees.pop(id(game), None)) is not None:
+            self._trees = {~tree.t: tree} | self._trees
 
     def _drop_many(self) -> None:
-        for tree in [*self._free, *self._tree_of.values()][:1]:
-            tree.searcher.close()
-        self._free, self._tree_of = [], {}
+        for tree in list(self._trees.values())[:1]:
+            tree.searcher.close()  # of them all
+        self._trees = {}
 
     def _release(self) -> None:
         self._drop_many()
@@ -383,8 +330,6 @@ class TreeEngine(Engine):
         del self._tree  # it may be a hundred megabytes
         if self.owns_evaluator:
             self.evaluator.close()
-
-    # --- many games ---------------------------------------------------------------------------------
 
     def _search_many(self, tasks: Sequence[Task]) -> list[SearchResult]:
         """Search by visits in a tree for each game, evaluating their positions together."""
@@ -409,23 +354,18 @@ class TreeEngine(Engine):
         return [tree.result(task.lines, reason) for tree, task in zip(trees, tasks, strict=True)]
 
     def _trees_for(self, tasks: Sequence[Task], nodes: int) -> list[Tree]:
-        """Return a tree for each game: the one that it had, a free one, or the one not used for longest."""
-        trees = [*self._free, *self._tree_of.values()]
-        if len(trees) < len(tasks) or trees[0].searcher.tree_batch.nodes.shape[1] != nodes:
+        """Return the tree that each game had, or a free one, or the one not used for longest."""
+        if len(self._trees) < len(tasks) or self._nodes != nodes:
             self._drop_many()
-            size = 2 * len(tasks)  # in a match the opponent is to move in half of the games
+            self._nodes, size = nodes, 2 * len(tasks)  # in a match the opponent is to move in half of them
             searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._rules)
-            self._free = [Tree(searcher, self.spec, self.tables, t) for t in range(size)]
-        trees = []
-        for tree in [self._tree_of.pop(id(task.game), None) for task in tasks]:
-            if tree is None:
-                tree = self._free.pop() if self._free else self._tree_of.pop(next(iter(self._tree_of)))
-                tree.game = None
-            trees.append(tree)
-        self._tree_of |= {id(task.game): tree for tree, task in zip(trees, tasks, strict=True)}
+            self._trees = {~t: Tree(searcher, self.spec, self.tables, t) for t in range(size)}
+        trees: list[Any] = [self._trees.pop(id(task.game), None) for task in tasks]
+        for n in (n for n, tree in enumerate(trees) if tree is None):
+            tree = trees[n] = self._trees.pop(next(iter(self._trees)))
+            tree.line = []
+        self._trees |= {id(task.game): tree for task, tree in zip(tasks, trees, strict=True)}
         return trees
-
-    # --- one game -----------------------------------------------------------------------------------
 
     def _search(self, task: Task) -> SearchResult:
         tree, limit, searcher = self._tree, task.limit, self._tree.searcher
@@ -445,7 +385,6 @@ class TreeEngine(Engine):
         most = MAX_COUNT if limit.visits is None else int(limit.visits)
 
         def step() -> StopReason | None:
-            """Search one more batch; return why the search ends, if it does."""
             now, before, added = time.perf_counter(), tree.visits, tree.nodes - kept
             if task.stop.is_set():
                 return StopReason.STOPPED

@@ -18,7 +18,6 @@ from ckai.models.inference.threads import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
-from ckai.rl.engine.text import TIME_MARGIN
 from ckai.rl.games.clock import Clock, ClockReason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
@@ -26,6 +25,8 @@ from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.search.threads import run_all
 
+TIME_MARGIN = 0.05
+"""Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
 MAX_FAULTS = 3
 """Games in a row lost by a `Fault` of a program after which it forfeits the rest of a match."""
 FORCED = Limit(seconds=0.01)

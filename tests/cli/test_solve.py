@@ -91,7 +91,7 @@ def test_levels_solve_too(run, tmp_path):
         (["empty.fen"], 1, "ckai: error: empty.fen: expected problems that can be read, found none"),
         (["bad.fen"], 1, "ckai: error: bad.fen: expected problems that can be read, found none"),
         (["good.fen", "--engine", "missing.ckpt"], 1, "found no file missing.ckpt"),
-        (["good.fen", "--engine", "uniform@5m"], 1, "found a clock"),
+        (["good.fen", "--engine", "uniform@5m"], 1, "found @5m"),
         (["good.fen", "--engine", "random@5s"], 1, "random@5s"),
         (["good.fen", "--engine", "uniform@0s"], 1, "uniform@0s"),
     ],

@@ -14,19 +14,17 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.engine.text import EngineText
-from ckai.rl.engine.tree import Tree, TreeEngine
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import clock
 from ckai.rl.games.clock import Clock, ClockReason, TimeControl
-from ckai.rl.games.contract import LOSS
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn, match_pdn, parse_match_games
-from ckai.rl.search.arrays import EDGE
 from ckai.rl.search.batch_sizing import SIZES, BatchSizer
-from ckai.rl.search.move_time import CHECKS, OVERHEAD, MoveTime, MoveTimer, RootLead, move_time, root_lead
+from ckai.rl.search.move_time import MoveTime, MoveTimer, RootLead, move_time
 
 START = Position.start()
 
@@ -131,24 +129,6 @@ def test_time_is_shared_out_over_the_moves_to_come():
 # --- when a search ends --------------------------------------------------------------------------------
 
 
-def edges(*rows):
-    made = np.zeros(len(rows), EDGE)
-    for edge, (visits, value, in_flight, proof) in zip(made, rows, strict=True):
-        edge["visits"], edge["value_sum"] = visits, visits * value
-        edge["in_flight"], edge["proof"] = in_flight, proof
-    return made
-
-
-def test_the_contest_of_the_moves():
-    assert root_lead(edges((100, 0.1, 5, 0), (60, 0.0, 7, 0), (0, 0, 0, 0))) == (33, True)
-    assert root_lead(edges((60, 0.2, 0, 0), (100, 0.1, 0, 0))) == (40, False)
-    assert root_lead(edges((5, 0.9, 0, 0), (100, 0.1, 0, 0))) == (95, True)  # too few visits to count
-    assert root_lead(edges((100, 0.1, 0, 0), (100, 0.3, 0, 0))) == (0, True)
-    # A move that loses is no rival, however many visits it has.
-    assert root_lead(edges((100, 0.1, 0, 0), (900, 0.3, 0, LOSS))) == (math.inf, True)
-    assert root_lead(edges((100, 0.1, 0, LOSS))) == (math.inf, True)
-
-
 def test_an_unsettled_search_goes_on():
     thinking = MoveTimer(MoveTime(10, 20), 0.0, 0)
     assert not thinking.ended(10.0, 1000, lambda: RootLead(0, False))
@@ -220,14 +200,6 @@ def test_a_search_by_clock_ends_with_its_decision(leaning):
     fixed = leaning.search(START, Limit(seconds=target))
     assert fixed.reason == StopReason.SECONDS
     assert target <= fixed.seconds <= target + 0.05 * SIZES[-1]  # the last batch is completed
-
-
-def test_with_equal_moves_the_time_is_used(leaning, monkeypatch):
-    monkeypatch.setattr(Tree, "lead", lambda self: RootLead(0.0, True))
-    target = move_time(3600, margin=OVERHEAD).optimum
-    result = leaning.search(START, Limit(clock=3600))
-    assert result.reason == StopReason.CLOCK
-    assert target <= result.seconds <= target * (1 + 2 / CHECKS)
 
 
 def test_the_way_a_capture_goes_on_is_part_of_the_decision(leaning):

@@ -33,11 +33,7 @@ def test_a_third_repetition_is_a_draw_inside_the_search(engine):
         game.push(move)
     game.pop()  # 28-32 would make the first position stand for the third time
     found = engine.search(game.position, sims=3000, history=game.history)
-    assert "28-32" in found.visits
-    edges = engine._tree.searcher.root_edges(0)
-    labels = {m.actions[0]: str(m) for m in game.position.legal_moves()}
-    proofs = {labels[int(e["action"])]: int(e["proof"]) for e in edges}
-    assert proofs["28-32"] == 3
+    assert found.proofs["28-32"] == ("draw", None)
 
 
 def test_history_as_fen_tells_the_quiet_count(engine):
@@ -46,7 +42,7 @@ def test_history_as_fen_tells_the_quiet_count(engine):
         game.push(move)
     fens = [p.fen for p in game.history]
     engine.search(game.position.fen, sims=20, history=fens)
-    assert engine._tree.game.position.halfmove_clock == 3
+    assert engine._tree.line[-1].halfmove_clock == 3
 
 
 def test_the_quiet_rule_is_seen_at_its_boundary():

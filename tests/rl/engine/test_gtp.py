@@ -67,7 +67,7 @@ def conversation(*lines, load=RandomEngine):
         ("play b A2;play w J9;play b B1;play w A1", "? illegal move"),  # suicide
         ("boardsize 19", "? unacceptable size"),
         ("boardsize nine", "? syntax error"),
-        ("komi nan", "? expected a komi from -81 to 81 in halves, found nan"),
+        ("komi nan", "? syntax error"),
         ("komi six", "? syntax error"),
         ("komi 0.3", "? expected a komi from -81 to 81 in halves, found 0.3"),
         ("undo", "? cannot undo"),
@@ -119,6 +119,10 @@ def test_a_player_with_a_clock_knows_its_time(lines, limits):
     player = First()
     conversation(*lines.split(";"), load=lambda spec: player)
     assert player.limits == limits
+
+
+def test_a_player_without_a_clock_keeps_its_own_limit():
+    assert conversation("time_settings 60 0 0", "genmove b")[-1].startswith("= ")
 
 
 def test_a_clock_runs_while_the_player_thinks():
