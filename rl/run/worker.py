@@ -76,8 +76,8 @@ class Worker:
         self._seed = seed_stream(config.seed, zlib.crc32(name.encode()))
         about = Shard(name, settings or config.hash())
         self._writer = ShardWriter(about, deliver)
-        # More games of one network than the window has are of no use.
-        most = max(config.learn.window_of(1) * config.games, play.in_flight)
+        # More games of one network than the window has are of no use, once those in flight have ended.
+        most = config.learn.window_of(1) * config.games + play.in_flight
         self._numbers, self._generations = Counting(0, most), -1
         self._player: Player | None = None
         self._flushed = 0.0
