@@ -21,7 +21,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
@@ -402,7 +402,7 @@ class Run:
                         break
                     waited = round(time.monotonic() - finished, 3)
                     games.learn(self.learned_path(n), network=self.trained(n - 1), learner_waited=waited)
-                self._finish(n, on_event, backend)
+                self._finish(n, on_event, backend, own)
                 finished = time.monotonic()
             stop.set()
 
@@ -471,10 +471,15 @@ class Run:
 
     # --- the end of a generation ----------------------------------------------------------------------
 
-    def _finish(self, n: int, on_event: EventCallback, backend: str) -> None:
-        """Train on the games of a generation, play its gate match, and mark it as finished."""
+    def _finish(self, n: int, on_event: EventCallback, backend: str, own: Worker | None) -> None:
+        """Train on the games of a generation, play its gate match, and mark it as finished.
+
+        Nothing is played during the match: it evaluates few positions at a time, so that it would take many
+        times as long with thousands from self-play in between, and slow self-play down all the while.
+        """
         learned = self._learn(n, on_event)
-        gate = self._play_gate(n, on_event, backend)
+        with own.paused() if own is not None else nullcontext():
+            gate = self._play_gate(n, on_event, backend)
         measured = {
             "generation": n,
             "selfplay": self.learned(n).measured,

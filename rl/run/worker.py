@@ -4,7 +4,8 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -80,6 +81,8 @@ class Worker:
         most = config.learn.window_of(1) * config.games + play.in_flight
         self._numbers, self._generations = Counting(0, most), -1
         self._player: Player | None = None
+        self._may_play = threading.Event()
+        self._may_play.set()
         self._flushed = 0.0
 
     def run(self, stop: threading.Event, numbers: Numbers | None = None) -> None:
@@ -128,7 +131,17 @@ class Worker:
             self._flush()
             self._player.close()
 
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Evaluate no further batch during the block of the `with` statement."""
+        self._may_play.clear()
+        try:
+            yield
+        finally:
+            self._may_play.set()
+
     def _current(self) -> Player:
+        self._may_play.wait()
         assert self._player is not None
         return self._player
 

@@ -489,7 +489,7 @@ def test_kills_at_random_moments(tmp_path, network):
 
 # --- playing while learning -------------------------------------------------------------------------------
 
-PLAYING_ON = TINY.changed(["overlap=true", "gate.games=0"])
+PLAYING_ON = TINY.changed(["overlap=true", "gate.games=2"])
 
 
 @pytest.fixture
