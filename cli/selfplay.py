@@ -279,7 +279,7 @@ def _new_config(
         on_gpu = usual_backend(network, evaluator).startswith("cuda")
     defaults = RunConfig.defaults_for(network.encode.GAME)
     if on_gpu:  # plays a generation of the usual size in a second or two
-        defaults = replace(defaults, overlap=True, games=10 * defaults.games)
+        defaults = replace(defaults, overlap=True, games=20 * defaults.games)
     config = change_settings(defaults, given)
     if IN_FLIGHT in given:
         return config

@@ -185,8 +185,8 @@ class Game:
 
     def repetitions(self) -> int:
         """Occurrences of the current position in the game, this one included, whatever the halfmove clock."""
-        key = self.position.key
-        return sum(position.key == key for position in self.positions)
+        own, key = self.position.own, self.position.key
+        return sum(position.own == own and position.key == key for position in self.positions)
 
     def outcome(self) -> Outcome | None:
         """The end of the game by rule, None while it goes on.

@@ -123,7 +123,7 @@ class RunConfig:
 
     game: str = setting(default=DEFAULT_GAME_NAME, help="Game to play, a name in `ckai.rl.games.registry`")
     games: int = setting(
-        option="--games", default=400, ge=1, help="Games per generation; 10 times the default with a GPU"
+        option="--games", default=400, ge=1, help="Games per generation; 20 times as many with a GPU"
     )
     seed: int = setting(option="--seed", default=0, ge=0, help="Seed of all random choices")
     overlap: bool = setting(

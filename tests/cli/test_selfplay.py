@@ -216,7 +216,7 @@ def test_playing_waits_for_learning_on_a_cpu_alone(ckai, monkeypatch):
     assert started_with(ckai).overlap
     assert not started_with(ckai, "--evaluator", "torch").overlap
     ckai(*NEW)
-    assert Run.open(max(Path("runs").iterdir())).config.games == 4000
+    assert Run.open(max(Path("runs").iterdir())).config.games == 8000
 
 
 @pytest.mark.usefixtures("machine", "started")
