@@ -270,7 +270,7 @@ class HubSession(Session):
                 raise ValueError(f"expected {', '.join(DURING_SEARCH)} during a search, found {command!r}")
             self._answer(command, arguments)
         except Exception as error:  # whatever a library raises must not end the conversation
-            self._error(str(error))
+            self._write("error", message=error)
             return True
         return command != "quit"
 
@@ -363,7 +363,7 @@ class HubSession(Session):
             self._info(found)
             pv = found.pv
         except Exception as error:  # whatever it is, the other program waits for a move
-            self._error(f"the search failed: {type(error).__name__}: {error}")
+            self._write("error", message=f"the search failed: {type(error).__name__}: {error}")
             pv = game.legal_moves()[:1]
         expected = {"ponder": hub_move(pv[1])} if len(pv) > 1 else {}
         with self._lock:  # whoever reads the last line may begin another search
@@ -375,9 +375,6 @@ class HubSession(Session):
             nps, pv = found.nodes / max(found.seconds, 1e-6) / 1e6, " ".join(map(hub_move, found.pv))
             told = {"depth": max(found.depth, 1), "score": f"{men + 0.0:.2f}", "nodes": found.nodes}
             self._write("info", **told, time=f"{found.seconds:.3f}", nps=f"{nps:.3f}", pv=pv)
-
-    def _error(self, message: str) -> None:
-        self._write("error", message=" ".join(message.split()))
 
     def _write(self, command: str, /, **arguments: object) -> None:
         with self._lock:
