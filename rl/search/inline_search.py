@@ -6,7 +6,8 @@
 trees, proofs and repetitions of the other searches, and PUCT instead of UCB1. An opponent without a network,
 of any strength.
 
-`InlineNetwork`: an integer network (`ckai.models.inference.integers`).
+`InlineNetwork`: an integer network (`ckai.models.inference.integers`). The value of a position that is not
+quiet, such as one with a capture, is that of a quiescence search: such networks learn from quiet positions.
 """
 
 from typing import Any, NamedTuple
@@ -15,14 +16,14 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from ckai.game.intrinsics import borrowed
-from ckai.game.jit import INNER, compile_for, kernel
+from ckai.game.intrinsics import borrowed, lent, taken
+from ckai.game.jit import INNER, compile_for, inner, kernel
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, activate, logit, value
 from ckai.rl.evaluators.calling import no_edge_error
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
-from ckai.rl.games.contract import NONE
+from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.playouts import playout
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import OPEN
@@ -36,6 +37,9 @@ ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
 PLAYOUTS_PER_STEP, EVALUATIONS_PER_STEP = 512, 256
 """Most simulations of one tree in a `step`, of playouts and of a network: they take about 2 ms."""
+
+MOST_CAPTURES = 32
+"""Longest line of a quiescence search, in actions."""
 
 
 class Playouts(NamedTuple):
@@ -52,6 +56,8 @@ class InlineNetwork(NamedTuple):
     hidden: Hidden
     board: Any
     """[POSITION_BYTES] int8, working memory."""
+    actions: Any
+    """[MOST_CAPTURES, MAX_LEGAL_ACTIONS] uint8, working memory of the quiescence search."""
 
 
 def inline_network(evaluator: IntegerEvaluator, game: Any) -> InlineNetwork:
@@ -60,6 +66,7 @@ def inline_network(evaluator: IntegerEvaluator, game: Any) -> InlineNetwork:
         evaluator.weights,
         evaluator.working_memory(game.POSITION_BYTES),
         np.zeros(game.POSITION_BYTES, np.int8),
+        np.zeros((MOST_CAPTURES, game.MAX_LEGAL_ACTIONS), np.uint8),
     )
 
 
@@ -85,14 +92,60 @@ def _playout_leaf(evaluation, game, tree, node):
     return value
 
 
+@inner
+def settled_value(evaluation, game, state):
+    """Return the value of a state that was activated last, for the side to move, [-1, 1]."""
+    if contract.quiet(game, state):
+        return value(evaluation.weights, evaluation.hidden)
+    return quiescence(lent((evaluation, game)), state, -1.0, 1.0, np.int64(0))
+
+
+@inner
+def quiescence(tools, state, alpha, beta, at):
+    """Return the value of a state, for the side to move: exact between `alpha` and `beta`, else a bound.
+
+    Args:
+        tools: pointer to the `InlineNetwork` and the rules.
+        state: the state.
+        alpha, beta: the window.
+        at: int64, actions from the first state.
+    """
+    evaluation, game = taken(tools)
+    actions = evaluation.actions[at]
+    count = contract.legal(game, state, actions)
+    over, result = contract.outcome(game, state, count)
+    if over:
+        return np.float64(result)
+    proof, _ = contract.tablebase_value(game, state)
+    if proof != NONE:
+        return np.float64(proof == WIN) - np.float64(proof == LOSS)
+    if contract.quiet(game, state) or at + 1 == MOST_CAPTURES:
+        contract.encode(game, state, evaluation.board)
+        activate(evaluation.weights, evaluation.board, evaluation.hidden, at & 1)
+        return value(evaluation.weights, evaluation.hidden)
+    best = -1.0
+    for i in range(count):
+        after, passed = contract.play(game, state, np.int64(actions[i]))
+        low = max(alpha, best)
+        if passed:
+            score = -quiescence(tools, after, -beta, -low, at + 1)
+        else:
+            score = quiescence(tools, after, low, beta, at + 1)
+        best = max(best, score)
+        if best >= beta:
+            break
+    return best
+
+
 def _network_leaf(evaluation, game, tree, node):
     here = tree.nodes[node]
-    contract.encode(game, contract.load_state(game, here.state), evaluation.board)
+    state = contract.load_state(game, here.state)
+    contract.encode(game, state, evaluation.board)
     activate(evaluation.weights, evaluation.board, evaluation.hidden, 0)
     for e in range(here.first_edge, here.first_edge + here.num_edges):
         tree.edges[e].prior = logit(evaluation.weights, evaluation.hidden, np.int64(tree.edges[e].action))
     logits_to_priors(tree, node)
-    return value(evaluation.weights, evaluation.hidden)
+    return settled_value(evaluation, game, state)
 
 
 @overload(evaluate_leaf, jit_options=INNER, strict=False)
@@ -137,26 +190,27 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
 
 
 @kernel
-def evaluate_slots(evaluation, trees, slots, logits, values):
+def evaluate_slots(evaluation, game, trees, slots, logits, values):
     """Evaluate the first `slots` leaves of the batch: their values, and the logits of legal actions only.
 
     Args:
         evaluation: the `InlineNetwork`.
+        game: the rules.
         trees: the `TreeBatch`, whose `boards` are encoded.
         slots: number of leaves.
         logits: `[B, NUM_ACTIONS]` float32, filled where an action is legal.
         values: `[B]` float32, filled.
     """
-    evaluation, trees = borrowed(evaluation), borrowed(trees)
+    evaluation, game, trees = borrowed(evaluation), borrowed(game), borrowed(trees)
     logits, values = borrowed(logits), borrowed(values)
     for slot in range(slots):
         activate(evaluation.weights, trees.boards[slot], evaluation.hidden, 0)
-        values[slot] = value(evaluation.weights, evaluation.hidden)
         tree = get_tree(trees, np.int64(trees.slots[slot].tree))
         here = tree.nodes[trees.slots[slot].node]
         for e in range(here.first_edge, here.first_edge + here.num_edges):
             action = np.int64(tree.edges[e].action)
             logits[slot, action] = logit(evaluation.weights, evaluation.hidden, action)
+        values[slot] = settled_value(evaluation, game, contract.load_state(game, here.state))
 
 
 class InlineSearcher(Searcher):

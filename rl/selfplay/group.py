@@ -211,7 +211,7 @@ class Group:
         n = self.slots
         boards, logits, values = self.tree_batch.boards[:n], self.logits[:n], self.values[:n]
         if self.inline is not None:
-            evaluate_slots(self.inline, self.tree_batch, n, self.logits, self.values)
+            evaluate_slots(self.inline, self.game, self.tree_batch, n, self.logits, self.values)
             return
         if self.pool is None:
             evaluate_into(self.evaluator, boards, logits, values)
