@@ -107,7 +107,7 @@ class Games(ABC):
         for names, part in (parts | {"result": query.result}).items():
             if part:
                 has = [pc.match_substring(headers[name], part, ignore_case=True) for name in names.split()]
-                found = found & to_numpy(pc.or_kleene(has[0], has[-1]).fill_null(False))
+                found = found & to_numpy(pc.or_kleene(has[0], has[-1]))
         for position in query.positions:
             found = found & np.isin(_column(headers, "game"), self._positions.at(position))
         return np.flatnonzero(found)

@@ -83,9 +83,6 @@ class RowFile:
         """
         names = READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else [])
         columns = self._columns(group, names)
-        known = to_numpy(columns["z"].is_valid())
-        z = np.zeros(len(known), np.int8)
-        z[known] = to_numpy(columns["z"].drop_null())
         rows = Rows(
             game=to_numpy(columns["game"]),
             ply=to_numpy(columns["ply"]),
@@ -94,8 +91,8 @@ class RowFile:
             quiet=to_numpy(columns["quiet"]),
             legal=_fixed_bytes(columns["legal"], self._mask_bytes),
             label=to_numpy(columns["label"]),
-            z=z,
-            z_known=known,
+            z=to_numpy(columns["z"]),
+            z_known=to_numpy(columns["z"].is_valid()),
             q=to_numpy(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
         )

@@ -23,6 +23,7 @@ ProgressCallback = Callable[[int, int], None]
 """Called with the rows done and the rows in all."""
 
 PHASE_PLIES = 10
+_OF_ROWS, _OF_PLIES = ("forced", "legal_hops", "pieces", "kings"), ("captures", "king_moves")
 _RESULTS = {"black": 1, "white": -1, "drawn": 0, "unknown": UNKNOWN_Z}
 
 
@@ -150,7 +151,7 @@ def describe(
         if progress:
             progress(done, files.rows)
     facts = {name: np.concatenate([part.pop(name) for part in parts]) for name in [*parts[0]]}
-    sums = {name: int(facts[name].sum(dtype=np.int64)) for name in _SUMMED}
+    sums = {name: int(fact.sum()) for name, fact in facts.items()}
     begins = np.flatnonzero(np.diff(facts["game"], prepend=-1))
     plies = np.add.reduceat(facts["first"], begins, dtype=np.int64)
     of_result = {name: plies[facts["result"][begins] == result] for name, result in _RESULTS.items()}
@@ -163,12 +164,12 @@ def describe(
         results={name: len(lengths) for name, lengths in of_result.items()},
         lengths=Lengths(int(plies.min()), float(plies.mean()), float(np.median(plies)), int(plies.max())),
         forced_rows=sums["forced"],
-        legal_hops=sums["legal"] / len(facts["game"]),
+        legal_hops=sums["legal_hops"] / len(facts["game"]),
         capture_rows=sums["capture"],
-        capture_plies=sums["capture_ply"],
+        capture_plies=sums["captures"],
         multi_jumps=sums["second"],
         most_captured=int(facts["captured"].max()),
-        king_plies=sums["king_ply"],
+        king_plies=sums["king_moves"],
         crownings=sums["crowned"],
         repeats=_repeats(facts["key"]),
         phases=_phases(facts),
@@ -179,10 +180,6 @@ def describe(
             name: np.bincount(lengths, minlength=longest).tolist() for name, lengths in of_result.items()
         },
     )
-
-
-_SUMMED = ("first", "forced", "legal", "capture", "capture_ply", "second", "king_ply", "crowned")
-"""Facts that are counted over the whole data set."""
 
 
 def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
@@ -206,11 +203,11 @@ def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
         "first": first,
         "second": hop == 1,
         "forced": legal == 1,
-        "legal": legal,
+        "legal_hops": legal,
         "capture": capture,
-        "capture_ply": capture & first,
+        "captures": capture & first,
         "captured": np.where(capture, hop + 1, 0).astype(np.int8),
-        "king_ply": king & first,
+        "king_moves": king & first,
         "crowned": ~king & (to >= 28),
         "pieces": (rows.board != 0).sum(1, dtype=np.uint8),
         "kings": (np.abs(rows.board) == 3).sum(1, dtype=np.uint8),
@@ -235,24 +232,18 @@ def _repeats(keys: NDArray[np.uint64]) -> Repeats:
 
 
 def _phases(facts: dict[str, NDArray[Any]]) -> list[Phase]:
-    names = ("first", "forced", "legal", "capture_ply", "king_ply", "pieces", "kings")
-    sums = {name: np.bincount(facts["phase"], facts[name]) for name in names}
-    rows = np.bincount(facts["phase"])
-    means = {name: (sums[name] / np.maximum(rows, 1)).tolist() for name in names}
-    of_plies = {name: (sums[name] / np.maximum(sums["first"], 1)).tolist() for name in names}
+    phase = facts["phase"]
+    rows, plies = np.bincount(phase), np.bincount(phase, facts["first"])
+    means = {name: np.bincount(phase, facts[name]) / np.maximum(rows, 1) for name in _OF_ROWS}
+    means |= {name: np.bincount(phase, facts[name]) / np.maximum(plies, 1) for name in _OF_PLIES}
     return [
         Phase(
-            first_ply=phase * PHASE_PLIES,
-            plies=int(sums["first"][phase]),
-            rows=int(rows[phase]),
-            forced=means["forced"][phase],
-            legal_hops=means["legal"][phase],
-            captures=of_plies["capture_ply"][phase],
-            king_moves=of_plies["king_ply"][phase],
-            pieces=means["pieces"][phase],
-            kings=means["kings"][phase],
+            first_ply=n * PHASE_PLIES,
+            plies=int(plies[n]),
+            rows=int(rows[n]),
+            **{name: float(mean[n]) for name, mean in means.items()},
         )
-        for phase in np.flatnonzero(rows).tolist()
+        for n in np.flatnonzero(rows).tolist()
     ]
 
 

@@ -50,13 +50,16 @@ def from_numpy(values: NDArray[Any]) -> pa.Array:
 
 
 def to_numpy(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
-    """Numbers or truth values of Arrow as numpy, without pandas unless there are nulls."""
+    """Numbers or truth values of Arrow as numpy, 0 or False where there is none; avoids pandas too."""
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    if array.null_count:
-        return np.asarray(array.to_numpy(zero_copy_only=False))
     truth = pa.types.is_boolean(array.type)
-    values: NDArray[Any] = np.from_dlpack(array.cast(pa.uint8()) if truth else array)
-    return values.view(np.bool_) if truth else values
+    found = array.drop_null() if array.null_count else array
+    values: NDArray[Any] = np.from_dlpack(found.cast(pa.uint8()) if truth else found)
+    values = values.view(np.bool_) if truth else values
+    if array.null_count:
+        given, values = values, np.zeros(len(array), values.dtype)
+        values[to_numpy(array.is_valid())] = given
+    return values
 
 
 def from_strings(values: Sequence[str | None]) -> pa.Array:

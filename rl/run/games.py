@@ -1,7 +1,6 @@
 """The games of a run on disk: its shards, and which of them each generation learns from."""
 
 import json
-import math
 import os
 from collections.abc import Iterator
 from contextlib import suppress
@@ -62,8 +61,8 @@ class _Waiting:
 
     def add(self, table: pa.Table) -> None:
         """Count rows of self-play."""
-        q, z = to_numpy(table["q"]), to_numpy(table["z"].cast("float64").fill_null(math.nan))
-        known = ~np.isnan(z)
+        q, z = to_numpy(table["q"]).astype(np.float64), to_numpy(table["z"])
+        known = to_numpy(table["z"].is_valid())
         self.rows, self.known = self.rows + len(q), self.known + int(known.sum())
         self.squares += float(np.sum((q[known] - z[known]) ** 2))
 

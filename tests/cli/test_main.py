@@ -55,8 +55,8 @@ def test_help_imports_nothing_heavy():
 @pytest.mark.parametrize(
     "words",
     [
-        ["games", SAMPLE],
         ["games", SAMPLE, "--stats"],
+        ["games", SAMPLE, "--player", "ckai", "--position", "B:W21-32:B1-12"],
         ["games", SAMPLE, "-o", "found.parquet"],
         ["runs", "."],
     ],
