@@ -91,4 +91,4 @@ def test_a_host_that_is_none_is_named():
 def test_a_player_that_is_none_is_named():
     result = CliRunner().invoke(board.command, ["--no-browser", "--engine", "x@0"])
     assert result.exit_code != 0
-    assert "x@0: expected a limit above 0" in str(result.exception or result.output)
+    assert re.search("expected a limit above 0 .*, found 'x@0'", str(result.exception or result.output))
