@@ -19,7 +19,7 @@ from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
-from ckai.datasets.settings import change_settings, read_settings
+from ckai.datasets.settings import change_settings, flat_settings, read_settings
 from ckai.rl.run.config import RunConfig, WorkSettings
 
 IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
@@ -181,8 +181,6 @@ def _settings_in(path: Path) -> dict[str, Any]:
         ValueError: it cannot be read, or has another form.
     """
     import yaml
-
-    from ckai.models.training.runs import flat_settings
 
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))

@@ -311,3 +311,12 @@ def change_settings(config: T, values: Mapping[str, Any]) -> T:
         *sections, last = path.split(".")
         functools.reduce(lambda place, section: place[section], sections, data)[last] = value
     return read_settings(type(config), data)
+
+
+def flat_settings(tree: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """Nested settings as one dict with dotted names."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        inner = f"{name}.{key}" if name else key
+        flat |= flat_settings(value, inner) if isinstance(value, dict) else {inner: value}
+    return flat

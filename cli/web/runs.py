@@ -10,7 +10,8 @@ from typing import Any
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import files_in
-from ckai.models.training.runs import flat_settings, read_run
+from ckai.datasets.settings import flat_settings
+from ckai.models.training.runs import read_run
 from ckai.rl.run.dashboard import LOSSES, PANELS, metrics
 from ckai.rl.run.events import RunError
 from ckai.rl.run.run import Run

@@ -29,12 +29,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 ON_GPU: dict[str, dict[str, Any]] = {
-    "small": {
-        "train.batch_size": 1024,
-        "train.epochs": 10,
-        "train.optimizer.lr": 4e-3,
-        "train.ema": 0.996,
-    },
+    "small": {"train.batch_size": 1024, "train.epochs": 10, "train.optimizer.lr": 4e-3, "train.ema": 0.996},
     "medium": {"train.batch_size": 512, "train.optimizer.lr": 5.6e-3, "train.ema": 0.998},
     "large": {"train.batch_size": 1024, "train.optimizer.lr": 8e-3, "train.ema": 0.996},
 }

@@ -26,6 +26,7 @@ from pytorch_lightning.loggers import TensorBoardLogger
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, write_whole
+from ckai.datasets.settings import flat_settings
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, read_plain, save_checkpoint
 from ckai.models.evaluation.data_splits import check_held_out, origin
 from ckai.models.layers.network import Network
@@ -33,7 +34,7 @@ from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.logs import describe_epoch, plot_curves
-from ckai.models.training.runs import BEST, CONFIG, LAST, LOCK, METRICS, best_epoch, flat_settings
+from ckai.models.training.runs import BEST, CONFIG, LAST, LOCK, METRICS, best_epoch
 from ckai.models.training.trainer import History, TrainingError, TrainingProgress, fit, loss_kept
 
 PLOT_SECONDS = 30.0

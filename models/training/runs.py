@@ -66,12 +66,3 @@ def read_run(folder: Path) -> TrainingRun | None:
     done = history and folder.with_suffix(".ckpt").exists() and not (folder / LAST).exists()
     status = "running" if is_locked(folder / LOCK) else "finished" if done else "unfinished"
     return TrainingRun(folder, model, changed, int(target), status, history)
-
-
-def flat_settings(tree: dict[str, Any], name: str = "") -> dict[str, Any]:
-    """Nested settings as one dict with dotted names."""
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        inner = f"{name}.{key}" if name else key
-        flat |= flat_settings(value, inner) if isinstance(value, dict) else {inner: value}
-    return flat

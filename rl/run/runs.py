@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import files_in, save_figure
-from ckai.models.training.runs import flat_settings
+from ckai.datasets.settings import flat_settings
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.dashboard import metrics
 from ckai.rl.run.events import RunError
