@@ -254,6 +254,7 @@ class _Record(pl.Callback):
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
         self.begun, self._started = True, time.monotonic()
+        self._shown, self._steps = self._started, 0
 
     def on_train_epoch_start(self, trainer: pl.Trainer, pl_module: Any) -> None:
         self._shown, self._steps = time.monotonic(), 0
