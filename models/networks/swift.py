@@ -176,7 +176,8 @@ def integers_of(network: Network) -> dict[str, NDArray[Any]]:
     """
     if not isinstance(network, Swift):
         raise BackendError(
-            f"evaluator integers: expected a network of architecture swift, found {network.architecture}"
+            f"evaluator integers: expected a network of architecture swift, found {network.architecture}; "
+            "`ckai pretrain --model swift` trains one"
         )
     if not all(bool(torch.isfinite(weights).all()) for weights in network.parameters()):
         raise BackendError("evaluator integers: expected finite weights, found NaN or infinity")

@@ -380,7 +380,7 @@ class Engine(ABC):
     ) -> Analysis:
         """Search in a thread of its own, and read results during the search.
 
-        The arguments are those of `play`. Without a limit it ends when it is stopped, the root is proven or
+        It takes the arguments of `play`. Without a limit it ends when it is stopped, the root is proven or
         the tree is full; an engine that takes no time has its own limit.
         """
         task = self._task(game, limit or Limit(), lines, stop=Stop(), interval=interval)

@@ -6,8 +6,8 @@
 trees, proofs and repetitions of the other searches, and PUCT instead of UCB1. An opponent without a network,
 of any strength.
 
-`InlineNetwork`: an integer network (`ckai.models.inference.integers`). The value of a position that is not
-quiet, such as one with a capture, is that of a quiescence search: such networks learn from quiet positions.
+`InlineNetwork`: an integer network (`ckai.models.inference.integers`). A quiescence search values positions
+that are not quiet, such as those with a capture: these networks learn from quiet ones.
 """
 
 from typing import Any, NamedTuple
@@ -23,13 +23,13 @@ from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeig
 from ckai.rl.evaluators.calling import no_edge_error
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
-from ckai.rl.games.contract import LOSS, NONE, WIN
+from ckai.rl.games.contract import NONE
 from ckai.rl.games.playouts import playout
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.mcts import BACKED_UP, LEAF, STUCK, backup, descend, get_tree, logits_to_priors, prepare
-from ckai.rl.search.proofs import shorten_proof
+from ckai.rl.search.proofs import PROOF_VALUE, shorten_proof
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, SearchConstants
 
@@ -118,7 +118,7 @@ def quiescence(tools, state, alpha, beta, at):
         return np.float64(result)
     proof, _ = contract.tablebase_value(game, state)
     if proof != NONE:
-        return np.float64(proof == WIN) - np.float64(proof == LOSS)
+        return PROOF_VALUE[proof]
     if contract.quiet(game, state) or at + 1 == MOST_CAPTURES:
         contract.encode(game, state, evaluation.board)
         activate(evaluation.weights, evaluation.board, evaluation.hidden, at & 1)
