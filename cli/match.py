@@ -352,12 +352,11 @@ def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
 def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
     from ckai.rl.engine.program import Fault
     from ckai.rl.games.clock import ClockReason
-    from ckai.rl.matches.match import MAX_FAULTS, MatchReason
+    from ckai.rl.matches.match import MatchReason
 
     losses: dict[str, tuple[str, tuple[Any, ...]]] = {
         "time_losses": ("on time", (ClockReason.TIME,)),
         "faults": ("by faults of the program", tuple(Fault)),
-        "forfeits": (f"by forfeit, after {MAX_FAULTS} faults in a row", (MatchReason.FORFEIT,)),
     }
     pairs, unpaired = result.pairs, len(result.games) - len(result.paired)
     adjudicated = result.ended_by(MatchReason.ADJUDICATED)
@@ -429,7 +428,7 @@ def _print_ratings(
 
     rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
     if plot is not None:
-        plot_tournament(plot, names, rated, table)
+        plot_tournament(plot, names, rated)
     if as_json:
         listed = [
             {

@@ -1,96 +1,124 @@
 """The solver of Connect-4: measure it, and make the files that are installed with it.
 
     python benchmarks/games/connect4.py first                    # solve the first position from nothing
-    python benchmarks/games/connect4.py book --stones 4          # what is true with 4 stones, into book.npz
+    python benchmarks/games/connect4.py book                     # scores of positions with 4 stones
     python benchmarks/games/connect4.py classes --per-class 200  # the positions of `ckai evaluate --solved`
 
-A killed `book` or `classes` goes on when it is started again. The files are made in the current folder; those
-of the package are in `rl/games/connect4/`.
+A killed `book` goes on when it is started again. The files are made in the current folder; those of the
+package are in `rl/games/connect4/`.
 """
 
 import argparse
+import random
 import time
-from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
-from connect4_draws import Draw, draw_classes, load_draws, save_draws
 
-from ckai.rl.games.connect4 import kernels
-from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
-from ckai.rl.games.connect4.classes import CLASSES, solved_value
-from ckai.rl.games.connect4.solver import Connect4Solver
-from ckai.rl.games.connect4.spec import SPEC
+from ckai.datasets.files import whole_file
+from ckai.rl.games.connect4 import SPEC, kernels
+from ckai.rl.games.connect4.solver import (
+    BOOK,
+    CLASSES,
+    NO_SCORE,
+    PHASES,
+    Connect4Solver,
+    class_of,
+    solved_value,
+)
+from ckai.rl.games.grid import GridPosition
 
 SAVE_SECONDS = 20.0
 
 
+def key_of(position: GridPosition) -> int:
+    """Return the key of a position or of its mirror image, whichever is smaller."""
+    own, other = position.state
+    key = own + (own | other) + kernels.BOTTOM
+    return min(key, int(kernels.mirrored(np.int64(key))))
+
+
+def score_of(solver: Connect4Solver, position: GridPosition) -> int:
+    """Return the score for the side to move, also where the game is over."""
+    own, other = position.state
+    outcome = position.outcome()
+    if outcome is None:
+        return solver.score_of(own, own | other)
+    return 0 if outcome.winner is None else -(kernels.SQUARES // 2 + 1 - ((own | other).bit_count() + 1) // 2)
+
+
 def first(megabytes: int) -> None:
-    Connect4Solver(1, None).score_of(1 << 7, 1 | 1 << 7 | 1 << 14)  # compiles
-    for book in (INSTALLED, None):
-        solver, begun = Connect4Solver(megabytes, book), time.perf_counter()
-        truth = solved_value(solver.score(SPEC.position()), 0)
+    Connect4Solver(1, book=False).score_of(1 << 7, 1 | 1 << 7 | 1 << 14)  # compiles
+    for book in (True, False):
+        solver, begun = Connect4Solver(megabytes, book=book), time.perf_counter()
+        truth = solver.solve(SPEC.position())
         seconds = time.perf_counter() - begun
         print(
-            f"{book or 'no book'}: value {truth.value}, {truth.plies} plies; {solver.visited:,} positions, "
-            f"{seconds:.2f} s, {solver.visited / seconds / 1e6:.2f} M positions/s",
+            f"{BOOK if book else 'no book'}: value {truth.value}, {truth.plies} plies; {solver.visited:,} "
+            f"positions, {seconds:.2f} s, {solver.visited / seconds / 1e6:.2f} M positions/s",
             flush=True,
         )
 
 
-def book(path: Path, stones: int, megabytes: int) -> None:
-    made = Book.load(path) if path.exists() else Book.empty(stones)
-    if made.stones != stones:
-        raise SystemExit(
-            f"{path}: expected a book of {stones} stones, found one of {made.stones}; choose another -o"
-        )
-    positions, solver = positions_with(stones), Connect4Solver(megabytes, path if path.exists() else None)
-    pairs = list(zip(positions.own.tolist(), positions.taken.tolist(), strict=True))
-    solver.score(SPEC.position())  # at once where the file has been here
-    found = np.array([bounds_of(solver, *pair) for pair in pairs], np.int8)
-    made.bounds[:, 0] = np.maximum(made.bounds[:, 0], found[:, 0])
-    made.bounds[:, 1] = np.minimum(made.bounds[:, 1], found[:, 1])
-    made.save(path)
-    print(f"{path}: the first position is solved", flush=True)
-    missing, saved = np.flatnonzero(made.bounds[:, 0] < made.bounds[:, 1]).tolist(), time.monotonic()
-    missing.sort(key=lambda i: distance_from_middle(pairs[i][1]))  # what players meet first
-    for left, i in zip(reversed(range(len(missing))), missing, strict=True):
-        made.bounds[i] = solver.score_of(*pairs[i])
+def save_book(path: Path, found: dict[int, tuple[int, int]]) -> None:
+    keys = sorted(found)
+    with whole_file(path) as file:
+        bounds = np.array([found[key] for key in keys], np.int8)
+        np.savez_compressed(file, keys=np.array(keys, np.int64), bounds=bounds)
+
+
+def book(path: Path, megabytes: int) -> None:
+    with np.load(path if path.exists() else BOOK) as file:
+        bounds = map(tuple, file["bounds"].tolist())
+        found = dict(zip(file["keys"].tolist(), bounds, strict=True))
+    positions = {key_of(each): each for each in SPEC.openings(kernels.BOOK_STONES)}
+    missing = [key for key in positions if len(set(found.get(key, (0, 1)))) > 1]
+    solver, saved = Connect4Solver(megabytes), time.monotonic()
+    for left, key in zip(reversed(range(len(missing))), missing, strict=True):
+        found[key] = (score_of(solver, positions[key]),) * 2
         if time.monotonic() - saved > SAVE_SECONDS or not left:
-            made.save(path)
+            save_book(path, found)
             saved = time.monotonic()
-            print(f"{len(pairs) - left:,} of {len(pairs):,} positions", flush=True)
+            print(f"{len(positions) - left:,} of {len(positions):,} positions", flush=True)
 
 
-def bounds_of(solver: Connect4Solver, own: int, taken: int) -> tuple[int, int]:
-    """Return the least and the most that the solver's table says of the score of early stones."""
-    key = own + taken + kernels.BOTTOM
-    key = min(key, int(kernels.mirrored(key)))
-    slot = key % len(solver.keys)
-    bound = int(solver.bounds[slot]) if int(solver.keys[slot]) == key & 0xFFFFFFFF else 0
-    if bound > 2 * kernels.HIGHEST + 1:
-        return bound - 3 * kernels.HIGHEST - 2, kernels.HIGHEST
-    return -kernels.HIGHEST, bound - kernels.HIGHEST - 1 if bound else kernels.HIGHEST
-
-
-def distance_from_middle(taken: int) -> int:
-    return sum(abs(column - 3) * (taken >> 7 * column & 0o77).bit_count() for column in range(7))
+def random_position(rng: random.Random, least: int, most: int) -> GridPosition:
+    """Return a position with so many stones after random moves, where the game goes on."""
+    while True:
+        position = SPEC.position()
+        for _ in range(rng.randint(least, most)):
+            if moves := position.legal_moves():
+                position = position.push(rng.choice(moves))
+        if position.outcome() is None and least <= sum(map(int.bit_count, position.state)):
+            return position
 
 
 def classes(path: Path, per_class: int, seed: int, megabytes: int) -> None:
-    known, saved = load_draws(path) if path.exists() else [], time.monotonic()
-
-    def on_draw(draws: Sequence[Draw], found: Mapping[str, int]) -> None:
-        nonlocal saved
-        if time.monotonic() - saved > SAVE_SECONDS:
-            save_draws(path, draws)
-            saved = time.monotonic()
+    rng, solver, seen = random.Random(seed), Connect4Solver(megabytes), set[int]()
+    found = dict.fromkeys(CLASSES, 0)
+    states, scores, moves = [], [], []
+    for phase, stones in PHASES.items():
+        for _ in count():
+            if all(number >= per_class for name, number in found.items() if name.startswith(phase)):
+                break
+            position = random_position(rng, *stones)
+            own, other = position.state
+            score, here = score_of(solver, position), (own | other).bit_count()
+            name = class_of(here, solved_value(score, here))
+            if key_of(position) in seen or found.get(name, per_class) >= per_class:
+                continue
+            seen.add(key_of(position))
+            found[name] += 1
+            states.append((own, own | other))
+            scores.append(score)
+            moves.append([NO_SCORE] * 7)
+            for move in position.legal_moves():
+                moves[-1][move.action] = -score_of(solver, position.push(move))
             print(", ".join(f"{name} {n}" for name, n in found.items()), f"of {per_class}", flush=True)
-
-    save_draws(
-        path, draw_classes(per_class, seed, known, solver=Connect4Solver(megabytes, None), on_draw=on_draw)
-    )
-    print(f"{path}: {per_class} positions of each of {', '.join(CLASSES)}")
+    with whole_file(path) as file:
+        small = {"scores": np.array(scores, np.int8), "moves": np.array(moves, np.int8)}
+        np.savez_compressed(file, states=np.array(states, np.int64), **small)
 
 
 def main() -> None:
@@ -99,7 +127,6 @@ def main() -> None:
     )
     parser.add_argument("what", choices=["first", "book", "classes"])
     parser.add_argument("--megabytes", type=int, default=1000, help="memory of the solver's table")
-    parser.add_argument("--stones", type=int, default=4, help="of the positions of the book")
     parser.add_argument("--per-class", type=int, default=200, help="positions of each class")
     parser.add_argument("--seed", type=int, default=1, help="of the classes")
     parser.add_argument("-o", "--output", type=Path, help="file to write")
@@ -107,7 +134,7 @@ def main() -> None:
     if given.what == "first":
         first(given.megabytes)
     elif given.what == "book":
-        book(given.output or Path("book.npz"), given.stones, given.megabytes)
+        book(given.output or Path("book.npz"), given.megabytes)
     else:
         classes(given.output or Path("classes.npz"), given.per_class, given.seed, given.megabytes)
 

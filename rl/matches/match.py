@@ -17,7 +17,7 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
+from ckai.rl.engine.program import ProgramEngine, ProgramError
 from ckai.rl.games.clock import Clock, ClockReason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
@@ -27,8 +27,6 @@ from ckai.rl.search.threads import run_all
 
 TIME_MARGIN = 0.05
 """Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
-MAX_FAULTS = 3
-"""Games in a row lost by a `Fault` of a program after which it forfeits the rest of a match."""
 FORCED = Limit(seconds=0.01)
 """Limit of the only legal move, of an engine of ckai that plays by time."""
 INTERRUPT_SECONDS = 0.5
@@ -42,8 +40,6 @@ class MatchReason(StrEnum):
     ADJUDICATED = ADJUDICATED
     LENGTH = "limit of plies"
     """Drawn, see `play_match`."""
-    FORFEIT = "forfeit"
-    """Not played: lost by a program after `MAX_FAULTS`."""
 
 
 @dataclass(frozen=True)
@@ -80,11 +76,17 @@ class MatchResult:
 
     games: list[MatchGame] = field(default_factory=list)
 
+    def _complete(self) -> dict[int, list[MatchGame]]:
+        """The two games of each complete pair, A with Black first."""
+        pairs: dict[int, list[MatchGame]] = {}
+        for game in sorted(self.games, key=lambda game: not game.a_black):
+            pairs.setdefault(game.pair, []).append(game)
+        return {pair: games for pair, games in pairs.items() if len(games) == 2}
+
     @property
     def paired(self) -> list[MatchGame]:
         """The games of complete pairs."""
-        games = {(game.pair, game.a_black) for game in self.games}
-        return [game for game in self.games if (game.pair, not game.a_black) in games]
+        return [game for games in self._complete().values() for game in games]
 
     @property
     def wins(self) -> int:
@@ -135,20 +137,15 @@ class MatchResult:
         return [scores[n] for n in takewhile(scores.__contains__, count())]
 
     def _pair_scores(self) -> dict[int, float]:
-        scores_of: dict[int, list[float]] = {}
-        for game in self.games:
-            scores_of.setdefault(game.pair, []).append(game.score)
-        return {pair: sum(scores) / 2 for pair, scores in scores_of.items() if len(scores) == 2}
+        return {pair: (one.score + two.score) / 2 for pair, (one, two) in self._complete().items()}
 
     @property
     def repeated_pairs(self) -> int:
         """Complete pairs that are the same, move for move, as another one; they say nothing new."""
-        games_of: dict[int, list[Any]] = {}
-        for each in sorted(self.games, key=lambda game: game.a_black):
-            games_of.setdefault(each.pair, []).append(
-                (each.game.positions[0], tuple(map(str, each.game.moves)))
-            )
-        pairs = [tuple(games) for games in games_of.values() if len(games) == 2]
+        pairs = [
+            tuple((each.game.positions[0], *each.game.moves) for each in games)
+            for games in self._complete().values()
+        ]
         return len(pairs) - len(set(pairs))
 
     def summary(self) -> dict[str, Any]:
@@ -200,7 +197,7 @@ def play_match(
 
     Returns:
         All games, including `done`, ordered by opening, A with Black first. A program that crashes, times out
-        or violates its protocol has lost that game and is started again, but see `MAX_FAULTS`.
+        or violates its protocol has lost that game and is started again.
 
     Raises:
         ValueError: `adjudicate` in a game without tables.
@@ -226,33 +223,22 @@ def play_match(
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[pairing for pairing in pairings if pairing[0] % threads == i] for i in range(threads)]
     boards = 1 if by_time else max(1, in_flight // threads)
-    faults = [0, 0]
 
     def finish(game: MatchGame) -> None:
         with lock:
-            for number, lost in enumerate((0.0, 1.0)):
-                if isinstance(game.reason, Fault) and game.score == lost:
-                    faults[number] += 1
-                elif game.reason != MatchReason.FORFEIT:
-                    faults[number] = 0
             result.games.append(game)
             if on_game:
                 on_game(game)
 
-    def ended(game: MatchGame) -> MatchGame | None:
-        return _ended(game, max_plies, tables, spec)
-
     def work(mine: list[tuple[int, bool]]) -> None:
+        use_one_torch_thread()
         waiting = deque(
             MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
             for pair, a_black in mine
         )
-        at_once = min(boards, len(mine))
-        table = _Table((a.twin(), b.twin()), waiting, ended, time_margin, faults, finish, stop)
-        try:
-            table.play(at_once)
-        finally:
-            table.close()
+        with a.twin() as first, b.twin() as second:
+            table = _Table((first, second), waiting, finish, stop)
+            table.play(boards, time_margin, lambda game: _ended(game, max_plies, tables, spec))
 
     run_all([partial(work, part) for part in parts if part], stop, name="match")
     result.games.sort(key=lambda game: (game.pair, not game.a_black))
@@ -266,42 +252,27 @@ class _Table:
         self,
         engines: tuple[Engine, Engine],
         waiting: deque[MatchGame],
-        ended: Callable[[MatchGame], MatchGame | None],
-        time_margin: float,
-        faults: Sequence[int],
         on_game: Callable[[MatchGame], None],
         stop: threading.Event,
     ) -> None:
-        self._engines, self._waiting, self._ended = engines, waiting, ended
-        self._time_margin, self._faults, self._on_game, self._stop = time_margin, faults, on_game, stop
+        self._engines, self._waiting, self._on_game, self._stop = engines, waiting, on_game, stop
         self._active: dict[int, tuple[MatchGame, tuple[Clock | None, Clock | None]]] = {}
         """By board: the game, and the clocks of A and B."""
 
-    def play(self, boards: int) -> None:
-        """Play all games that wait, on so many boards."""
-        use_one_torch_thread()
+    def play(self, boards: int, time_margin: float, ended: Callable[[MatchGame], MatchGame | None]) -> None:
+        """Play all games that wait, on so many boards; `ended` returns a game that has ended, or None."""
+        self._time_margin, self._ended = time_margin, ended
         for board in range(boards):
             self._begin(board)
         while self._active and not self._stop.is_set():
             for number in range(2):
                 self._move(number)
 
-    def close(self) -> None:
-        """Close the engines."""
-        for engine in self._engines:
-            engine.close()
-
     def _begin(self, board: int) -> None:
-        """Begin the next game that no program has forfeited."""
         self._active.pop(board, None)
-        while self._waiting and not self._stop.is_set():
-            game = self._waiting.popleft()
-            forfeits = [number for number in range(2) if self._faults[number] >= MAX_FAULTS]
-            if not forfeits:
-                a, b = (None if e.control is None else Clock(e.control) for e in self._engines)
-                self._active[board] = game, (a, b)
-                return
-            self._on_game(_lost(game, forfeits[0], MatchReason.FORFEIT))
+        if self._waiting and not self._stop.is_set():
+            a, b = (None if each.control is None else Clock(each.control) for each in self._engines)
+            self._active[board] = self._waiting.popleft(), (a, b)
 
     def _end(self, board: int, game: MatchGame) -> None:
         for engine in self._engines:

@@ -10,7 +10,7 @@ from ckai.datasets.files import save_figure
 from ckai.rl.engine.text import GTP, HUB
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.ladder import ladder_text
-from ckai.rl.matches.ratings import Floats, Rating
+from ckai.rl.matches.ratings import Rating
 
 
 def short(name: str) -> str:
@@ -21,34 +21,15 @@ def short(name: str) -> str:
     return "/".join(parts[-2:]).replace("/best.ckpt", "")
 
 
-def plot_tournament(path: Path, names: Sequence[str], rated: Sequence[Rating], table: Floats) -> None:
-    """Plot ratings with their intervals and a heat map of all scores.
-
-    Args:
-        path: PNG file to write.
-        names: the players.
-        rated: their ratings.
-        table: `[players, players]` scores of the row player, see `cross_table`.
-    """
-    figure, (left, right) = _figure(2, (6 + 0.3 * len(names), 4 + 0.12 * len(names)))
-    x = np.arange(len(names))
-    elo = np.array([r.elo for r in rated])
+def plot_tournament(path: Path, names: Sequence[str], rated: Sequence[Rating]) -> None:
+    """Plot the ratings of players with their intervals to a PNG file."""
+    figure, axes = _figure((6 + 0.3 * len(names), 4 + 0.12 * len(names)))
     errors = [[r.elo - r.low for r in rated], [r.high - r.elo for r in rated]]
-    left.errorbar(x, elo, errors, fmt="o-", capsize=3)
-    left.set_xticks(x, [short(name) for name in names], rotation=90, fontsize=7)
-    left.set_ylabel("Elo (mean 0)")
-    left.set_title("ratings, 95 % intervals")
-    left.grid(alpha=0.3)
-    image = right.imshow(table, vmin=0, vmax=1, cmap="RdYlGn")
-    right.set_xticks(x, [short(name) for name in names], rotation=90, fontsize=7)
-    right.set_yticks(x, [short(name) for name in names], fontsize=7)
-    right.set_title("score of the row")
-    if len(names) <= 12:
-        for i in range(len(names)):
-            for j in range(len(names)):
-                if not np.isnan(table[i, j]):
-                    right.text(j, i, f"{100 * table[i, j]:.0f}", ha="center", va="center", fontsize=7)
-    figure.colorbar(image, ax=right, fraction=0.046)
+    axes.errorbar(range(len(names)), [r.elo for r in rated], errors, fmt="o-", capsize=3)
+    axes.set_xticks(range(len(names)), [short(name) for name in names], rotation=90, fontsize=7)
+    axes.set_ylabel("Elo (mean 0)")
+    axes.set_title("ratings, 95 % intervals")
+    axes.grid(alpha=0.3)
     save_figure(path, figure, dpi=130)
 
 
@@ -62,13 +43,12 @@ def plot_ladder(
         climbed: scores of each player by playouts per move.
         levels: ladder rating of each player, see `ladder_rating`.
     """
-    figure, (axes,) = _figure(1, (7, 4.5))
+    figure, axes = _figure((7, 4.5))
     for name, scores in climbed.items():
         errors = np.array([np.abs(np.array(p.score_interval) - p.score) for p in scores.values()]).T
         label = f"{short(name)}: {ladder_text(levels[name], scores)}"
-        axes.errorbar(
-            list(scores), [pairs.score for pairs in scores.values()], errors, fmt="o-", capsize=3, label=label
-        )
+        points = [pairs.score for pairs in scores.values()]
+        axes.errorbar(list(scores), points, errors, fmt="o-", capsize=3, label=label)
     axes.axhline(0.5, color="grey", linewidth=1)
     axes.set_xscale("log")
     rungs = sorted({playouts for scores in climbed.values() for playouts in scores})
@@ -82,8 +62,8 @@ def plot_ladder(
     save_figure(path, figure, dpi=130)
 
 
-def _figure(columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+def _figure(size: tuple[float, float]) -> tuple[Any, Any]:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(size[0] * (1.4 if columns > 1 else 1), size[1]), layout="constrained")
-    return figure, np.atleast_1d(figure.subplots(1, columns))
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots()

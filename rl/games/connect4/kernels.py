@@ -22,8 +22,8 @@ HIGHEST = 18
 """The best score: four of one's own 21 stones have been played at the earliest win."""
 BOTTOM = sum(1 << column * 7 for column in range(7))
 BOARD = sum(0o77 << column * 7 for column in range(7))
-NO_SCORE = 127
-"""In place of the score of a column that is full."""
+BOOK_STONES = 4
+"""Stones of the positions in a book: what is known of these makes the earlier ones quick."""
 _FOLDED = 16
 """Stones below which a position and its mirror image share their bound: later ones meet rarely."""
 _LOOKED_AHEAD = 28
@@ -77,34 +77,10 @@ def mirrored(key):
 
 
 @inner
-def _key(own, taken, stones):
+def key_of(own, taken, stones):
     """Return a number that no two positions share, early ones with their mirror image apart (P. Pons)."""
     key = own + taken + BOTTOM
     return min(key, mirrored(key)) if stones < _FOLDED else key
-
-
-@inner
-def _place(key, book_keys):
-    """Return where the book has a key, or the empty place for it; its length is a power of two."""
-    at = (key ^ key >> 19) * 31 & len(book_keys) - 1
-    while book_keys[at] and book_keys[at] != key:
-        at = at + 1 & len(book_keys) - 1
-    return at
-
-
-@kernel
-def fill_book(keys, bounds, book_keys, book_bounds):
-    """Write positions into a book.
-
-    Args:
-        keys: `[n]` int64, the smaller key of each position and its mirror image.
-        bounds: `[n, 2]` int8, the least and the most that their scores can be, for the side to move.
-        book_keys: `[a power of two]` int64, 0 where there is nothing; never full.
-        book_bounds: `[the same, 2]` int8.
-    """
-    for i in range(len(keys)):
-        at = _place(keys[i], book_keys)
-        book_keys[at], book_bounds[at, 0], book_bounds[at, 1] = keys[i], bounds[i, 0], bounds[i, 1]
 
 
 @inner
@@ -114,7 +90,7 @@ def _refutation(own, taken, moves, stones, keys, bounds):
     while moves:
         move = moves & -moves
         moves ^= move
-        key = _key(own ^ taken, taken | move, stones + 1)
+        key = key_of(own ^ taken, taken | move, stones + 1)
         slot = key % len(keys)
         bound = np.int64(bounds[slot])
         if keys[slot] == np.uint32(key) and 0 < bound <= 2 * HIGHEST + 1:
@@ -123,7 +99,7 @@ def _refutation(own, taken, moves, stones, keys, bounds):
 
 
 @kernel
-def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_stones, visited):
+def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, visited):
     """Return a bound of the score of a position in which the side to move cannot win at once.
 
     Args:
@@ -134,9 +110,8 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_
         keys: `[size]` uint32, low bits of the key that is in each slot; the size is odd and above 2**17, so
             that slot and low bits together say the whole key (Chinese remainder theorem).
         bounds: `[size]` uint8, 0: none; to 37: score at most `bound - 19`; above: at least `bound - 56`.
-        book_keys: `[a power of two]` int64, see `fill_book`.
-        book_bounds: `[the same, 2]` int8, of the positions with `book_stones` stones.
-        book_stones: stones of the positions in the book; -1: there is none.
+        book_keys: `[n]` int64, ascending, see `key_of`: positions with `BOOK_STONES` stones; may be empty.
+        book_bounds: `[n, 2]` int8, the least and the most that their scores can be, for the side to move.
         visited: `[1]` int64, increased by the positions searched.
 
     Returns:
@@ -155,12 +130,11 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_
         least = np.int64(0)
     if beta > 0 and not four(BOARD ^ taken | own):
         most = np.int64(0)
-    if stones == book_stones:
-        key = own + taken + BOTTOM
-        at = _place(min(key, mirrored(key)), book_keys)
-        if book_keys[at]:
+    key = key_of(own, taken, stones)
+    if stones == BOOK_STONES:
+        at = np.searchsorted(book_keys, key)
+        if at < len(book_keys) and book_keys[at] == key:
             least, most = max(least, np.int64(book_bounds[at, 0])), min(most, np.int64(book_bounds[at, 1]))
-    key = _key(own, taken, stones)
     slot = key % len(keys)
     bound = np.int64(bounds[slot]) if keys[slot] == np.uint32(key) else np.int64(0)
     if bound > 2 * HIGHEST + 1:
@@ -196,9 +170,8 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_
         n -= 1
         move = moves & _COLUMNS[order >> 4 * n & 15]
         score = -negamax(
-            own ^ taken, taken | move, -beta, -alpha,
-            keys, bounds, book_keys, book_bounds, book_stones, visited,
-        )  # fmt: skip
+            own ^ taken, taken | move, -beta, -alpha, keys, bounds, book_keys, book_bounds, visited
+        )
         if score >= beta:
             keys[slot], bounds[slot] = np.uint32(key), score + 3 * HIGHEST + 2
             return score
@@ -208,7 +181,7 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_
 
 
 @kernel
-def solve(own, taken, keys, bounds, book_keys, book_bounds, book_stones, visited):
+def solve(own, taken, keys, bounds, book_keys, book_bounds, visited):
     """Return the score of a position that is not over; see `negamax` for the arguments."""
     stones = np.int64(popcount(taken))
     if winning_squares(own, taken) & playable(taken):
@@ -221,9 +194,7 @@ def solve(own, taken, keys, bounds, book_keys, book_bounds, book_stones, visited
             middle = -(-least // 2)
         elif middle >= 0 and most // 2 > middle:
             middle = most // 2
-        score = negamax(
-            own, taken, middle, middle + 1, keys, bounds, book_keys, book_bounds, book_stones, visited
-        )
+        score = negamax(own, taken, middle, middle + 1, keys, bounds, book_keys, book_bounds, visited)
         if score <= middle:
             most = score
         else:

@@ -1,4 +1,4 @@
-"""How often an engine gives away the value of a position, counted on solved positions.
+"""How often a player gives away the value of a position, counted on solved positions.
 
 A mistake turns a win into a draw or a loss, or a draw into a loss; a slower win is not one (AlphaZero.jl
 counts them the same way).
@@ -6,20 +6,19 @@ counts them the same way).
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.tree import TreeEngine
-from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
+from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.games.solving import SolvedPosition
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import wilson
 
 POLICY = "policy"
-"""Name of the bare policy among the engines."""
+"""Name of the bare policy among the players."""
 BOARDS = 64
 """Positions that an engine thinks about at the same time."""
 
@@ -29,10 +28,16 @@ Classes = Mapping[str, Sequence[SolvedPosition]]
 
 @dataclass(frozen=True)
 class Mistakes:
-    """The mistakes of an engine in a class of positions."""
+    """The mistakes of a player in a class of positions."""
 
     positions: int
     mistakes: int
+
+    @classmethod
+    def of(cls, positions: Sequence[SolvedPosition], moves: Sequence[Any]) -> "Mistakes":
+        """Count those among the moves of a player, one for each position."""
+        found = zip(positions, moves, strict=True)
+        return cls(len(positions), sum(each.moves[move].value < each.value for each, move in found))
 
     @property
     def share(self) -> float:
@@ -46,14 +51,12 @@ class Mistakes:
 
 
 def solved_classes(spec: GameSpec) -> Classes:
-    """Return the solved positions of a game. Every move in them is a single action.
+    """Return the solved positions of a game.
 
     Raises:
         ValueError: there are none.
     """
-    if spec.solver is None:
-        raise ValueError(f"expected a game that can be solved, found {spec.name}")
-    classes = spec.solver().classes()
+    classes = spec.solver().classes() if spec.solver else {}
     if not classes:
         raise ValueError(f"expected a game with classes of solved positions, found {spec.name}")
     return classes
@@ -63,56 +66,29 @@ def count_mistakes(engine: Engine, classes: Classes, limit: Limit | None = None)
     """Return the mistakes of an engine by class; it begins a game in every position."""
     counted = {}
     for name, positions in classes.items():
-        actions: list[int] = []
+        moves: list[Any] = []
         for first in range(0, len(positions), BOARDS):
             games = [engine.spec.game(each.position) for each in positions[first : first + BOARDS]]
             engine.new_game()
             found = engine.play_many(games, limit, seeds=range(first, first + len(games)))
-            actions += [result.move.actions[0] for result in found]
-        counted[name] = _count(positions, actions)
-    return counted
-
-
-def count_policy_mistakes(evaluator: Evaluator, spec: GameSpec, classes: Classes) -> dict[str, Mistakes]:
-    """Return the mistakes of the most likely legal move, without search.
-
-    Raises:
-        ValueError: the evaluator answered with another shape, or with numbers that are not finite.
-    """
-    counted = {}
-    for name, positions in classes.items():
-        boards = np.stack([spec.encoded(each.position) for each in positions])
-        logits = np.zeros((len(boards), spec.num_actions), np.float32)
-        evaluate_into(evaluator, boards, logits, np.zeros(len(boards), np.float32))
-        if not np.isfinite(logits).all():
-            raise non_finite_error(evaluator)
-        legal = [[move.actions[0] for move in each.moves] for each in positions]
-        best = [max(actions, key=row.__getitem__) for actions, row in zip(legal, logits, strict=True)]
-        counted[name] = _count(positions, best)
+            moves += [result.move for result in found]
+        counted[name] = Mistakes.of(positions, moves)
     return counted
 
 
 def mistakes_of_network(
     evaluator: Evaluator, spec: GameSpec, visits: Sequence[int], classes: Classes
 ) -> dict[str, dict[str, Mistakes]]:
-    """Return the mistakes of the bare policy and of searches, by player and class.
+    """Return the mistakes of the bare policy, and of searches with so many visits, by player and class."""
 
-    Args:
-        evaluator: the network.
-        spec: its game.
-        visits: of each search.
-        classes: see `solved_classes`.
-    """
-    out = {POLICY: count_policy_mistakes(evaluator, spec, classes)}
+    def likeliest(position: Any) -> Any:
+        priors, _ = move_priors(evaluator, position, spec)
+        return max(priors, key=priors.__getitem__)
+
+    policy = {
+        name: Mistakes.of(positions, [likeliest(each.position) for each in positions])
+        for name, positions in classes.items()
+    }
     with TreeEngine(evaluator, nodes=1, spec=spec) as engine:
-        for each in visits:
-            out[f"{each} visits"] = count_mistakes(engine, classes, Limit(visits=each))
-    return out
-
-
-def _count(positions: Sequence[SolvedPosition], actions: Sequence[int]) -> Mistakes:
-    wrong = 0
-    for each, action in zip(positions, actions, strict=True):
-        values = {move.actions[0]: truth.value for move, truth in each.moves.items()}
-        wrong += values[action] < each.value
-    return Mistakes(len(positions), wrong)
+        searches = {f"{each} visits": count_mistakes(engine, classes, Limit(visits=each)) for each in visits}
+    return {POLICY: policy, **searches}

@@ -1,93 +1,107 @@
-"""The solver of Connect-4: the true value of every position, with the number of plies to the end."""
+"""The solver of Connect-4: the true value of every position, with the number of plies to the end.
+
+Players are compared on six classes of solved positions, those of P. Pons' test sets (2016), which
+AlphaZero.jl uses too: by the stones on the board, and by the plies until the end under best play. The
+positions are our own, drawn at random by `benchmarks/games/connect4.py`, which made the book as well.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ckai.rl.games.connect4 import kernels
-from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
-from ckai.rl.games.connect4.classes import INSTALLED as CLASSES_INSTALLED
-from ckai.rl.games.connect4.classes import read_classes, solved_value
-from ckai.rl.games.grid import GridPosition
+from ckai.rl.games.connect4.rules import Connect4
+from ckai.rl.games.grid import GridMove, GridPosition
 from ckai.rl.games.solving import SolvedPosition, SolvedValue, Solver
 
+BOOK = Path(__file__).with_name("book.npz")
+"""Arrays `keys` and `bounds`, see `kernels.negamax`."""
+SOLVED = Path(__file__).with_name("classes.npz")
+"""Arrays `states`, `[n, 2]` int64, stones of the side to move and all stones; `scores`, `[n]` int8, for the
+side to move; `moves`, `[n, 7]` int8, the score of each column for the side to move, `NO_SCORE` for a full
+one."""
+NO_SCORE = 127
 BYTES = 5
 """Memory of an entry of the table."""
+CLASSES = ("Begin-Easy", "Begin-Medium", "Begin-Hard", "Middle-Easy", "Middle-Medium", "End-Easy")
+PHASES = {"Begin": (8, 13), "Middle": (14, 28), "End": (29, 40)}
+"""Fewest and most stones. There are few positions with fewer than 8, and each takes long."""
+EASY, MEDIUM = 13, 28
+"""Most plies until the end in easy and in medium positions."""
 
 
 class Connect4Solver(Solver):
-    """Solves positions; earlier results make related positions faster. Not thread-safe.
+    """Solves positions; earlier results make related positions faster. Not thread-safe."""
 
-    Attributes:
-        keys, bounds: the table, see `kernels.negamax`.
-    """
-
-    def __init__(self, megabytes: int = 80, book: Path | None = INSTALLED) -> None:
+    def __init__(self, megabytes: int = 80, *, book: bool = True) -> None:
         """Allocate the table of bounds.
 
         Args:
-            megabytes: memory of the table, at least 1; the first position takes about 500 without a book.
-            book: file of what needs no search, see `Book`; None: all is found by search.
-
-        Raises:
-            ValueError: an argument is out of range, or the file is no book.
+            megabytes: memory of the table; the first position takes about 500 without the book.
+            book: whether to use the installed book; otherwise all is found by search.
         """
-        if megabytes < 1:
-            raise ValueError(f"expected at least 1 megabyte, found {megabytes}")
         size = megabytes * 2**20 // BYTES | 1
-        self.keys, self.bounds = np.zeros(size, np.uint32), np.zeros(size, np.uint8)
+        self._table = np.zeros(size, np.uint32), np.zeros(size, np.uint8)
+        self._book = np.zeros(0, np.int64), np.zeros((0, 2), np.int8)
+        if book:
+            with np.load(BOOK) as file:
+                self._book = file["keys"], file["bounds"]
         self._visited = np.zeros(1, np.int64)
-        loaded = None if book is None else Book.load(book)
-        self._book_stones = -1 if loaded is None else loaded.stones
-        self._book = _table(loaded)
 
     @property
     def visited(self) -> int:
         """Positions searched so far."""
         return int(self._visited[0])
 
-    def score(self, position: GridPosition) -> int:
-        """Return the score of a position, see `ckai.rl.games.connect4.kernels`.
-
-        Raises:
-            ValueError: the game is over.
-        """
-        if position.outcome() is not None:
-            raise ValueError("expected a position in which the game goes on, found its end")
-        own, other = position.state
-        return self.score_of(own, own | other)
-
     def score_of(self, own: int, taken: int) -> int:
-        """Return the score of the stones of the side to move and all stones, where the game goes on."""
-        arrays = self.keys, self.bounds, *self._book
-        words = np.int64(own), np.int64(taken)
-        return int(kernels.solve(*words, *arrays, self._book_stones, self._visited))
+        """Return the score, see `kernels`, of the stones of the side to move and all stones in play."""
+        arrays = *self._table, *self._book, self._visited
+        return int(kernels.solve(np.int64(own), np.int64(taken), *arrays))
 
     def solve(self, position: GridPosition) -> SolvedValue:
         """See `Solver`."""
         outcome = position.outcome()
         if outcome is not None:
             return SolvedValue(0 if outcome.winner is None else -1, 0)
-        return solved_value(self.score(position), sum(map(int.bit_count, position.state)))
+        own, other = position.state
+        return solved_value(self.score_of(own, own | other), (own | other).bit_count())
 
     def classes(self) -> Mapping[str, Sequence[SolvedPosition]]:
-        """See `Solver` and `ckai.rl.games.connect4.classes`."""
-        return _installed_classes()
+        """See `Solver`."""
+        return _classes()
+
+
+def solved_value(score: int, stones: int) -> SolvedValue:
+    """Return what a score for the side to move says, see `kernels`, with so many stones on the board."""
+    half = kernels.SQUARES // 2 + 1
+    if not score:
+        return SolvedValue(0, kernels.SQUARES - stones)
+    if score > 0:
+        return SolvedValue(1, 2 * (half - score - stones // 2) - 1)
+    return SolvedValue(-1, 2 * (half + score - (stones + 1) // 2))
+
+
+def class_of(stones: int, truth: SolvedValue) -> str:
+    """Return the class of a position, one of `CLASSES`."""
+    phase = next(name for name, (_, last) in PHASES.items() if stones <= last)
+    length = "Easy" if truth.plies <= EASY else "Medium" if truth.plies <= MEDIUM else "Hard"
+    return f"{phase}-{length}"
 
 
 @cache
-def _installed_classes() -> Mapping[str, Sequence[SolvedPosition]]:
-    return read_classes(CLASSES_INSTALLED)
-
-
-def _table(book: Book | None) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Return the keys and bounds of a book as the search looks them up; at most half full."""
-    count = 0 if book is None else len(book.bounds)
-    size = 1 << (2 * count).bit_length()
-    keys, bounds = np.zeros(size, np.int64), np.zeros((size, 2), np.int8)
-    if book is not None:
-        kernels.fill_book(positions_with(book.stones).keys, book.bounds, keys, bounds)
-    return keys, bounds
+def _classes() -> dict[str, list[SolvedPosition]]:
+    classes: dict[str, list[SolvedPosition]] = {name: [] for name in CLASSES}
+    with np.load(SOLVED) as file:
+        columns = [file[name].tolist() for name in ("states", "scores", "moves")]
+    for (own, taken), score, scores in zip(*columns, strict=True):
+        stones = taken.bit_count()
+        moves = {
+            GridMove(column): solved_value(each, stones)
+            for column, each in enumerate(scores)
+            if each != NO_SCORE
+        }
+        solved = SolvedPosition(GridPosition(Connect4(), (own, own ^ taken)), moves)
+        classes[class_of(stones, solved_value(score, stones))].append(solved)
+    return classes

@@ -17,7 +17,7 @@ from ckai.rl.engine.program import Fault, ProgramError
 from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match as matches
-from ckai.rl.matches.match import MAX_FAULTS, MatchReason, play_match
+from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 
@@ -48,23 +48,21 @@ def started(monkeypatch):
         pytest.param("slow@0.1s", Fault.SILENCE, "no answer in time", marks=pytest.mark.slow),
     ],
 )
-def test_a_fault_loses_the_game_and_three_in_a_row_the_match(how, fault, words, monkeypatch, started):
+def test_a_fault_loses_the_game_and_the_program_is_started_again(how, fault, words, monkeypatch, started):
     monkeypatch.setattr(program, "SPARE_SECONDS", 0.2 if "slow" in how else 30.0)
-    openings = draw_openings(3, 0)
+    openings = draw_openings(2, 0)
     with Engine.load(f"hub:{PROGRAM} {how}") as engine:
         result = play_match(engine, RandomEngine(), openings, threads=1)
-    assert [game.reason for game in result.games] == [fault] * MAX_FAULTS + [MatchReason.FORFEIT] * 3
-    assert (result.losses, result.score, len(started)) == (6, 0.0, MAX_FAULTS)
-    assert all(words in game.outcome.detail for game in result.games[:MAX_FAULTS])
-    assert all(not game.game.moves for game in result.games[MAX_FAULTS:])
+    assert [game.reason for game in result.games] == [fault] * 4
+    assert (result.losses, result.score, len(started)) == (4, 0.0, 4)
+    assert all(words in game.outcome.detail for game in result.games)
     text = match_pdn(result, "a", "b", DEFAULT_GAME)
-    assert text.count(f'[Termination "{fault}"]') == text.count('[Termination "forfeit"]') == 3
+    assert text.count(f'[Termination "{fault}"]') == 4
     again = parse_match_games(text, openings, DEFAULT_GAME)
-    assert [(game.score, game.reason) for game in again] == [(0.0, game.reason) for game in result.games]
+    assert [(game.score, game.reason) for game in again] == [(0.0, fault)] * 4
 
 
-def test_a_program_that_crashes_when_it_loses_loses(monkeypatch, started):
-    monkeypatch.setattr(matches, "MAX_FAULTS", 99)
+def test_a_program_that_crashes_when_it_loses_loses(started):
     with Engine.load(f"hub:{PROGRAM} sore") as sore:
         result = play_match(Engine.load("alphabeta@3"), sore, draw_openings(3, 0), threads=2)
     assert result.lost_by(Fault.CRASH) == (0, 6)
@@ -99,19 +97,17 @@ def test_a_program_ended_with_the_match_has_not_lost(monkeypatch):
 
 def test_a_tournament_survives_its_programs(ckai, tmp_path):
     path, crashing = tmp_path / "t.pdn", f"hub:{PROGRAM} crash@1"
-    arguments = ("match", "random", crashing, "alphabeta@1", "--games", 12, "-o", path)
+    arguments = ("match", "random", crashing, "alphabeta@1", "--games", 4, "-o", path)
     status, out, err = ckai(*arguments, "--json")
     players = {each["name"]: each for each in json.loads(out)["players"]}
-    assert (status, players[crashing]["points"], players[crashing]["games"]) == (0, 0, 24)
-    reasons = [game.header("Termination") for game in read_games(path)]
-    crashes = reasons.count("program crashed")
-    assert 2 * MAX_FAULTS <= crashes == err.count(f"{crashing} loses game") < 24
-    assert crashes + reasons.count("forfeit") == 24
+    assert (status, players[crashing]["points"], players[crashing]["games"]) == (0, 0, 8)
+    assert [game.header("Termination") for game in read_games(path)].count("program crashed") == 8
+    assert err.count(f"{crashing} loses game") == 8
     before = path.read_bytes()
     assert ckai(*arguments)[0] == 0
     assert path.read_bytes() == before, "no game is played again"
-    status, out, _ = ckai("match", crashing, "random", "--games", 12)
-    assert (status, " games by faults of the program" in out, " by forfeit" in out) == (0, True, True)
+    status, out, _ = ckai("match", crashing, "random", "--games", 4)
+    assert (status, "lost 4 games by faults of the program" in out) == (0, True)
     assert "below " in out
     assert "above " in out
 

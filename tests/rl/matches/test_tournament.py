@@ -38,14 +38,10 @@ def test_ratings_find_the_strengths():
 @pytest.mark.parametrize(
     ("elos", "pairs", "draws"),
     [
-        ([-100, 0, 100], 2, 0.0),  # 12 games
-        ([0, 0, 0], 2, 0.6),
         ([-100, 100], 6, 0.0),
         ([-150, -50, 50, 150], 1, 0.6),
         (np.linspace(-300, 300, 8), 1, 0.0),
         ([-200, 0, 200], 20, 0.6),
-        ([-200, 0, 200], 3, 0.0),  # 400 Elo between the first and the last
-        ([-200, 200], 4, 0.6),
         ([-200, -200, 200, 200], 4, 0.6),
     ],
 )
@@ -56,15 +52,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say(elos, pairs, draws):
         found = ratings(len(elos), results(elos, pairs, seed, draws))
         inside.append([r.low <= elo <= r.high for r, elo in zip(found, elos, strict=True)])
     assert np.mean(inside, axis=0).min() > 0.92
-    assert np.mean(inside) > 0.935
-
-
-def test_a_tournament_of_twelve_games_is_not_certain():
-    """Every match the same score in both pairs: resampling alone would find no spread at all."""
-    found = ratings(3, {(0, 1): [0.75, 0.75], (0, 2): [0.75, 0.75], (1, 2): [0.5, 0.5]})
-    assert all(r.high - r.low > 100 and r.low < r.elo < r.high for r in found)
-    drawn = ratings(3, {(0, 1): [0.5] * 2, (0, 2): [0.5] * 2, (1, 2): [0.5] * 2})
-    assert all(r.elo == pytest.approx(0) and r.low < -50 and r.high > 50 for r in drawn)
 
 
 def test_with_many_games_the_interval_is_that_of_resampling():
@@ -77,26 +64,6 @@ def test_with_many_games_the_interval_is_that_of_resampling():
     ]
     for r, error in zip(found, np.std(samples, axis=0), strict=True):
         assert (r.high - r.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.15)
-
-
-def test_ratings_are_the_maximum_of_the_likelihood():
-    """At the maximum every player has the points that its rating predicts, the drawn prior game included."""
-    pairs = results(np.array([-300.0, 0.0, 50.0, 250.0]), 7, seed=2)
-    elo = fit(4, pairs)
-    excess = np.zeros(4)
-    for (i, j), scores in pairs.items():
-        difference = 2 * sum(scores) - 2 * len(scores) * score_of(elo[i] - elo[j])
-        excess[i] += difference
-        excess[j] -= difference
-    # The prior is against a player of the average strength before the mean was set to 0.
-    average = _average(elo)
-    assert excess == pytest.approx([score_of(e - average) - 0.5 for e in elo], abs=1e-4)
-
-
-def _average(elo):
-    """Rating of the average player, against which all score a half together."""
-    shifts = np.linspace(-100, 100, 20_001)
-    return shifts[np.argmin([abs(sum(score_of(e - s) for e in elo) - len(elo) / 2) for s in shifts])]
 
 
 def test_a_player_that_won_all_games_has_a_rating():
