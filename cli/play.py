@@ -172,10 +172,6 @@ def command(
     else:
         session, origin = _new_game(fen, opening, humans, spec, seed=seed)
     options = Options(show=show, experts=data_set(spec), chance=random.Random(seed))
-    try:
-        spec.diagram(session.position)
-    except NotImplementedError as error:
-        raise click.ClickException(str(error)) from error
 
     if isinstance(sys.stdin, io.TextIOWrapper):  # undecodable input must not end the game
         sys.stdin.reconfigure(errors="replace")

@@ -34,7 +34,7 @@ def write_pictures(
     Raises:
         WriteError: one cannot be written.
     """
-    layout, position, written = spec.drawn_layout(), game.start, []
+    layout, position, written = spec.layout, game.start, []
     for n, (each, ply) in enumerate(zip(game.moves, report.plies, strict=True)):
         if ply.grade is not None:
             path = folder / f"game-{number + 1:03d}-{n + 1:03d}-{ply.grade}.svg"

@@ -1,12 +1,12 @@
 """Draw the board of a game in a terminal: large or small in colour, or in plain letters."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from rich.text import Text
 
-from ckai.rl.games.spec import Cell, Diagram
+from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,10 +56,10 @@ class Look:
     pieces: Pieces = "auto"
     """Figures or letters; auto: figures in colour, letters in plain text."""
 
-    def width(self, diagram: Diagram) -> int:
+    def width(self, spec: GameSpec) -> int:
         """Return the width of a board in columns, with the text beside its rows."""
-        margin = LABEL_COLUMNS if diagram.row_labels else 0
-        return margin + self.square_width * len(diagram.rows[0])
+        margin = LABEL_COLUMNS if spec.row_labels else 0
+        return margin + self.square_width * spec.layout.columns
 
     @property
     def square_width(self) -> int:
@@ -78,68 +78,67 @@ def detect_look(console: "Console", pieces: Pieces = "auto") -> Look:
 
 
 def draw_board(
-    diagram: Diagram,
-    look: Look,
-    *,
-    marked: Collection[tuple[int, int]] = (),
-    flipped: bool = False,
-    letters: Mapping[str, str] | None = None,
+    spec: GameSpec, position: Any, look: Look, *, marked: Collection[int] = (), flipped: bool = False
 ) -> list[Text]:
     """Draw a board as lines, all of the look's width.
 
     Args:
-        diagram: the board.
+        spec: the game.
+        position: its position.
         look: how to draw it.
-        marked: (row, column) of squares to highlight: those of the last move.
+        marked: squares to highlight: those of the last move.
         flipped: draw the first player at the bottom; otherwise the second, as in print.
-        letters: letters for the pieces where they are not those of the diagram.
     """
-    rows, columns = len(diagram.rows), len(diagram.rows[0])
-    shown = diagram.turned() if flipped else diagram
-    spots = {(rows - 1 - r, columns - 1 - c) for r, c in marked} if flipped else set(marked)
-    lines = []
-    for r, row in enumerate(shown.rows):
-        parts = [_cell(cell, (r, c) in spots, look, letters or {}) for c, cell in enumerate(row)]
+    layout, pieces, lines = spec.layout, spec.pieces(position), list[Text]()
+    squares, order = {at: square for square, at in layout.squares.items()}, -1 if flipped else 1
+    for r in range(layout.rows)[::order]:
+        parts = []
+        for c in range(layout.columns)[::order]:
+            square = squares.get((r, c))
+            if square is None:
+                parts.append(_light(look))
+            else:
+                label = str(square) if layout.numbers else ""
+                piece = pieces.get(square, ".")
+                letter = spec.piece_letters.get(piece, piece)
+                parts.append(_cell(piece, letter, label, square in marked, look))
         drawn = [Text().join(line) for line in zip(*parts, strict=True)]
-        if shown.row_labels:
-            texts = [shown.row_labels[r], *[""] * (len(drawn) - 1)]
+        if spec.row_labels:
+            texts = [spec.row_labels[r], *[""] * (len(drawn) - 1)]
             drawn = [Text(f"{text:>2} ") + line for text, line in zip(texts, drawn, strict=True)]
         lines += drawn
-    if shown.column_labels:
-        margin = " " * (LABEL_COLUMNS if shown.row_labels else 0)
-        labels = "".join(f"{label:^{look.square_width}}" for label in shown.column_labels)
+    if spec.column_labels:
+        margin = " " * (LABEL_COLUMNS if spec.row_labels else 0)
+        labels = "".join(f"{label:^{look.square_width}}" for label in spec.column_labels[::order])
         lines.append(Text(margin + labels))
     return lines
 
 
-def _cell(cell: Cell, marked: bool, look: Look, letters: Mapping[str, str]) -> list[Text]:
-    """Draw a square as lines."""
-    if not cell.piece:
-        return _light(look)
+def _cell(piece: str, letter: str, label: str, marked: bool, look: Look) -> list[Text]:
+    """Draw a square that is played on as lines; `letter` is what the game calls the piece."""
     if not look.color:
-        return [_plain(cell, marked, look, letters)]
+        figure = look.pieces == "figures" and look.glyphs and letter == piece
+        return [Text(f"{label:>2}{_FIGURES.get(piece, piece) if figure else letter}{'*' if marked else ' '}")]
     colors = look.palette
     ground = colors.moved if marked else colors.dark
     number = f"{colors.moved_number if marked else colors.number} on {ground}"
-    if cell.piece == ".":
+    if piece == ".":
         if not look.large:
-            return [Text(f" {cell.label or '.':<3}", number)]
+            return [Text(f" {label or '.':<3}", number)]
         # Squares without numbers have a dot, or they would run into one another.
-        return [Text(f"{cell.label:<5}", number), Text(f"{'' if cell.label else '.':^5}", number)]
-    fill, ink = (_PIECE if colors is FINE else _BASIC_PIECE)[cell.piece.lower()]
-    letter = letters.get(cell.piece, cell.piece)
-    king = cell.piece.isupper()
-    if look.pieces == "letters" or (letter != cell.piece):
+        return [Text(f"{label:<5}", number), Text(f"{'' if label else '.':^5}", number)]
+    fill, ink = (_PIECE if colors is FINE else _BASIC_PIECE)[piece.lower()]
+    if look.pieces == "letters" or (letter != piece):
         mark = letter
     else:
-        mark = ("\u265b" if look.glyphs else "K") if king else " "
+        mark = ("\u265b" if look.glyphs else "K") if piece.isupper() else " "
     left, right = ("\u2590", "\u258c") if look.glyphs else (" ", " ")
     edge, body = f"{fill} on {ground}", f"bold {ink} on {fill}"
     if look.large:
         disc = Text.assemble((f" {left}", edge), (mark, body), (f"{right} ", edge))
-        return [Text(f"{cell.label:<5}", number), disc]
+        return [Text(f"{label:<5}", number), disc]
     tail = (mark, body) if mark.strip() else (right, edge)
-    return [Text.assemble((left, edge), (f"{cell.label:<2}", body), tail)]
+    return [Text.assemble((left, edge), (f"{label:<2}", body), tail)]
 
 
 def _light(look: Look) -> list[Text]:
@@ -147,13 +146,6 @@ def _light(look: Look) -> list[Text]:
         return [Text("    ")]
     style = f"on {look.palette.light}"
     return [Text("     ", style)] * 2 if look.large else [Text("    ", style)]
-
-
-def _plain(cell: Cell, marked: bool, look: Look, letters: Mapping[str, str]) -> Text:
-    piece = letters.get(cell.piece, cell.piece)
-    if look.pieces == "figures" and look.glyphs and piece == cell.piece:
-        piece = _FIGURES.get(piece, piece)
-    return Text(f"{cell.label:>2}{piece}{'*' if marked else ' '}")
 
 
 def join_columns(left: list[Text], right: list[Text], width: int, gap: int = 3) -> list[Text]:

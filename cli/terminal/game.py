@@ -330,10 +330,9 @@ class TerminalGame:
         """Draw the board and the panel."""
         session, spec = self.session, self.session.spec
         look = detect_look(self.console, self.options.pieces)
-        diagram, last = spec.diagram(session.position), session.last_move
-        marked = spec.move_cells(session.game.positions[-2], last) if last is not None else ()
-        board = draw_board(diagram, look, marked=marked, flipped=self.flipped, letters=spec.piece_letters)
-        width = look.width(diagram)
+        last, width = session.last_move, look.width(spec)
+        marked = spec.path(session.game.positions[-2], last) if last is not None else ()
+        board = draw_board(spec, session.position, look, marked=marked, flipped=self.flipped)
         wide = look.color and look.large and self.console.width >= width + 3 + PANEL_COLUMNS
         panel = self._panel(score=look.color and look.large)
         panel = [part for line in panel for part in line.wrap(self.console, PANEL_COLUMNS)] if wide else panel
@@ -525,8 +524,9 @@ class TerminalGame:
     def _typed_board(self) -> str:
         """Ask for a board, row by row."""
         screen, spec = self.screen, self.session.spec
-        count = len(spec.diagram(spec.position()).rows)
-        prompts = [f"row {n + 1}: " for n in range(count)] + (["to move: "] if spec.turnable else [])
+        prompts = [f"row {n + 1}: " for n in range(spec.layout.rows)] + (
+            ["to move: "] if spec.turnable else []
+        )
         rows = []
         for prompt in prompts:
             line = screen.ask(prompt)

@@ -70,7 +70,7 @@ class Lessons:
         position, best = puzzle.start, puzzle.moves[0].move
         mistake = mistakes.played(puzzle)
         look = detect_look(self.screen.console)
-        for line in draw_board(DEFAULT_GAME.diagram(position), look, flipped=position.black):
+        for line in draw_board(DEFAULT_GAME, position, look, flipped=position.black):
             self.screen.print(line, wrap=False)
         grade = next((GRADES[nag] for nag in mistake.nags if nag in GRADES), "mistake")
         self.screen.print(f"{mistake.move} was a {grade}. Find a better move; `show` shows it, `quit` ends.")

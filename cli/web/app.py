@@ -17,7 +17,7 @@ from starlette.websockets import WebSocketClose
 
 from ckai.cli.pages.board import shapes
 from ckai.cli.web.connection import Connection
-from ckai.cli.web.rules import drawn_games, game_of
+from ckai.cli.web.rules import all_games, game_of
 from ckai.cli.web.server import Server
 from ckai.models.pretrained import PRETRAINED
 from ckai.rl.engine.text import DEFAULT_LEVEL
@@ -50,7 +50,7 @@ def make_app(server: Server, token: str | None = None) -> Starlette:
         token: that the address or the cookie of a request must have; None: none, and then only requests to a
             name of this machine itself are let in, against DNS rebinding.
     """
-    index, site = page_text(), site_of(drawn_games())
+    index, site = page_text(), site_of(all_games())
     hosts = LOOPBACK if token is None else ("*",)
     return Starlette(
         routes=[

@@ -28,14 +28,14 @@ class Asked:
     increment: float = setting(default=0.0, ge=0, help="Seconds added for each move")
 
 
-def drawn_games() -> list[GameSpec]:
-    """Return the games that say how they are drawn."""
-    return [spec for spec in map(get_game, game_names()) if spec.layout is not None]
+def all_games() -> list[GameSpec]:
+    """Return the games."""
+    return [get_game(name) for name in game_names()]
 
 
 def game_of(spec: GameSpec) -> dict[str, Any]:
     """Return what the page needs to know of a game."""
-    layout = spec.drawn_layout()
+    layout = spec.layout
     return {
         "name": spec.name,
         "title": spec.title or spec.name,
@@ -47,7 +47,6 @@ def game_of(spec: GameSpec) -> dict[str, Any]:
         "columnMoves": spec.num_actions == layout.columns,
         "pieceLetters": dict(spec.piece_letters),
         "openings": {name: list(line) for name, line in spec.named_openings.items()},
-        "setup": type(spec).set_up is not GameSpec.set_up,
         "rules": spec == DEFAULT_GAME,
     }
 

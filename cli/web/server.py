@@ -11,7 +11,7 @@ from ckai.cli.playing.engines import EngineLoader, player_name
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.shared.networks import NO_NETWORK, networks_in
 from ckai.cli.shared.tables import open_tables
-from ckai.cli.web.rules import drawn_games
+from ckai.cli.web.rules import all_games
 from ckai.cli.web.searches import Searches
 from ckai.models.pretrained import CKAI, SMALL
 from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, LEVEL, EngineText
@@ -85,7 +85,7 @@ class Server:
             ),
             (main, "alphabeta@6", "Alpha-beta, material only", "other", "6 plies deep"),
         ]
-        for spec in drawn_games():
+        for spec in all_games():
             offered += [
                 (spec.name, "rollout@1000", "Random playouts", "search", "1,000 a move"),
                 (spec.name, "uniform@400", "Search without a network", "search", "400 visits a move"),

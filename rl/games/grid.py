@@ -4,22 +4,18 @@ A move is one action; its text is the action counted from 1, a square or a colum
 Black, as in English draughts, and "1-0" means that it won.
 """
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
-from ckai.pdn.game import RESULTS
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State, as_state
-from ckai.rl.games.spec import GameSpec, LoadedGame
 
 
 class GridReason(StrEnum):
@@ -162,123 +158,3 @@ class GridGame:
     def outcome(self) -> Outcome | None:
         """Return how the game ended, see `GridPosition.outcome`."""
         return self.position.outcome()
-
-
-class GridSpec(GameSpec):
-    """The parts of a `GameSpec` that games of stones on a grid share; such a game has a `layout`.
-
-    Attributes:
-        bits: the bit of each square of `layout` in the state, by the number of the square.
-    """
-
-    bits: ClassVar[Mapping[int, int]] = {}
-
-    def pieces(self, position: GridPosition) -> dict[int, str]:
-        """See `GameSpec.pieces`."""
-        own, other = position.state
-        mine, its = ("b", "w") if position.black else ("w", "b")
-        filled = own | other
-        return {n: mine if own >> bit & 1 else its for n, bit in self.bits.items() if filled >> bit & 1}
-
-    def position(self, state: State | None = None) -> GridPosition:
-        """See `GameSpec.position`."""
-        return GridPosition(self.rules, state or (0, 0))
-
-    def state(self, position: GridPosition) -> State:
-        """See `GameSpec.state`."""
-        return position.state
-
-    def game(self, position: GridPosition | None = None) -> GridGame:
-        """See `GameSpec.game`."""
-        return GridGame(position or self.position())
-
-    def to_pdn(self, game: GridGame, headers: dict[str, str], result: str) -> str:
-        """Return the game in the form of PDN: tags, numbered moves, result.
-
-        The tag Setup has the first position where it is not the usual one.
-        """
-        tags, first = {**headers, "Result": result}, game.positions[0]
-        if first.key != self.position().key:
-            tags["Setup"] = self.position_text(first)
-        words = [f"{i // 2 + 1}. {move}" if i % 2 == 0 else str(move) for i, move in enumerate(game.moves)]
-        lines = [f'[{name} "{value}"]' for name, value in tags.items()]
-        return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
-
-    # --- for people ---------------------------------------------------------------------------------
-
-    def read_move(self, position: GridPosition, text: str) -> GridMove:
-        """See `GameSpec.read_move`."""
-        return position.find_move(text.strip().rstrip(".").removeprefix("0"))
-
-    def read_position(self, text: str) -> GridPosition:
-        """Read a board: rows from the top, `/` between them, of `b`, `w` and `.`; see `GameSpec`.
-
-        Raises:
-            ValueError: the text is no board, or no game reaches the position.
-        """
-        layout = self.drawn_layout()
-        rows, shape = text.strip().lower().split("/"), (layout.rows, layout.columns)
-        if [len(row) for row in rows] != [shape[1]] * shape[0] or set("".join(rows)) - set("bw."):
-            raise ValueError(
-                f"expected {shape[0]} rows of {shape[1]} squares of b, w and . with / between, "
-                f"found {text[:60]!r}"
-            )
-        stones = {"b": 0, "w": 0, ".": 0}
-        for square, (row, column) in layout.squares.items():
-            stones[rows[row][column]] |= 1 << self.bits[square]
-        black, white = stones["b"], stones["w"]
-        if black.bit_count() - white.bit_count() not in (0, 1):
-            raise ValueError(
-                "expected as many stones of both sides, or one more of the first, found "
-                f"{black.bit_count()} and {white.bit_count()}"
-            )
-        self._check_stones(black | white)
-        even = black.bit_count() == white.bit_count()
-        own, other = (black, white) if even else (white, black)
-        before = GridPosition(self.rules, (other, own)).outcome()
-        if before is not None and before.reason == GridReason.LINE:
-            raise ValueError("expected no line of the side to move, which would have ended the game")
-        return self.position((own, other))
-
-    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GridPosition:
-        """See `GameSpec.set_up`: the numbers of stones say who is to move."""
-        return self.read_position(self._board(pieces))
-
-    def _board(self, pieces: Mapping[int, str]) -> str:
-        layout = self.drawn_layout()
-        if unknown := sorted(set(pieces) - set(layout.squares)):
-            raise ValueError(f"expected squares from 1 to {max(layout.squares)}, found {unknown[0]}")
-        rows = [["."] * layout.columns for _ in range(layout.rows)]
-        for square, letter in pieces.items():
-            row, column = layout.squares[square]
-            rows[row][column] = letter
-        return "/".join(map("".join, rows))
-
-    def _check_stones(self, taken: int) -> None:
-        """Raise a ValueError for a set of stones that no game reaches."""
-
-    def position_text(self, position: GridPosition) -> str:
-        """Return the board as `read_position` reads it."""
-        return "/".join("".join(cell.piece for cell in row) for row in self.diagram(position).rows)
-
-    def read_game(self, path: Path, number: int) -> LoadedGame:
-        """See `GameSpec.read_game`."""
-        texts = re.split(r"\n\n(?=\[)", path.read_text(encoding="utf-8", errors="replace").strip())
-        texts = [text for text in texts if text.strip()]
-        if not 1 <= number <= len(texts):
-            raise ValueError(f"{path}: expected game 1 to {len(texts)}, found {number}")
-        tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', texts[number - 1], flags=re.MULTILINE))
-        setup = tags.pop("Setup", "")
-        try:
-            game = self.game(self.read_position(setup) if setup else None)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-        words = re.sub(r"^\[.*\]$|\d+\.", "", texts[number - 1], flags=re.MULTILINE).split()
-        for word in words:
-            if word in RESULTS:
-                break
-            try:
-                game.push(word)
-            except MoveError as error:
-                raise ValueError(f"{path}: game {number}: ply {len(game.moves)}: {error}") from None
-        return LoadedGame(game, tags, tags.get("Result", "*"))

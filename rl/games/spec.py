@@ -12,9 +12,9 @@ lists of `moves` and `positions`, the current `position` and its `history`, the 
 takes a move or its text, `pop()` takes the last one back; `outcome()` is how it ended by rule, or None.
 """
 
-from abc import ABC, abstractmethod
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -26,8 +26,10 @@ from ckai.datasets.tables import Tables
 from ckai.game import MoveError
 from ckai.game.jit import quick_kernel
 from ckai.game.svg import Layout
+from ckai.pdn.game import RESULTS
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State
+from ckai.rl.games.grid import GridGame, GridPosition, GridReason
 from ckai.rl.games.solving import Solver
 
 if TYPE_CHECKING:
@@ -44,33 +46,6 @@ class Symmetry(NamedTuple):
     """Square i of the transformed board is square `squares[i]` of the board."""
     actions: tuple[int, ...]
     """Action i on the transformed board is action `actions[i]` on the board."""
-
-
-class Cell(NamedTuple):
-    """A square of a drawn board."""
-
-    piece: str
-    """`b` or `w`, the first or the second player's; `B` or `W`, their kings; `.` for an empty square, and an
-    empty text for a square that is not played on."""
-    label: str = ""
-    """Text on the square, such as its number; at most two characters."""
-
-
-@dataclass(frozen=True)
-class Diagram:
-    """A board as it is drawn for the second player, whose side is at the bottom."""
-
-    rows: tuple[tuple[Cell, ...], ...]
-    """Squares, the top row first; all rows are of the same length."""
-    column_labels: tuple[str, ...] = ()
-    """Text below each column, or none."""
-    row_labels: tuple[str, ...] = ()
-    """Text beside each row, or none; at most two characters."""
-
-    def turned(self) -> "Diagram":
-        """Return the board turned by 180 degrees."""
-        rows = tuple(row[::-1] for row in self.rows[::-1])
-        return Diagram(rows, self.column_labels[::-1], self.row_labels[::-1])
 
 
 @dataclass(frozen=True)
@@ -94,7 +69,7 @@ class LoadedGame:
 class Shot:
     """A short line that wins material by force."""
 
-    line: tuple[Any, ...] = field()
+    line: tuple[Any, ...]
     """Moves of both sides, the winning side first, to the end of the exchange."""
     taken: int
     """Pieces that the side wins in it."""
@@ -105,12 +80,7 @@ class Shot:
 
 
 def positions_after(first: Any, plies: int) -> list[Any]:
-    """Return the distinct positions after exactly `plies` plies, in breadth-first order.
-
-    Args:
-        first: the starting position.
-        plies: 0 or more.
-    """
+    """Return the distinct positions after exactly `plies` plies, in breadth-first order."""
     positions = {first.key: first}
     for _ in range(plies):
         after = [p.push(move) for p in positions.values() for move in p.legal_moves()]
@@ -123,8 +93,11 @@ def _encode(game, state, out):  # type: ignore[no-untyped-def]
     contract.encode(game, state, out)  # type: ignore[no-untyped-call]
 
 
-class GameSpec(ABC):
-    """A game.
+class GameSpec:
+    """A game; as it stands here one in which the sides place one stone each in turn.
+
+    Such a game has a `layout`, `bits`, and states whose words are the stones of the side to move and of the
+    other side, see `ckai.rl.games.grid`. A game of another form supplies the methods itself.
 
     Attributes:
         name: the name in commands, files and checkpoints.
@@ -132,17 +105,17 @@ class GameSpec(ABC):
         rules: its usual rules for the search, without tablebases.
         encoding: the encoding of a new network; None: the default of the network.
         plies: of an average game, for estimates.
+        layout: how its board is drawn, see `ckai.game.svg`.
+        bits: the bit of each square of `layout` in the words of a state, by the number of the square.
         symmetries: of the board in the mover's view, the identity left out.
-        bytes_per_square: of an encoded board, see `ckai.models.inputs.encodings.Encoding`.
         supports_tables: whether there are tablebases.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
         search_defaults: constants of `SearchConstants` for searches with a network, except in self-play.
         solver: class that solves its positions, made without arguments; None: it cannot be solved.
-        layout: how its board is drawn, see `ckai.game.svg`; None: it is not.
         column_labels: text below each column of the board, or none.
-        row_labels: text beside each row of the board, or none.
+        row_labels: text beside each row of the board, or none; at most two characters.
         side_names: what people call the first and the second player.
-        piece_letters: letters for the pieces of a `Diagram` where they are not `b`, `w`, `B` and `W`.
+        piece_letters: letters for the pieces where they are not `b` and `w`, and `B` and `W` for kings.
         move_example: a move as people type it.
         turnable: whether the board looks different from the other side.
         kings: whether pieces are crowned: `B` and `W` among its `pieces`.
@@ -155,15 +128,15 @@ class GameSpec(ABC):
     rules: Any
     encoding: str | None
     plies: int
+    layout: Layout
+    bits: ClassVar[Mapping[int, int]] = {}
     symmetries: tuple[Symmetry, ...] = ()
-    bytes_per_square: int = 1
     supports_tables: bool = False
-    solver: ClassVar[type[Solver] | None] = None
-    layout: Layout | None = None
-    column_labels: tuple[str, ...] = ()
-    row_labels: tuple[str, ...] = ()
     run_defaults: ClassVar[Mapping[str, Any]] = {}
     search_defaults: ClassVar[Mapping[str, Any]] = {}
+    solver: ClassVar[type[Solver] | None] = None
+    column_labels: tuple[str, ...] = ()
+    row_labels: tuple[str, ...] = ()
     side_names: tuple[str, str] = ("Black", "White")
     piece_letters: ClassVar[Mapping[str, str]] = {}
     move_example: str = "1"
@@ -190,11 +163,6 @@ class GameSpec(ABC):
         return int(self.rules.NUM_ACTIONS)
 
     @property
-    def max_legal_actions(self) -> int:
-        """An upper bound on the actions legal at once."""
-        return int(self.rules.MAX_LEGAL_ACTIONS)
-
-    @property
     def state_words(self) -> int:
         """int64 words of a state."""
         return int(self.rules.STATE_WORDS)
@@ -206,13 +174,8 @@ class GameSpec(ABC):
 
     @property
     def board_bytes(self) -> int:
-        """Bytes of an encoded board, `bytes_per_square` for each of its squares."""
+        """Bytes of an encoded board."""
         return self.position_bytes - 2
-
-    @property
-    def board_size(self) -> int:
-        """Number of squares of the board."""
-        return self.board_bytes // self.bytes_per_square
 
     @property
     def legal_mask_bytes(self) -> int:
@@ -231,21 +194,16 @@ class GameSpec(ABC):
     # --- rules and positions ----------------------------------------------------------------------------
 
     def make_rules(self, tables: Tables | None = None, **limits: int) -> Any:
-        """Return the rules for a search.
-
-        Args:
-            tables: tablebases, if the game has any.
-            **limits: draw limits, if the game has any (`halfmove_limit`).
-        """
+        """Return the rules for a search, with tablebases and draw limits (`halfmove_limit`) if it has any."""
         return self.rules
 
-    @abstractmethod
     def position(self, state: State | None = None) -> Any:
         """Return the position of a state of the search, or the first one of a game."""
+        return GridPosition(self.rules, state or (0, 0))
 
-    @abstractmethod
     def state(self, position: Any) -> State:
         """Return the state of a position."""
+        return position.state  # type: ignore[no-any-return]
 
     def repetition_key(self, position: Any) -> State:
         """Return what must be equal for a repetition, as many words as a state; see `contract.key`."""
@@ -259,14 +217,6 @@ class GameSpec(ABC):
         out = np.zeros(self.position_bytes, np.int8)
         _encode(self.rules, tuple(np.int64(word) for word in self.state(position)), out)
         return out
-
-    @abstractmethod
-    def game(self, position: Any | None = None) -> Any:
-        """Return a game that begins in a position, or in the usual one."""
-
-    @abstractmethod
-    def to_pdn(self, game: Any, headers: dict[str, str], result: str) -> str:
-        """Return a game as PDN text, or as text in the form of PDN."""
 
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return the `[N]` halfmove clocks of states `[N, STATE_WORDS]`: 0 in games without one."""
@@ -285,72 +235,62 @@ class GameSpec(ABC):
         return np.full(len(states), NOT_IN_TABLES)
 
     def openings(self, plies: int = 3) -> tuple[Any, ...]:
-        """Return the distinct positions after a few plies that matches and self-play begin from.
-
-        Args:
-            plies: 0 or more.
-        """
+        """Return the distinct positions after a few plies that matches and self-play begin from."""
         return tuple(p for p in positions_after(self.position(), plies) if p.legal_moves())
 
-    # --- drawing ----------------------------------------------------------------------------------------
+    # --- the board --------------------------------------------------------------------------------------
 
     def pieces(self, position: Any) -> dict[int, str]:
-        """Return the pieces of a position by the squares of `layout`: `b` and `w`, kings `B` and `W`.
-
-        Raises:
-            NotImplementedError: the game has no `layout`.
-        """
-        raise NotImplementedError(f"{self.name} does not say how its board is drawn")
+        """Return the pieces of a position by the squares of `layout`: `b` and `w`, kings `B` and `W`."""
+        own, other = position.state
+        mine, its = ("b", "w") if position.black else ("w", "b")
+        filled = own | other
+        return {n: mine if own >> bit & 1 else its for n, bit in self.bits.items() if filled >> bit & 1}
 
     def path(self, position: Any, move: Any) -> tuple[int, ...]:
         """Return the squares of a move in the order in which it is made; by default those that it fills."""
         before, after = self.pieces(position), self.pieces(position.push(move))
         return tuple(square for square in after if square not in before)
 
-    def view(self, position: Any) -> tuple[int, ...]:
-        """Return the squares of `layout` in the order in which networks see them, for the side to move."""
-        return tuple(sorted(self.drawn_layout().squares))
-
     def captures(self, position: Any, move: Any) -> tuple[int, ...]:
-        """Return the squares of the pieces that a move captures, in order; by default those that it empties.
-
-        Raises:
-            NotImplementedError: see `pieces`.
-        """
+        """Return the squares of the pieces that a move captures, in order."""
         before, after = self.pieces(position), self.pieces(position.push(move))
         mine = "b" if position.black else "w"
         taken = [square for square, piece in before.items() if piece.lower() != mine]
         return tuple(square for square in taken if square not in after)
 
-    # --- for people -------------------------------------------------------------------------------------
+    def view(self, position: Any) -> tuple[int, ...]:
+        """Return the squares of `layout` in the order in which networks see them, for the side to move."""
+        return tuple(sorted(self.layout.squares))
 
-    def drawn_layout(self) -> Layout:
-        """Return `layout`.
+    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> Any:
+        """Return the position with these pieces.
 
-        Raises:
-            NotImplementedError: the game has none, so it cannot be played in a terminal.
-        """
-        if self.layout is None:
-            raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.layout)")
-        return self.layout
-
-    def diagram(self, position: Any) -> Diagram:
-        """Return the board of a position as it is drawn.
+        Args:
+            pieces: `b`, `w`, `B` and `W` by the squares of `layout`, as `pieces` returns them.
+            black: whether Black is to move; ignored where the numbers of pieces decide it.
 
         Raises:
-            NotImplementedError: see `drawn_layout`.
+            ValueError: the rules exclude the position; says what was expected.
         """
-        layout, pieces = self.drawn_layout(), self.pieces(position)
-        rows = [[Cell("") for _ in range(layout.columns)] for _ in range(layout.rows)]
-        for square, (row, column) in layout.squares.items():
-            rows[row][column] = Cell(pieces.get(square, "."), str(square) if layout.numbers else "")
-        return Diagram(tuple(map(tuple, rows)), self.column_labels, self.row_labels)
+        return self.read_position(self.board_text(pieces))
 
-    def move_cells(self, position: Any, move: Any) -> frozenset[tuple[int, int]]:
-        """Return the (row, column) of the squares of `diagram` on the path of a move in a position."""
-        if self.layout is None:
-            return frozenset()
-        return frozenset(self.layout.squares[square] for square in self.path(position, move))
+    def board_text(self, pieces: Mapping[int, str]) -> str:
+        """Return pieces as rows from the top, `/` between them, of `b`, `w` and `.`.
+
+        Raises:
+            ValueError: a piece is on a square that the board does not have.
+        """
+        layout = self.layout
+        if unknown := sorted(set(pieces) - set(layout.squares)):
+            raise ValueError(f"expected squares from 1 to {max(layout.squares)}, found {unknown[0]}")
+        rows = [["."] * layout.columns for _ in range(layout.rows)]
+        for square, letter in pieces.items():
+            row, column = layout.squares[square]
+            rows[row][column] = letter
+        return "/".join(map("".join, rows))
+
+    # --- text -------------------------------------------------------------------------------------------
 
     def names_move(self, text: str) -> bool:
         """Return whether a text, not empty, is meant as a move; by default if it begins with a digit."""
@@ -366,47 +306,89 @@ class GameSpec(ABC):
         Raises:
             MoveError: no legal move fits, or several do; one line that says what was expected.
         """
-        for move in position.legal_moves():
-            if str(move) == text.strip():
-                return move
-        raise MoveError(f"expected one of {', '.join(map(str, position.legal_moves()))}, found {text[:40]!r}")
+        return position.find_move(text.strip().rstrip(".").removeprefix("0"))
 
     def read_position(self, text: str) -> Any:
-        """Return the position of a text, a FEN or a board with `/` between its rows.
+        """Return the position of a text, as `position_text` writes it.
 
         Raises:
-            ValueError: the text is not a position; says what was expected.
+            ValueError: the text is none, or no game reaches the position; says what was expected.
         """
-        raise ValueError(f"expected a game from the beginning: {self.name} has no text for positions")
+        layout = self.layout
+        rows, shape = text.strip().lower().split("/"), (layout.rows, layout.columns)
+        if [len(row) for row in rows] != [shape[1]] * shape[0] or set("".join(rows)) - set("bw."):
+            raise ValueError(
+                f"expected {shape[0]} rows of {shape[1]} squares of b, w and . with / between, "
+                f"found {text[:60]!r}"
+            )
+        stones = {"b": 0, "w": 0, ".": 0}
+        for square, (row, column) in layout.squares.items():
+            stones[rows[row][column]] |= 1 << self.bits[square]
+        black, white = stones["b"], stones["w"]
+        if black.bit_count() - white.bit_count() not in (0, 1):
+            raise ValueError(
+                "expected as many stones of both sides, or one more of the first, found "
+                f"{black.bit_count()} and {white.bit_count()}"
+            )
+        self.check_stones(black | white)
+        even = black.bit_count() == white.bit_count()
+        own, other = (black, white) if even else (white, black)
+        before = GridPosition(self.rules, (other, own)).outcome()
+        if before is not None and before.reason == GridReason.LINE:
+            raise ValueError("expected no line of the side to move, which would have ended the game")
+        return self.position((own, other))
 
-    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> Any:
-        """Return the position with these pieces.
-
-        Args:
-            pieces: `b`, `w`, `B` and `W` by the squares of `layout`, as `pieces` returns them.
-            black: whether Black is to move; ignored where the numbers of pieces decide it.
-
-        Raises:
-            ValueError: the rules exclude the position; says what was expected.
-        """
-        raise ValueError(f"expected a game from the beginning: positions of {self.name} cannot be set up")
+    def check_stones(self, taken: int) -> None:
+        """Raise a ValueError for a set of stones that no game reaches."""
 
     def position_text(self, position: Any) -> str:
         """Return a position as `read_position` reads it."""
-        return str(position)
+        return self.board_text(self.pieces(position))
+
+    def game(self, position: Any | None = None) -> Any:
+        """Return a game that begins in a position, or in the usual one."""
+        return GridGame(position or self.position())
+
+    def to_pdn(self, game: Any, headers: dict[str, str], result: str) -> str:
+        """Return a game in the form of PDN: tags, numbered moves, result.
+
+        The tag Setup has the first position where it is not the usual one.
+        """
+        tags, first = {**headers, "Result": result}, game.positions[0]
+        if first.key != self.position().key:
+            tags["Setup"] = self.position_text(first)
+        words = [f"{i // 2 + 1}. {move}" if i % 2 == 0 else str(move) for i, move in enumerate(game.moves)]
+        lines = [f'[{name} "{value}"]' for name, value in tags.items()]
+        return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
 
     def read_game(self, path: Path, number: int) -> LoadedGame:
-        """Read a game from a file that `to_pdn` wrote.
-
-        Args:
-            path: the file.
-            number: which of its games, from 1.
+        """Read game `number`, from 1, from a file that `to_pdn` wrote.
 
         Raises:
             ValueError: there is no such game, or it cannot be read.
             OSError: the file cannot be read.
         """
-        raise ValueError(f"{path}: expected a file that can be read, but games of {self.name} cannot")
+        texts = re.split(r"\n\n(?=\[)", path.read_text(encoding="utf-8", errors="replace").strip())
+        texts = [text for text in texts if text.strip()]
+        if not 1 <= number <= len(texts):
+            raise ValueError(f"{path}: expected game 1 to {len(texts)}, found {number}")
+        tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', texts[number - 1], flags=re.MULTILINE))
+        setup = tags.pop("Setup", "")
+        try:
+            game = self.game(self.read_position(setup) if setup else None)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        words = re.sub(r"^\[.*\]$|\d+\.", "", texts[number - 1], flags=re.MULTILINE).split()
+        for word in words:
+            if word in RESULTS:
+                break
+            try:
+                game.push(word)
+            except MoveError as error:
+                raise ValueError(f"{path}: game {number}: ply {len(game.moves)}: {error}") from None
+        return LoadedGame(game, tags, tags.get("Result", "*"))
+
+    # --- for players ------------------------------------------------------------------------------------
 
     def opening_name(self, game: Any) -> str | None:
         """Return the name of the opening of a game, None if it has none."""

@@ -14,9 +14,8 @@ from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
-from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.solving import ExhaustiveSolver
-from ckai.rl.games.spec import Symmetry
+from ckai.rl.games.spec import GameSpec, Symmetry
 
 _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
 _FULL = 0o777
@@ -94,7 +93,7 @@ def _symmetries() -> tuple[Symmetry, ...]:
     return tuple(Symmetry(order, order) for order in orders if order != tuple(range(9)))
 
 
-class TicTacToeSpec(GridSpec):
+class TicTacToeSpec(GameSpec):
     """Three in a row win. Its few positions are learned in more steps than a large game's."""
 
     name = "tictactoe"

@@ -16,8 +16,8 @@ CHECKERS = get_game("checkers")
 
 
 def draw_board(position, look, *, flipped=False, before=None, last=None):
-    marked = CHECKERS.move_cells(before, last) if last else ()
-    return draw(CHECKERS.diagram(position), look, marked=marked, flipped=flipped)
+    marked = CHECKERS.path(before, last) if last else ()
+    return draw(CHECKERS, position, look, marked=marked, flipped=flipped)
 
 
 ANY = Position.from_fen("B:W18,K24,27:B1,2,K31")
@@ -72,7 +72,7 @@ def test_every_landing_square_of_a_capture_is_marked():
 @pytest.mark.parametrize("flipped", [False, True])
 def test_every_look_shows_every_square_in_its_width(look, flipped):
     lines = plain(draw_board(ANY, look, flipped=flipped))
-    assert {len(line) for line in lines} == {look.width(CHECKERS.diagram(ANY))}
+    assert {len(line) for line in lines} == {look.width(CHECKERS)}
     assert len(lines) == (16 if look.large and look.color else 8)
     assert sorted(map(int, re.findall(r"\d+", " ".join(lines)))) == list(range(1, 33))
 

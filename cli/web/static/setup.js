@@ -13,10 +13,6 @@ export class SetupView {
   enter() {
     const { table } = this, { game } = table;
     Object.assign(this, { game, pieces: { ...table.pieces() }, turn: table.turn(), tool: "b" });
-    if (!game.setup) {
-      this.root.replaceChildren(el("p.soft", {}, `Positions of ${game.title} cannot be set up here.`));
-      return;
-    }
     this.app.stage.lend(this);
     this.build();
     this.redraw();

@@ -8,8 +8,7 @@ from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games.connect4.rules import Connect4
 from ckai.rl.games.connect4.solver import Connect4Solver
-from ckai.rl.games.grid import GridSpec
-from ckai.rl.games.spec import Symmetry
+from ckai.rl.games.spec import GameSpec, Symmetry
 
 
 @register_encoding("connect4")
@@ -20,7 +19,7 @@ class Connect4Encoding(StonesEncoding):
     SHAPE, NUM_ACTIONS = (6, 7), 7
 
 
-class Connect4Spec(GridSpec):
+class Connect4Spec(GameSpec):
     """Four in a row win."""
 
     name = "connect4"
@@ -47,7 +46,8 @@ class Connect4Spec(GridSpec):
         "learn.epochs": 1,
     }
 
-    def _check_stones(self, taken: int) -> None:
+    def check_stones(self, taken: int) -> None:
+        """See `GameSpec.check_stones`."""
         for column in range(7):
             stones = taken >> column * 7 & 0o77
             if stones & stones + 1:

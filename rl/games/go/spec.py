@@ -16,8 +16,7 @@ from ckai.rl.games.contract import State
 from ckai.rl.games.go.board import POINTS, SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
 from ckai.rl.games.go.rules import EARLIER, MAX_PLIES, PASS, PLIES_BIT, STATE_WORDS, Go
-from ckai.rl.games.grid import GridSpec
-from ckai.rl.games.spec import Symmetry
+from ckai.rl.games.spec import GameSpec, Symmetry
 
 C_PUCT = 1.0
 """Exploration constant of self-play and of all other searches with a network, at any number of visits."""
@@ -127,7 +126,7 @@ def _openings(first: GoPosition, plies: int) -> tuple[GoPosition, ...]:
     return tuple(positions.values())
 
 
-class GoSpec(GridSpec):
+class GoSpec(GameSpec):
     """9x9 Go: area scoring, positional superko, no suicide; 7 points of komi unless another is set."""
 
     name = "go"
@@ -136,7 +135,6 @@ class GoSpec(GridSpec):
     encoding = "go"
     plies = 90
     symmetries = _symmetries()
-    bytes_per_square = GoEncoding.BYTES_PER_SQUARE
     layout = Layout(
         SIZE, SIZE, {at + 1: (SIZE - 1 - at // SIZE, at % SIZE) for at in range(POINTS)}, numbers=False
     )
@@ -237,7 +235,7 @@ class GoSpec(GridSpec):
 
     def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GoPosition:
         """See `GameSpec.set_up`."""
-        return self.read_position(f"{self._board(pieces)} {'b' if black else 'w'}")
+        return self.read_position(f"{self.board_text(pieces)} {'b' if black else 'w'}")
 
     def position_text(self, position: Any) -> str:
         """See `GameSpec.position_text`."""

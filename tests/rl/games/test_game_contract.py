@@ -15,8 +15,8 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import MAX_STATE_WORDS, as_state, game
-from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.registry import game_names, get_game, register_game
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.run.config import RunConfig
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -103,7 +103,7 @@ def test_random_games_keep_the_contract(spec, seed):
     start, repetitions, most = _constants(rules)
     assert as_state(start) == as_state(spec.state(spec.position()))
     assert len(start) == spec.state_words
-    assert most == spec.max_legal_actions <= spec.num_actions <= 256
+    assert most == rules.MAX_LEGAL_ACTIONS <= spec.num_actions <= 256
     assert repetitions >= 0
     state, played, hops, keys = words(start), spec.game(), [], []
     for _ in range(MAX_PLIES):
@@ -158,31 +158,20 @@ def test_people_see_and_type_every_position(spec, seed, tmp_path):
     """The board, the squares of a move, typed moves, positions and games as text."""
     rng = np.random.default_rng(seed)
     game = spec.game()
-    shape = None
+    layout = spec.layout
+    assert len(spec.column_labels) in (0, layout.columns)
+    assert len(spec.row_labels) in (0, layout.rows)
     assert spec.read_move(game.position, spec.move_example) in game.position.legal_moves()
     assert len(set(spec.side_names)) == 2
     while (moves := game.position.legal_moves()) and len(game.moves) < MAX_PLIES:
         position = game.position
-        diagram = spec.diagram(position)
-        shape = shape or [len(row) for row in diagram.rows]
-        assert [len(row) for row in diagram.rows] == shape
-        assert len(set(shape)) == 1
-        assert {cell.piece for row in diagram.rows for cell in row} <= {*"bBwW.", ""}
-        assert max(len(cell.label) for row in diagram.rows for cell in row) <= 2
-        assert len(diagram.column_labels) in (0, shape[0])
-        assert len(diagram.row_labels) in (0, len(shape))
-        assert diagram.turned().turned() == diagram
         again = spec.read_position(spec.position_text(position))
         assert again.key == position.key
         assert all(spec.read_move(position, str(move)) == move for move in moves)
         move = moves[rng.integers(len(moves))]
-        changed = spec.diagram(position.push(move)).rows
-        cells = spec.move_cells(position, move)
-        assert cells or spec.pieces(position) == spec.pieces(position.push(move))  # a pass
-        for r, c in cells:
-            assert 0 <= r < len(changed)
-            assert 0 <= c < shape[0]
-        assert not cells or any(changed[r][c] != diagram.rows[r][c] for r, c in cells)
+        squares = spec.path(position, move)
+        assert set(squares) <= spec.layout.squares.keys()
+        assert squares or spec.pieces(position) == spec.pieces(position.push(move))  # a pass
         assert all(isinstance(line, str) for line in spec.notices(game))
         game.push(move)
     path = tmp_path / "games.txt"
@@ -263,7 +252,6 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
     assert encoding.legal_mask(sample).shape == (20, spec.num_actions)
     assert encoding.legal_mask(sample).any(1).all()
     assert spec.schema.field("board").type.list_size == spec.board_bytes
-    assert spec.board_size == encoding.SHAPE[0] * encoding.SHAPE[1]
     assert spec.schema.field("legal").type == pa.binary(spec.legal_mask_bytes)
     assert 8 * spec.legal_mask_bytes >= spec.num_actions
     boards = np.stack([look(spec, words(spec.state(position)))[5] for position in spec.openings()[:20]])
@@ -337,7 +325,7 @@ def test_rules_that_lack_a_function_are_refused():
     class Half(NamedTuple):
         pass
 
-    class HalfSpec(GridSpec):
+    class HalfSpec(GameSpec):
         name = "half"
         rules = Half()
 
