@@ -10,8 +10,7 @@ from ckai.cli.terminal.screen import Screen
 from ckai.game import Game, MoveError
 from ckai.pdn import PdnGame
 from ckai.rl.analysis import mistakes
-from ckai.rl.analysis.config import AnalysisConfig
-from ckai.rl.analysis.report import NAGS, POINTS
+from ckai.rl.analysis.report import COSTS, NAGS, POINTS, Grade
 from ckai.rl.analysis.score import expected_score, score_text
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
@@ -111,7 +110,7 @@ class Lessons:
         """Whether a move keeps what the solution has, but for less than an inaccuracy."""
         best, other = (self._search(puzzle, each)[0] for each in (puzzle.moves[0].move, move))
         loss = best - other if puzzle.start.black else other - best
-        return loss < AnalysisConfig().inaccuracy
+        return loss < COSTS[Grade.INACCURACY]
 
     def _refutation(self, puzzle: PdnGame, move: object) -> str:
         black, line = self._search(puzzle, move)

@@ -25,7 +25,7 @@ from ckai.game.openings import is_book
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.analysis.config import AnalysisConfig
-from ckai.rl.analysis.report import POINTS, GameReport, PlyReport, grade_of, theory_of
+from ckai.rl.analysis.report import COSTS, POINTS, GameReport, Grade, PlyReport, grade_of, theory_of
 from ckai.rl.analysis.score import expected_score
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
 from ckai.rl.engine.base import Engine
@@ -188,7 +188,7 @@ class Analyst:
         if points is None or not last.line or last.verdict is not None:
             return False
         black = last.points if last.game.position.black else 1 - last.points
-        return abs(black - points) >= self.config.blunder
+        return abs(black - points) >= COSTS[Grade.BLUNDER]
 
     def _back_up(self, nodes: list[_Node]) -> None:
         """Set `backed_up` from the end of the game to its start."""
@@ -201,7 +201,7 @@ class Analyst:
     def _is_doubtful(self, nodes: list[_Node], n: int) -> bool:
         """Whether a move seems to cost points, or its search and what followed disagree."""
         node, played = nodes[n], 1 - nodes[n + 1].backed_up
-        return bool(node.line) and not node.checked and abs(node.points - played) >= self.config.inaccuracy
+        return bool(node.line) and not node.checked and abs(node.points - played) >= COSTS[Grade.INACCURACY]
 
     def _ply(self, nodes: list[_Node], n: int) -> PlyReport:
         node, after = nodes[n], nodes[n + 1].game.position
@@ -212,8 +212,8 @@ class Analyst:
             line = node.line
         elif node.line and node.points > played:
             points, line = node.points, node.line
-        grade = None if node.forced else grade_of(round(points - played, 4), self.config)
-        if grade is not None and is_book(after) and points - played < self.config.blunder:
+        grade = None if node.forced else grade_of(round(points - played, 4))
+        if grade not in (None, Grade.BLUNDER) and is_book(after):
             grade, points, line = None, played, [node.played]
         return PlyReport(
             move=str(node.played),

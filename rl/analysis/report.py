@@ -7,11 +7,10 @@ that a slip that leaves a won game won costs little.
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.engine.result import Proof
 
 OPENING_PIECES, ENDGAME_PIECES = 20, 10
@@ -36,6 +35,8 @@ NAGS = {Grade.INACCURACY: 6, Grade.MISTAKE: 2, Grade.BLUNDER: 4}
 """Numeric annotation glyph of a grade: ?!, ? and ?? of the PGN standard, which PDN shares."""
 SIGNS = {Grade.INACCURACY: "?!", Grade.MISTAKE: "?", Grade.BLUNDER: "??"}
 """The glyphs as people write them."""
+COSTS = {Grade.INACCURACY: 0.05, Grade.MISTAKE: 0.1, Grade.BLUNDER: 0.2}
+"""The least expected points that a move of each grade costs."""
 
 
 class Phase(StrEnum):
@@ -46,18 +47,14 @@ class Phase(StrEnum):
     ENDGAME = "endgame"
 
 
-def grade_of(cost: float, config: AnalysisConfig) -> Grade | None:
+def grade_of(cost: float) -> Grade | None:
     """Return the grade of a move that costs `cost` expected points, None below the least inaccuracy.
 
-    >>> [grade_of(cost, AnalysisConfig()) for cost in (0.04, 0.05, 0.5)]
+    >>> [grade_of(cost) for cost in (0.04, 0.05, 0.5)]
     [None, <Grade.INACCURACY: 'inaccuracy'>, <Grade.BLUNDER: 'blunder'>]
     """
-    cost = round(cost, 9)  # 0.3 - 0.2 is 0.1
-    if cost >= config.blunder:
-        return Grade.BLUNDER
-    if cost >= config.mistake:
-        return Grade.MISTAKE
-    return Grade.INACCURACY if cost >= config.inaccuracy else None
+    grades = [grade for grade, least in COSTS.items() if round(cost, 9) >= least]  # 0.3 - 0.2 is 0.1
+    return grades[-1] if grades else None
 
 
 def phase_of(pieces: int) -> Phase:
@@ -193,7 +190,6 @@ def theory_of(report: GameReport) -> str:
 def move_number(plies: Sequence[PlyReport], n: int) -> str:
     """Return the number of move `n`, from 0, as PDN has it: `12.` for Black, `12...` for White.
 
-    >>> from ckai.rl.analysis.report import PlyReport
     >>> ply = PlyReport(
     ...     move="9-14", black=True, pieces=24, forced=False, points=0.5, played=0.5, best="9-14"
     ... )
@@ -204,54 +200,16 @@ def move_number(plies: Sequence[PlyReport], n: int) -> str:
     return f"{number}." if plies[n].black else f"{number}..."
 
 
-@dataclass
-class _Tally:
-    """Moves that a player chose, that is with more than one legal move."""
-
-    moves: int = 0
-    accuracy: float = 0.0
-    cost: float = 0.0
-    grades: Counter[Grade] = field(default_factory=Counter)
-
-    def add(self, ply: PlyReport) -> None:
-        self.moves += 1
-        self.accuracy += accuracy_of(ply.cost)
-        self.cost += ply.cost
-        if ply.grade is not None:
-            self.grades[ply.grade] += 1
-
-    def plain(self) -> dict[str, Any]:
-        return {
-            "moves": self.moves,
-            "accuracy": round(self.accuracy / self.moves, 2) if self.moves else None,
-            "cost": round(self.cost / self.moves, 4) if self.moves else None,
-            **{str(grade): self.grades[grade] for grade in Grade},
-        }
-
-
-@dataclass
-class PlayerStatistics:
-    """What the analysed games of a player add up to."""
-
-    name: str
-    games: int = 0
-    score: float = 0.0
-    """Points, of the games with a result."""
-    results: int = 0
-    """Games with a result."""
-    total: _Tally = field(default_factory=_Tally)
-    phases: dict[Phase, _Tally] = field(default_factory=lambda: {phase: _Tally() for phase in Phase})
-
-    def plain(self) -> dict[str, Any]:
-        """Return the row as data for JSON: counts, accuracy in percent, mean cost, and these by phase."""
-        return {
-            "name": self.name,
-            "games": self.games,
-            "score": self.score,
-            "results": self.results,
-            **self.total.plain(),
-            "phases": {str(phase): tally.plain() for phase, tally in self.phases.items()},
-        }
+def _figures(plies: Sequence[PlyReport]) -> dict[str, Any]:
+    """Return what moves chosen by a player add up to, as data for JSON: accuracy in percent, mean cost."""
+    count, grades = len(plies), Counter(ply.grade for ply in plies)
+    accuracy, cost = sum(accuracy_of(ply.cost) for ply in plies), sum(ply.cost for ply in plies)
+    return {
+        "moves": count,
+        "accuracy": round(accuracy / count, 2) if count else None,
+        "cost": round(cost / count, 4) if count else None,
+        **{str(grade): grades[grade] for grade in Grade},
+    }
 
 
 class PlayerTable:
@@ -262,26 +220,28 @@ class PlayerTable:
     """
 
     def __init__(self) -> None:
-        self.players: dict[str, PlayerStatistics] = {}
+        self._scores: dict[str, list[float | None]] = {}
+        """Of each player the points in every game, None without a result."""
+        self._plies: dict[str, list[PlyReport]] = {}
+        """Of each player the moves that were not forced."""
 
     def add(self, black: str | None, white: str | None, report: GameReport) -> None:
         """Add a game, with the names of the tags Black and White."""
-        given = {True: (black or "").strip(), False: (white or "").strip()}
-        names = {side: UNNAMED[side] if name in ("", "?") else name for side, name in given.items()}
         score = POINTS.get(report.result or "")
-        for side, name in names.items():
-            player = self.players.setdefault(name, PlayerStatistics(name))
-            player.games += 1
-            if score is not None:
-                player.results += 1
-                player.score += score if side else 1 - score
-        for ply in report.plies:
-            if not ply.forced:
-                player = self.players[names[ply.black]]
-                player.total.add(ply)
-                player.phases[phase_of(ply.pieces)].add(ply)
+        for side, given in ((True, black), (False, white)):
+            name = (given or "").strip()
+            name = UNNAMED[side] if name in ("", "?") else name
+            points = score if score is None or side else 1 - score
+            self._scores.setdefault(name, []).append(points)
+            mine = [ply for ply in report.plies if ply.black == side and not ply.forced]
+            self._plies.setdefault(name, []).extend(mine)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the players as plain data, those with the most games first, then by name."""
-        ordered = sorted(self.players.values(), key=lambda player: (-player.games, player.name))
-        return [player.plain() for player in ordered]
+        rows = []
+        for name, scores in sorted(self._scores.items(), key=lambda each: (-len(each[1]), each[0])):
+            plies, known = self._plies[name], [score for score in scores if score is not None]
+            phases = {str(p): _figures([ply for ply in plies if phase_of(ply.pieces) == p]) for p in Phase}
+            row = {"name": name, "games": len(scores), "score": sum(known), "results": len(known)}
+            rows.append({**row, **_figures(plies), "phases": phases})
+        return rows

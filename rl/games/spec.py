@@ -13,7 +13,7 @@ takes a move or its text, `pop()` takes the last one back; `outcome()` is how it
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -35,9 +35,6 @@ from ckai.rl.games.solving import Solver
 if TYPE_CHECKING:
     import pyarrow as pa
 
-NOT_IN_TABLES = np.int8(2)
-"""In place of a result, see `GameSpec.table_results`."""
-
 
 class Symmetry(NamedTuple):
     """A symmetry of the game: a rotation or reflection of the board."""
@@ -46,6 +43,21 @@ class Symmetry(NamedTuple):
     """Square i of the transformed board is square `squares[i]` of the board."""
     actions: tuple[int, ...]
     """Action i on the transformed board is action `actions[i]` on the board."""
+
+
+def square_symmetries(size: int, layers: int = 1, others: int = 0) -> tuple[Symmetry, ...]:
+    """Return the seven ways to turn and mirror a square board whose action i is square i, row by row.
+
+    Args:
+        size: rows and columns.
+        layers: encoded bytes of a square.
+        others: actions beyond the squares, which stay as they are.
+    """
+    board = np.arange(size * size).reshape(size, size)
+    turned = [np.rot90(way, n).ravel() for way in (board, board.T) for n in range(4)][1:]
+    at = board.size * np.arange(layers)[:, None]
+    rest = range(board.size, board.size + others)
+    return tuple(Symmetry(tuple((way + at).ravel().tolist()), (*way.tolist(), *rest)) for way in turned)
 
 
 @dataclass(frozen=True)
@@ -79,11 +91,13 @@ class Shot:
     """Whether the line ends the game."""
 
 
-def positions_after(first: Any, plies: int) -> list[Any]:
-    """Return the distinct positions after exactly `plies` plies, in breadth-first order."""
+def positions_after(
+    first: Any, plies: int, moves: Callable[[Any], Iterable[Any]] = lambda position: position.legal_moves()
+) -> list[Any]:
+    """Return the distinct positions after exactly `plies` plies of these moves, in breadth-first order."""
     positions = {first.key: first}
     for _ in range(plies):
-        after = [p.push(move) for p in positions.values() for move in p.legal_moves()]
+        after = [p.push(move) for p in positions.values() for move in moves(p)]
         positions = {p.key: p for p in after}
     return list(positions.values())
 
@@ -221,18 +235,6 @@ class GameSpec:
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return the `[N]` halfmove clocks of states `[N, STATE_WORDS]`: 0 in games without one."""
         return np.zeros(len(states), np.int16)
-
-    def table_results(self, states: NDArray[np.int64], tables: Tables) -> NDArray[np.int8]:
-        """Return Black's results of states by tablebases; a game without `supports_tables` has none.
-
-        Args:
-            states: `[N, STATE_WORDS]`.
-            tables: probed without regard to draws by count.
-
-        Returns:
-            `[N]`: 1, 0 or -1; `NOT_IN_TABLES` where the tables do not have the state.
-        """
-        return np.full(len(states), NOT_IN_TABLES)
 
     def openings(self, plies: int = 3) -> tuple[Any, ...]:
         """Return the distinct positions after a few plies that matches and self-play begin from."""

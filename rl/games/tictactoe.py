@@ -15,7 +15,7 @@ from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
 from ckai.rl.games.solving import ExhaustiveSolver
-from ckai.rl.games.spec import GameSpec, Symmetry
+from ckai.rl.games.spec import GameSpec, square_symmetries
 
 _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
 _FULL = 0o777
@@ -85,14 +85,6 @@ class TicTacToeEncoding(StonesEncoding):
     SHAPE, NUM_ACTIONS = (3, 3), 9
 
 
-def _symmetries() -> tuple[Symmetry, ...]:
-    """The seven ways to turn and mirror a square board; an action is the square it fills."""
-    square = np.arange(9).reshape(3, 3)
-    turned = [np.rot90(board, n) for board in (square, square.T) for n in range(4)]
-    orders = [tuple(board.ravel().tolist()) for board in turned]
-    return tuple(Symmetry(order, order) for order in orders if order != tuple(range(9)))
-
-
 class TicTacToeSpec(GameSpec):
     """Three in a row win. Its few positions are learned in more steps than a large game's."""
 
@@ -101,7 +93,7 @@ class TicTacToeSpec(GameSpec):
     rules = TicTacToe()
     encoding = "tictactoe"
     plies = 7
-    symmetries = _symmetries()
+    symmetries = square_symmetries(3)
     solver = ExhaustiveSolver
     layout = Layout(3, 3, {i + 1: (i // 3, i % 3) for i in range(9)})
     bits: ClassVar[Mapping[int, int]] = {i + 1: i for i in range(9)}

@@ -9,8 +9,6 @@ from functools import partial
 from itertools import count, takewhile
 from typing import Any
 
-import numpy as np
-
 from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.integers import IntegerEvaluator
@@ -21,7 +19,7 @@ from ckai.rl.engine.program import ProgramEngine, ProgramError
 from ckai.rl.games.clock import Clock, ClockReason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.search.threads import run_all
 
@@ -238,7 +236,7 @@ def play_match(
         )
         with a.twin() as first, b.twin() as second:
             table = _Table((first, second), waiting, finish, stop)
-            table.play(boards, time_margin, lambda game: _ended(game, max_plies, tables, spec))
+            table.play(boards, time_margin, lambda game: _ended(game, max_plies, tables))
 
     run_all([partial(work, part) for part in parts if part], stop, name="match")
     result.games.sort(key=lambda game: (game.pair, not game.a_black))
@@ -339,23 +337,23 @@ def _lost(game: MatchGame, number: int, reason: StrEnum, detail: str = "") -> Ma
     return replace(game, outcome=Outcome(winner, reason, detail))
 
 
-def _ended(game: MatchGame, max_plies: int, tables: Tables | None, spec: GameSpec) -> MatchGame | None:
+def _ended(game: MatchGame, max_plies: int, tables: Tables | None) -> MatchGame | None:
     """Return the game with its outcome if it has ended, otherwise None."""
     outcome = game.game.outcome()
     if outcome is None and tables is not None:
-        outcome = _adjudicate(game.game.position, tables, spec)
+        outcome = _adjudicated(game.game.position, tables)
     if outcome is None and len(game.game.moves) >= max_plies:
         outcome = Outcome(None, MatchReason.LENGTH)
     return None if outcome is None else replace(game, outcome=outcome)
 
 
-def _adjudicate(position: Any, tables: Tables, spec: GameSpec) -> Outcome | None:
+def _adjudicated(position: Any, tables: Tables) -> Outcome | None:
     """Return the outcome that tables give a position; None where they do not have it."""
-    black_result = int(spec.table_results(np.array([spec.state(position)], np.int64), tables)[0])
-    if black_result == NOT_IN_TABLES:
+    verdict = tables.result(position)
+    if verdict is None:
         return None
-    winner = {1: "black", 0: None, -1: "white"}[black_result]
-    return Outcome(winner, MatchReason.ADJUDICATED)
+    winner = "black" if (verdict == "win") == position.black else "white"
+    return Outcome(None if verdict == "draw" else winner, MatchReason.ADJUDICATED)
 
 
 def _on_gpu(engine: Engine) -> bool:

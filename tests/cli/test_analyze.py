@@ -221,9 +221,6 @@ def test_errors_are_one_line(here, ckai):
         assert (code, out) == (1, "")
         assert why in err
         assert err.strip().count("\n") == 0
-    code, _, err = ckai("analyze", "mine.pdn", *QUICK, "--setting", "mistake=0.9")
-    assert code == 1
-    assert "expected inaccuracy <= mistake <= blunder" in err
 
 
 def test_squares_from_0_are_refused_in_one_line(here, ckai):

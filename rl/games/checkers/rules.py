@@ -83,18 +83,6 @@ def halfmove_clocks_of(states: NDArray[np.int64]) -> NDArray[np.int16]:
     return (states[:, 1] >> _CLOCK & _CLOCK_MASK).astype(np.int16)
 
 
-def boards_of(states: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`[N, 4]` own pieces, the opponent's pieces, kings and jumper of states `[N, 2]`."""
-    first, second = states[:, 0], states[:, 1]
-    jumpers = (second >> _JUMPER & 0xFF) - 1
-    return np.stack([first & kernels.FULL, first >> 32 & kernels.FULL, second & kernels.FULL, jumpers], 1)
-
-
-def black_to_move(states: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """`[N]` whether Black is to move in states `[N, 2]`."""
-    return (states[:, 1] >> _BLACK & 1).astype(np.bool_)
-
-
 @implements(contract.start, Checkers)
 @inner
 def _start(game):

@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
-from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.game import Game, Move, Position, PositionError
 from ckai.game.openings import BALLOT, OPENING_NAMES, opening_name
 from ckai.game.svg import DRAUGHTS
 from ckai.pdn import from_game, read_games, write_game
 from ckai.rl.games.checkers.openings import balanced_openings
-from ckai.rl.games.checkers.rules import Checkers, black_to_move, boards_of, halfmove_clocks_of, pack, unpack
+from ckai.rl.games.checkers.rules import Checkers, halfmove_clocks_of, pack, unpack
 from ckai.rl.games.checkers.shots import find_shot
 from ckai.rl.games.checkers.typed_moves import read_typed_move
 from ckai.rl.games.contract import State
-from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec, LoadedGame, Shot
+from ckai.rl.games.spec import GameSpec, LoadedGame, Shot
 
 CLOCK_NOTICE = 40
 """Halfmove clock from which players are reminded of it."""
@@ -69,13 +68,6 @@ class CheckersSpec(GameSpec):
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """See `GameSpec.halfmove_clocks`."""
         return halfmove_clocks_of(states)
-
-    def table_results(self, states: NDArray[np.int64], tables: Tables) -> NDArray[np.int8]:
-        """See `GameSpec.table_results`."""
-        values = tables.probe_many(boards_of(states))
-        mover = np.where(values == DRAWN, 0, np.where(values & 1, 1, -1))
-        results = np.where(black_to_move(states), mover, -mover)
-        return np.where(values == UNKNOWN, NOT_IN_TABLES, results).astype(np.int8)
 
     def pieces(self, position: Position) -> dict[int, str]:
         """See `GameSpec.pieces`."""

@@ -10,7 +10,7 @@ from ckai.game.jit import inner
 from ckai.game.kernels import lowest
 from ckai.rl.games.contract import implements
 from ckai.rl.games.go.board import HIGH, LOW, LOW_POINTS, SIZE, area, around, captured, flood, point, size
-from ckai.rl.games.go.rules import PASS, Go, black_to_move, passes, placements, plies_played, stones
+from ckai.rl.games.go.rules import MAX_PLIES, PASS, Go, black_to_move, passes, plies_played, stones
 from ckai.rl.games.playouts import playout
 from ckai.rl.games.rng import below
 
@@ -24,12 +24,10 @@ def _go(game, state, stream, trace):
 @inner
 def _random_game(game, state, stream, trace):
     own_low, own_high, other_low, other_high = stones(state)
-    first_low, first_high = placements(state)
-    # Points where the next move may not go: at first those that the rules exclude, later the ko.
-    barred_low, barred_high = LOW & ~first_low, HIGH & ~first_high
+    barred_low, barred_high = np.int64(0), np.int64(0)  # the ko
     black, first_black = black_to_move(state), black_to_move(state)
     passed, plies, moves = passes(state), plies_played(state), 0
-    while passed < 2 and plies < game.length:
+    while passed < 2 and plies < MAX_PLIES:
         empty_low, empty_high = LOW & ~(own_low | other_low), HIGH & ~(own_high | other_high)
         left_low, left_high = empty_low & ~barred_low, empty_high & ~barred_high
         barred_low, barred_high = np.int64(0), np.int64(0)

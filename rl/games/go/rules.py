@@ -11,8 +11,7 @@ An action is a point, 9 * row + column with row 0 at the bottom, or `PASS`. A st
 
 The rules are those of Tromp and Taylor (https://tromp.github.io/go.html) with suicide forbidden, as on the
 Computer Go Server and in most programs. Passing is always legal. A game also ends, and is scored as it
-stands, after `length` plies. `legal` sees the boards in the state, so every ko; repetitions that reach
-further back are taken out by the search, see `FORBIDS_REPETITION`.
+stands, after `MAX_PLIES` plies. What superko forbids is taken out by the search, see `FORBIDS_REPETITION`.
 """
 
 from typing import NamedTuple
@@ -23,7 +22,7 @@ from ckai.game.jit import hot, inner
 from ckai.game.kernels import lowest
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
-from ckai.rl.games.go.board import HIGH, LOW, LOW_POINTS, POINTS, alive, area, captured, playable, point, size
+from ckai.rl.games.go.board import HIGH, LOW, LOW_POINTS, POINTS, alive, area, captured, playable, point
 
 PASS = POINTS
 """The action that places no stone."""
@@ -31,7 +30,7 @@ EARLIER = 7
 """Earlier boards in a state."""
 STATE_WORDS = 5 + 3 * EARLIER
 MAX_PLIES = 2 * POINTS
-"""Plies after which a game ends by default: twice the points, as in AlphaGo Zero and in OpenSpiel."""
+"""Plies after which a game ends: twice the points, as in AlphaGo Zero and in OpenSpiel."""
 
 HIGH_BITS = POINTS - LOW_POINTS
 """The bit of White's first point in a word that has both sides' stones on the rows 7 and 8."""
@@ -53,13 +52,11 @@ class Go(NamedTuple):
 
     komi: float = 7.0
     """Points that White gets; an integer lets games be drawn."""
-    length: int = MAX_PLIES
-    """Plies after which a game is scored as it stands."""
 
     @property
     def history(self) -> int:
         """Earlier positions that a repetition can reach: all of the game."""
-        return self.length
+        return MAX_PLIES
 
 
 @hot
@@ -89,41 +86,6 @@ def stones(state):
     return state[1], white_high, state[0], black_high
 
 
-@inner
-def placements(state):
-    """Return the set of points where the side to move may place a stone, as far as the state tells."""
-    own_low, own_high, other_low, other_high = stones(state)
-    low, high = playable(own_low, own_high, other_low, other_high)
-    low, high = _without_repetition(state, low, high, state[5], state[6], state[7])
-    low, high = _without_repetition(state, low, high, state[8], state[9], state[10])
-    low, high = _without_repetition(state, low, high, state[11], state[12], state[13])
-    low, high = _without_repetition(state, low, high, state[14], state[15], state[16])
-    low, high = _without_repetition(state, low, high, state[17], state[18], state[19])
-    low, high = _without_repetition(state, low, high, state[20], state[21], state[22])
-    return _without_repetition(state, low, high, state[23], state[24], state[25])
-
-
-@inner
-def _without_repetition(state, low, high, black_low, white_low, highs):
-    """Return a set of playable points without the one, if any, that makes a certain earlier board."""
-    own_low, own_high, other_low, other_high = stones(state)
-    old_low, old_high, others_low, others_high = black_low, highs & HIGH, white_low, highs >> HIGH_BITS
-    if not black_to_move(state):
-        old_low, old_high, others_low, others_high = others_low, others_high, old_low, old_high
-    # A move adds one own stone: only where that is all that the side had more of can it make the old board.
-    at_low, at_high = old_low & ~own_low, old_high & ~own_high
-    if (
-        own_low & ~old_low | own_high & ~old_high
-        or size(at_low, at_high) != 1
-        or not (at_low & low | at_high & high)
-    ):
-        return low, high
-    taken_low, taken_high = captured(at_low, at_high, own_low, own_high, other_low, other_high)
-    if other_low & ~taken_low != others_low or other_high & ~taken_high != others_high:
-        return low, high
-    return low & ~at_low, high & ~at_high
-
-
 @implements(contract.start, Go)
 @inner
 def _start(game):
@@ -138,7 +100,8 @@ def _legal(game, state, out):
 
 @inner
 def _write_legal(state, out):
-    low, high = placements(state)
+    own_low, own_high, other_low, other_high = stones(state)
+    low, high = playable(own_low, own_high, other_low, other_high)
     count = 0
     while low:
         out[count] = lowest(low)
@@ -182,7 +145,7 @@ def _after(state, action):
 @implements(contract.outcome, Go)
 @inner
 def _outcome(game, state, count):
-    if passes(state) < 2 and plies_played(state) < game.length:
+    if passes(state) < 2 and plies_played(state) < MAX_PLIES:
         return False, 0.0
     score = black_area(state) - game.komi
     if not black_to_move(state):
@@ -214,7 +177,7 @@ def _key(game, state):
 @implements(contract.repetition_window, Go)
 @inner
 def _repetition_window(game, state):
-    return min(plies_played(state), np.int64(game.length))
+    return min(plies_played(state), np.int64(MAX_PLIES))
 
 
 @implements(contract.may_repeat, Go)

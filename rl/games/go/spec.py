@@ -1,6 +1,7 @@
 """The `GameSpec` of 9x9 Go, and the encoding of its positions."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from ckai.rl.games.contract import State
 from ckai.rl.games.go.board import POINTS, SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
 from ckai.rl.games.go.rules import EARLIER, MAX_PLIES, PASS, PLIES_BIT, STATE_WORDS, Go
-from ckai.rl.games.spec import GameSpec, Symmetry
+from ckai.rl.games.spec import GameSpec, positions_after, square_symmetries
 
 C_PUCT = 1.0
 """Exploration constant of self-play and of all other searches with a network, at any number of visits."""
@@ -24,6 +25,9 @@ _TURNS = 2 * (EARLIER + 1)
 """Planes of the stones of the positions that a network sees."""
 _OPENING_POINTS = tuple(SIZE * row + column for row in range(2, 7) for column in range(2, 7))
 """The points on the third line or above, where openings have their stones."""
+_ROW = rf"[bw.]{{{SIZE}}}"
+_POSITION = re.compile(rf"({_ROW}(?:/{_ROW}){{{SIZE - 1}}})(?: +([bw])(?: +([012]))?)?")
+"""The text of a position: board, side to move, passes."""
 
 
 @register_encoding("go")
@@ -94,36 +98,13 @@ class GoEncoding(StonesEncoding):
         return planes.view(-1, self.PLANES, *self.SHAPE)
 
 
-def _symmetries() -> tuple[Symmetry, ...]:
-    """The seven ways to turn and mirror the board; a pass stays a pass."""
-    board = np.arange(POINTS).reshape(SIZE, SIZE)
-    turned = [np.rot90(way, n).ravel() for way in (board, board.T) for n in range(4)]
-    layers = POINTS * np.arange(GoEncoding.BYTES_PER_SQUARE)[:, None]
-    return tuple(
-        Symmetry(
-            tuple((order + layers).ravel().tolist()),
-            (*order.tolist(), PASS),
-        )
-        for order in turned
-        if order.tolist() != list(range(POINTS))
-    )
-
-
 @cache
 def _openings(first: GoPosition, plies: int) -> tuple[GoPosition, ...]:
-    positions = {first.stones: first}
-    for _ in range(plies):
-        after: dict[tuple[int, int], GoPosition] = {}
-        for (black, white), position in positions.items():
-            for at in _OPENING_POINTS:
-                if (black | white) >> at & 1:
-                    continue
-                # So few stones take none.
-                stones = (black | 1 << at, white) if position.black else (black, white | 1 << at)
-                if stones not in after:
-                    after[stones] = position.push(GoMove(at))
-        positions = after
-    return tuple(positions.values())
+    def moves(position: GoPosition) -> Iterable[GoMove]:
+        black, white = position.stones
+        return (GoMove(at) for at in _OPENING_POINTS if not (black | white) >> at & 1)
+
+    return tuple(positions_after(first, plies, moves))
 
 
 class GoSpec(GameSpec):
@@ -134,7 +115,7 @@ class GoSpec(GameSpec):
     rules = Go()
     encoding = "go"
     plies = 90
-    symmetries = _symmetries()
+    symmetries = square_symmetries(SIZE, GoEncoding.BYTES_PER_SQUARE, others=1)
     layout = Layout(
         SIZE, SIZE, {at + 1: (SIZE - 1 - at // SIZE, at % SIZE) for at in range(POINTS)}, numbers=False
     )
@@ -161,7 +142,7 @@ class GoSpec(GameSpec):
         if not -POINTS <= komi <= POINTS or komi * 2 != int(komi * 2):
             raise ValueError(f"expected a komi from -{POINTS} to {POINTS} in halves, found {komi:g}")
         other = GoSpec()
-        other.rules = Go(float(komi), self.rules.length)
+        other.rules = Go(float(komi))
         return other
 
     def position(self, state: State | None = None) -> GoPosition:
@@ -203,35 +184,22 @@ class GoSpec(GameSpec):
         A number at the end says how many passes came before. Without a side, Black moves if there are as
         many stones of both. See `GameSpec`.
         """
-        rows, side, passes = self._words(text)
-        at = {"b": 0, "w": 0, ".": 0}
-        for n, letter in enumerate("".join(reversed(rows))):
-            at[letter] |= 1 << n
-        black, white = at["b"], at["w"]
-        if side is None:
-            side = "b" if black.bit_count() == white.bit_count() else "w"
-        position = GoPosition(self.rules, make_state(black, white, plies=int(side == "w"), passes=passes))
-        if position.has_dead_chain():
-            raise ValueError("expected a liberty for every chain, found one without")
-        return position
-
-    def _words(self, text: str) -> tuple[list[str], str | None, int]:
-        words = text.lower().split()
-        rows = words[0].split("/") if words else []
-        side = words[1] if len(words) > 1 else None
-        passes = words[2] if len(words) > 2 else "0"
-        if (
-            [len(row) for row in rows] != [SIZE] * SIZE
-            or set("".join(rows)) - set("bw.")
-            or side not in (None, "b", "w")
-            or passes not in ("0", "1", "2")
-            or len(words) > 3
-        ):
+        words = _POSITION.fullmatch(text.lower().strip())
+        if words is None:
             raise ValueError(
                 f"expected {SIZE} rows of {SIZE} points of b, w and . with / between, and the side to move, "
                 f"b or w, found {text[:60]!r}"
             )
-        return rows, side, int(passes)
+        at = {"b": 0, "w": 0, ".": 0}
+        for n, letter in enumerate("".join(reversed(words[1].split("/")))):
+            at[letter] |= 1 << n
+        black, white = at["b"], at["w"]
+        side = words[2] or ("b" if black.bit_count() == white.bit_count() else "w")
+        passes = int(words[3] or 0)
+        position = GoPosition(self.rules, make_state(black, white, plies=int(side == "w"), passes=passes))
+        if position.has_dead_chain():
+            raise ValueError("expected a liberty for every chain, found one without")
+        return position
 
     def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GoPosition:
         """See `GameSpec.set_up`."""
