@@ -21,7 +21,7 @@ from ckai.cli.shared.output import (
     stderr_console,
 )
 from ckai.cli.shared.tables import check_tables, ensure_tables, open_tables, tables_option
-from ckai.rl.engine.text import DEFAULT_VISITS, forms_text
+from ckai.rl.engine.text import DEFAULT_VISITS, GTP, HUB, forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -114,8 +114,7 @@ class _Even(click.IntRange):
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE.pdn",
-    help="PDN file to append each game to when it ends: the same command continues from the games in it. "
-    "Ratings and ladders are plotted in FILE.png.",
+    help="PDN file to append each game to when it ends: the same command continues from the games in it.",
 )
 @json_option
 def command(
@@ -143,13 +142,12 @@ def command(
         raise click.BadParameter(str(error), param_hint="--sprt") from error
     games = games or (200 if len(names) == 2 and not ladder else 40)
     arena = Arena(names, games=games, output=output, **settings)
-    plot = output and output.with_suffix(".png")
     if ladder:
-        _play_ladder(arena, names, plot, as_json)
+        _play_ladder(arena, names, as_json)
     elif len(names) == 2:
         _play_pair(arena, names, test, as_json)
     else:
-        _play_round_robin(arena, names, plot, as_json)
+        _play_round_robin(arena, names, as_json)
 
 
 class Arena:
@@ -334,11 +332,18 @@ def _live_table(
         yield update
 
 
+def short(name: str) -> str:
+    """Shorten a player's name to the run and generation, without leading folders; of a command, each word."""
+    if " " in name and name.startswith((HUB, GTP)):
+        return " ".join(map(short, name.split(" ")))
+    parts = name.replace("/networks/", "/").split("/")
+    return "/".join(parts[-2:]).replace("/best.ckpt", "")
+
+
 def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
     """Make a table of the match so far; `better` is the probability that the row is the better player."""
     from ckai.cli.shared.console import make_table
     from ckai.rl.matches.elo import elo_text
-    from ckai.rl.matches.plots import short
 
     table = make_table("", "won", "drawn", "lost", "score", "Elo, 95 %", "better")
     pairs, counts = result.pairs, [str(n) for n in (result.wins, result.draws, result.losses)]
@@ -399,7 +404,7 @@ def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None"
 # --- more players -----------------------------------------------------------------------------------------
 
 
-def _play_round_robin(arena: Arena, names: Sequence[str], plot: Path | None, as_json: bool) -> None:
+def _play_round_robin(arena: Arena, names: Sequence[str], as_json: bool) -> None:
     from ckai.rl.matches.match import MatchResult
 
     matches = {pair: MatchResult() for pair in combinations(range(len(names)), 2)}
@@ -414,21 +419,14 @@ def _play_round_robin(arena: Arena, names: Sequence[str], plot: Path | None, as_
                 arena.play(names[i], names[j], result, on_game)
     finally:
         if any(result.games for result in matches.values()):
-            _print_ratings(
-                names, {pair: result.pair_scores for pair, result in matches.items()}, plot, as_json
-            )
+            _print_ratings(names, {pair: result.pair_scores for pair, result in matches.items()}, as_json)
 
 
-def _print_ratings(
-    names: Sequence[str], pairs: dict[tuple[int, int], list[float]], plot: Path | None, as_json: bool
-) -> None:
+def _print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float]], as_json: bool) -> None:
     from ckai.rl.matches.elo import bounded
-    from ckai.rl.matches.plots import plot_tournament
     from ckai.rl.matches.ratings import cross_table, ratings
 
     rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
-    if plot is not None:
-        plot_tournament(plot, names, rated)
     if as_json:
         listed = [
             {
@@ -441,17 +439,14 @@ def _print_ratings(
             for name, r in zip(names, rated, strict=True)
         ]
         scores = [[None if s != s else round(s, 4) for s in row] for row in table.tolist()]
-        print_json({"players": listed, "scores": scores, "plot": plot and str(plot)})
+        print_json({"players": listed, "scores": scores})
         return
     print_tables(names, rated, table)
-    if plot is not None:
-        click.echo(str(plot))
 
 
 def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None:
     """Print ratings and the cross table, best first."""
     from ckai.cli.shared.console import CleanConsole, make_table
-    from ckai.rl.matches.plots import short
 
     shown = make_table("player", "Elo", "95 %", "points", "games")
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
@@ -476,10 +471,9 @@ def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None
 # --- ladders ----------------------------------------------------------------------------------------------
 
 
-def _play_ladder(arena: Arena, names: Sequence[str], plot: Path | None, as_json: bool) -> None:
+def _play_ladder(arena: Arena, names: Sequence[str], as_json: bool) -> None:
     from ckai.rl.matches.ladder import ladder_rating, ladder_text
     from ckai.rl.matches.match import MatchResult
-    from ckai.rl.matches.plots import plot_ladder
 
     console = stderr_console()
     climbed: dict[str, dict[int, Any]] = {name: {} for name in names}
@@ -492,8 +486,6 @@ def _play_ladder(arena: Arena, names: Sequence[str], plot: Path | None, as_json:
             if result.score < LOST:
                 break
     found = {name: ladder_rating(scores) for name, scores in climbed.items()}
-    if plot is not None:
-        plot_ladder(plot, climbed, found)
     if as_json:
         listed = [
             {
@@ -503,9 +495,7 @@ def _play_ladder(arena: Arena, names: Sequence[str], plot: Path | None, as_json:
             }
             for name, scores in climbed.items()
         ]
-        print_json({"players": listed, "plot": plot and str(plot)})
+        print_json({"players": listed})
         return
     for name, level in found.items():
         click.echo(f"{name}: as good as vanilla MCTS with {ladder_text(level, LADDER)} playouts per move")
-    if plot is not None:
-        click.echo(str(plot))

@@ -19,7 +19,6 @@ class DistillConfig:
         le=300,
         help="Longest walk from a starting position, in plies; with nodes, most random plies before a game",
     )
-    temperature: float = setting(default=1.0, gt=0, help="Temperature of the policy that the walks follow")
     explore: float = setting(
         default=0.2, ge=0, le=1, help="Share of random actions in the walks, so that they see mistakes too"
     )

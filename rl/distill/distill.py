@@ -10,8 +10,9 @@ once; a walk or game depends on the seed and its number alone.
 import json
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: Ga
 
 
 class _Group:
-    """The walks of one thread: those of one shard."""
+    """The walks or games of one thread: those of one shard."""
 
     def __init__(
         self,
@@ -103,20 +104,13 @@ class _Group:
         self.evaluator, self.config, self.spec = evaluator, config, spec
         self.starts, self.openings = starts, openings
         self.game = spec.make_rules(tables)
-        self.rules = WalkRules(config.temperature, config.explore, config.plies)
+        self.rules = WalkRules(config.explore, config.plies)
         self.records = make_records(self.game, size, MAX_PLIES if config.nodes else config.plies)
         self.walks = Walks(
             np.zeros((size, spec.state_words), np.int64),
             np.zeros(size, STREAM),
             np.zeros((size, spec.position_bytes), np.int8),
         )
-        self.logits = np.zeros((size, spec.num_actions), np.float32)
-        self.values = np.zeros(size, np.float32)
-        self.search = None
-        if config.nodes:
-            if not isinstance(evaluator, IntegerEvaluator):
-                raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
-            self.search = AlphaBetaSearch(evaluator, game=self.game, entries=ENTRIES)
 
     def begin(self, t: int, number: int) -> tuple[Any, np.random.Generator]:
         """Begin a record, with its stream of random numbers; return the first state, and more of these."""
@@ -125,56 +119,43 @@ class _Group:
         if self.starts is not None and rng.random() >= self.config.opening_share:
             source = self.starts
         state = tuple(np.int64(word) for word in source[int(rng.integers(len(source)))])
-        stream = np.uint64(rng.integers(1 << 63))
+        self.walks.streams[t]["rng"] = np.uint64(rng.integers(1 << 63))
         begin_record(self.records, t, number)
-        self.walks.streams[t]["rng"] = stream
         return state, rng
 
-    def start(self, t: int, number: int) -> bool:
-        """Start a walk; return False where there is nothing to label."""
-        state, _ = self.begin(t, number)
-        return bool(arrive(self.game, self.walks, self.records, t, state))
-
-    def play_searched(self, numbers: range, stop: threading.Event) -> list[Any]:
-        """Play games of alpha-beta; return those with a row, or those that ended if `stop` is set."""
-        done, search = [], self.search
-        assert search is not None
+    def games(self, search: AlphaBetaSearch, numbers: range, stop: threading.Event) -> Iterator[Any]:
+        """Yield games of alpha-beta that have a row, until `stop` is set."""
         tools = search.game, search.evaluation, search.constants, search.memory, self.records
         for number in numbers:
             if stop.is_set():
-                break
+                return
             search.forget()
             state, rng = self.begin(0, number)
             plies = 0 if self.config.explore else int(rng.integers(self.config.plies + 1))
             rules, nodes = self.rules, np.int64(self.config.nodes)
             play_game(*tools, self.walks.streams[:1], state, np.int64(plies), rules, nodes)
             if self.records.games[0]["rows"]:
-                done.append(copy_game(self.records, 0, self.spec))
-        return done
+                yield copy_game(self.records, 0, self.spec)
 
-    def play(self, numbers: range, stop: threading.Event) -> list[Any]:
-        """Play walks; return them, or those that ended if `stop` is set."""
-        if self.search is not None:
-            return self.play_searched(numbers, stop)
-        waiting, done = iter(numbers), []
-        games = self.records.games
+    def play(self, numbers: range, stop: threading.Event) -> Iterator[Any]:
+        """Yield walks that have a row, until `stop` is set."""
+        waiting, games, size = iter(numbers), self.records.games, len(self.walks.states)
+        logits, values = np.zeros((size, self.spec.num_actions), np.float32), np.zeros(size, np.float32)
         games["status"] = FINISHED
         games["rows"] = 0
         while not stop.is_set():
             for t in np.flatnonzero(games["status"] == FINISHED).tolist():
                 if games[t]["rows"]:
-                    done.append(copy_game(self.records, t, self.spec))
+                    yield copy_game(self.records, t, self.spec)
                 games[t]["status"], games[t]["rows"] = IDLE, 0
                 for number in waiting:
-                    if self.start(t, number):
+                    if arrive(self.game, self.walks, self.records, t, self.begin(t, number)[0]):
                         break
-            playing = games["status"] == PLAYING
-            if not playing.any():
-                break
-            evaluate_into(self.evaluator, self.walks.boards, self.logits, self.values)
-            if step_walks(self.game, self.walks, self.records, self.rules, self.logits, self.values) < 0:
+            if not (games["status"] == PLAYING).any():
+                return
+            evaluate_into(self.evaluator, self.walks.boards, logits, values)
+            if step_walks(self.game, self.walks, self.records, self.rules, logits, values) < 0:
                 raise non_finite_error(self.evaluator)
-        return done
 
 
 def distill(
@@ -222,6 +203,8 @@ def distill(
         raise ValueError(
             f"{output}: expected an output that ends in .parquet, not .headers.parquet, found {output.name}"
         )
+    if config.nodes and not isinstance(evaluator, IntegerEvaluator):
+        raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
     folder = output.with_suffix(".shards")
     refuse_to_replace(output, force)
     settings = {
@@ -288,9 +271,12 @@ def _write_shards(
         use_one_torch_thread()
         size = 1 if config.nodes else min(max(1, IN_FLIGHT // threads), config.shard_walks)
         group = _Group(evaluator, config, spec, tables, starts, openings, size)
+        play = group.play
+        if isinstance(evaluator, IntegerEvaluator) and config.nodes:
+            play = partial(group.games, AlphaBetaSearch(evaluator, game=group.game, entries=ENTRIES))
         while (shard := take()) is not None:
             first = shard * config.shard_walks
-            games = group.play(range(first, first + config.shard_walks), stop)
+            games = list(play(range(first, first + config.shard_walks), stop))
             if stop.is_set():
                 return
             if not games:

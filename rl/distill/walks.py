@@ -1,8 +1,8 @@
 """Walks: short games by a network's policy alone, labelled with its policy and value on the way.
 
 A position costs one evaluation, which labels it and draws the next action. In place of some actions a random
-one is played, so that the walks also see what good play avoids: a network that learned from good games alone
-does not know that a blunder loses. A walk ends with the game, after some plies, or in the tablebases.
+one is played, so that the walks also see what good play avoids. A walk ends with the game, after some plies,
+or in the tablebases.
 
 In every kernel `records` is the `Records` of `ckai.rl.selfplay.recording`, `walks` the `Walks`, `t` the index
 of a walk.
@@ -27,8 +27,6 @@ STREAM = np.dtype([("rng", np.uint64)])
 class WalkRules(NamedTuple):
     """Settings of the walks."""
 
-    temperature: float
-    """Actions are drawn from P ** (1 / T), T above 0."""
     explore: float
     """Probability of a uniformly random action."""
     plies: int
@@ -129,14 +127,9 @@ def choose(walks, t, policy, count, rules):
     stream = walks.streams[t : t + 1]
     if uniform(stream) < rules.explore:
         return np.int64(uniform(stream) * count)
-    likeliest, total = 0.0, 0.0
+    remainder = uniform(stream)
     for i in range(count):
-        likeliest = max(likeliest, policy[i])  # powers are of shares of it, so that not all underflow
-    for i in range(count):
-        total += (policy[i] / likeliest) ** (1.0 / rules.temperature)
-    remainder = uniform(stream) * total
-    for i in range(count):
-        remainder -= (policy[i] / likeliest) ** (1.0 / rules.temperature)
+        remainder -= policy[i]
         if remainder < 0.0:
             return np.int64(i)
     return np.int64(count - 1)

@@ -1,4 +1,4 @@
-"""Matches: openings, Elo, ratings, SPRT, the ladder, plots.
+"""Matches: openings, Elo, ratings, SPRT, the ladder.
 
 May import `games`, `evaluators`, `search`, `alphabeta` and `engine`.
 """

@@ -15,7 +15,6 @@ from ckai.datasets.schema import DatasetError, headers_path
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.rows import endgame_rows
 from ckai.datasets.writer import table_writer
-from ckai.game.jit import quick_kernel
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import evaluate_positions
 from ckai.models.inference.integers import IntegerEvaluator
@@ -26,7 +25,7 @@ from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import ENTRIES, distill
-from ckai.rl.distill.walks import SHARES, STREAM, WalkRules, Walks, choose
+from ckai.rl.distill.walks import SHARES
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import get_game
@@ -185,20 +184,6 @@ def test_positions_that_are_all_in_the_tables_are_said(tmp_path, teacher):
     config = DistillConfig(positions=300, opening_share=0, tables=3)
     with pytest.raises(ValueError, match="expected positions to walk from, found none in 32 walks"):
         distill(teacher, tmp_path / "rows.parquet", config, data=[source])
-
-
-@pytest.mark.parametrize("temperature", [1.0, 0.0005])
-def test_a_low_temperature_plays_the_likeliest_action(temperature):
-    @quick_kernel
-    def draw(walks, policy, rules, chosen):
-        for i in range(len(chosen)):
-            chosen[i] = choose(walks, 0, policy, len(policy), rules)
-
-    walks = Walks(np.zeros((1, 2), np.int64), np.zeros(1, STREAM), np.zeros((1, 34), np.int8))
-    policy, chosen = np.array([0.5, 0.3, 0.2]), np.zeros(1000, np.int64)
-    draw(walks, policy, WalkRules(temperature, 0.0, 16), chosen)
-    shares = np.bincount(chosen, minlength=3) / len(chosen)
-    assert np.abs(shares - (policy if temperature == 1.0 else [1, 0, 0])).max() < 0.05
 
 
 @pytest.mark.slow
