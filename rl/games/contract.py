@@ -1,10 +1,8 @@
 """The contract between a game and the search: jitted functions, selected at compile time by the game's type.
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
-plus one implementation of every function below, registered with `implements`. `tablebase_value` and `quiet`
-may be left out, and so may `key`, `repetition_window`, `repetitions` and `may_repeat` in a game without a
-repetition rule.
-The search calls these functions with the rules as first argument and uses nothing else of a game. A state is
+plus implementations of the functions below, registered with `implements`. Most have a default; those of
+`start`, `encode` and `decode` are for games of stones on squares, which have `bits`. The search calls these functions with the rules as first argument and uses nothing else of a game. A state is
 a tuple of int64 words; the side to move is part of the state, and every value is for the side to move.
 
 `ckai.rl.games.spec` is the other half: what matches, self-play and commands need of a game.
@@ -12,7 +10,7 @@ a tuple of int64 words; the side to move is part of the state, and every value i
 
 import copyreg
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,8 +58,9 @@ copyreg.pickle(_Game, lambda cls: (_find, (cls.__module__, cls.__qualname__)))
 def game(
     *,
     num_actions: int,
-    position_bytes: int,
     max_legal_actions: int,
+    bits: Sequence[int] = (),
+    position_bytes: int = 0,
     state_words: int = 2,
     mean_legal_actions: int = MEAN_LEGAL_ACTIONS,
     forbids_repetition: bool = False,
@@ -71,9 +70,11 @@ def game(
 
     Args:
         num_actions: the constant `NUM_ACTIONS`, 1 to `MAX_ACTIONS`.
-        position_bytes: length of an encoded state, the constant `POSITION_BYTES`.
         max_legal_actions: an upper bound on the actions legal at once, 255 at most, the constant
             `MAX_LEGAL_ACTIONS`.
+        bits: in a game of stones on squares the bit of each square, in the order in which networks see them,
+            the constant `BITS`: word 0 of a state has the stones of the side to move, word 1 the others.
+        position_bytes: in another game the length of an encoded state, the constant `POSITION_BYTES`.
         state_words: int64 words of a state, the constant `STATE_WORDS`, 1 to `MAX_STATE_WORDS`.
         mean_legal_actions: actions for which trees and rows set memory aside per state, the constant
             `MEAN_LEGAL_ACTIONS`; what is above `max_legal_actions` is cut.
@@ -106,7 +107,8 @@ def game(
             "__module__": settings.__module__,
             "__qualname__": settings.__qualname__,
             "NUM_ACTIONS": num_actions,
-            "POSITION_BYTES": position_bytes,
+            "BITS": tuple(bits),
+            "POSITION_BYTES": position_bytes or len(bits) + 2,
             "MAX_LEGAL_ACTIONS": max_legal_actions,
             "STATE_WORDS": state_words,
             "MEAN_LEGAL_ACTIONS": min(mean_legal_actions, max_legal_actions),
@@ -151,13 +153,14 @@ def _register(function: Callable[..., Any], implementation: F, fits: Callable[[t
 
 def not_implemented(rules: Any) -> list[str]:
     """Return the names of the functions without a default that the class of some rules does not implement."""
-    required = (start, legal, play, outcome, encode, decode)
+    required = (legal, play, outcome, *(() if rules.BITS else (start, encode, decode)))
     return [each.__name__ for each in required if type(rules) not in _implementations.get(each, ())]
 
 
+@overridable
 def start(game):
-    """Return the initial state of a game."""
-    raise TypeError("only inside jitted code")
+    """Return the initial state of a game; in a game of stones the empty board."""
+    return np.int64(0), np.int64(0)
 
 
 def legal(game, state, out):
@@ -181,14 +184,27 @@ def outcome(game, state, count):
     raise TypeError("only inside jitted code")
 
 
+@overridable
 def encode(game, state, out):
-    """Fill `out` (`[POSITION_BYTES]` int8) with the encoded state, in the view of the side to move."""
-    raise TypeError("only inside jitted code")
+    """Fill `out` (`[POSITION_BYTES]` int8) with the encoded state, in the view of the side to move.
+
+    The last two bytes are the jumper, -1 for none, and the halfmove clock; before them stands the board, in a
+    game of stones 1 for an own one and -1 for one of the other side.
+    """
+    bits = square_bits(game)
+    for i in range(len(bits)):
+        out[i] = (state[0] >> bits[i] & 1) - (state[1] >> bits[i] & 1)
+    out[len(bits)], out[len(bits) + 1] = -1, 0
 
 
+@overridable
 def decode(game, board):
     """Return a state with the encoding `board`; what it does not contain (who is Black) may be anything."""
-    raise TypeError("only inside jitted code")
+    bits, own, other = square_bits(game), np.int64(0), np.int64(0)
+    for i in range(len(bits)):
+        own |= np.int64(board[i] > 0) << bits[i]
+        other |= np.int64(board[i] < 0) << bits[i]
+    return own, other
 
 
 @overridable
@@ -252,6 +268,17 @@ def max_legal_actions(game):
 def _max_legal_actions(game):
     bound = game.instance_class.MAX_LEGAL_ACTIONS
     return lambda game: bound
+
+
+def square_bits(game):
+    """Return the constant `BITS` inside jitted code, int64."""
+    raise TypeError("only inside jitted code")
+
+
+@overload(square_bits, strict=False)
+def _square_bits(game):
+    bits = np.array(game.instance_class.BITS, np.int64)
+    return lambda game: bits
 
 
 def load_state(game, words):

@@ -110,8 +110,8 @@ def _encode(game, state, out):  # type: ignore[no-untyped-def]
 class GameSpec:
     """A game; as it stands here one in which the sides place one stone each in turn.
 
-    Such a game has a `layout`, `bits`, and states whose words are the stones of the side to move and of the
-    other side, see `ckai.rl.games.grid`. A game of another form supplies the methods itself.
+    The rules of such a game have `bits`, see `ckai.rl.games.contract.game`; `layout` numbers their squares from
+    1 on. A game of another form supplies the methods itself.
 
     Attributes:
         name: the name in commands, files and checkpoints.
@@ -120,7 +120,6 @@ class GameSpec:
         encoding: the encoding of a new network; None: the default of the network.
         plies: of an average game, for estimates.
         layout: how its board is drawn, see `ckai.game.svg`.
-        bits: the bit of each square of `layout` in the words of a state, by the number of the square.
         symmetries: of the board in the mover's view, the identity left out.
         supports_tables: whether there are tablebases.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
@@ -143,7 +142,6 @@ class GameSpec:
     encoding: str | None
     plies: int
     layout: Layout
-    bits: ClassVar[Mapping[int, int]] = {}
     symmetries: tuple[Symmetry, ...] = ()
     supports_tables: bool = False
     run_defaults: ClassVar[Mapping[str, Any]] = {}
@@ -246,8 +244,8 @@ class GameSpec:
         """Return the pieces of a position by the squares of `layout`: `b` and `w`, kings `B` and `W`."""
         own, other = position.state
         mine, its = ("b", "w") if position.black else ("w", "b")
-        filled = own | other
-        return {n: mine if own >> bit & 1 else its for n, bit in self.bits.items() if filled >> bit & 1}
+        stones = ((n, own >> bit & 1, other >> bit & 1) for n, bit in enumerate(self.rules.BITS, 1))
+        return {n: mine if owned else its for n, owned, others in stones if owned or others}
 
     def path(self, position: Any, move: Any) -> tuple[int, ...]:
         """Return the squares of a move in the order in which it is made; by default those that it fills."""
@@ -325,7 +323,7 @@ class GameSpec:
             )
         stones = {"b": 0, "w": 0, ".": 0}
         for square, (row, column) in layout.squares.items():
-            stones[rows[row][column]] |= 1 << self.bits[square]
+            stones[rows[row][column]] |= 1 << self.rules.BITS[square - 1]
         black, white = stones["b"], stones["w"]
         if black.bit_count() - white.bit_count() not in (0, 1):
             raise ValueError(

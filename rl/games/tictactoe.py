@@ -21,15 +21,9 @@ _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.i
 _FULL = 0o777
 
 
-@game(num_actions=9, position_bytes=11, max_legal_actions=9, lookahead=True)
+@game(num_actions=9, max_legal_actions=9, bits=range(9), lookahead=True)
 class TicTacToe(NamedTuple):
     """No settings."""
-
-
-@implements(contract.start, TicTacToe)
-@inner
-def _start(game):
-    return np.int64(0), np.int64(0)
 
 
 @implements(contract.legal, TicTacToe)
@@ -59,24 +53,6 @@ def _outcome(game, state, count):
     return state[0] | state[1] == _FULL, 0.0
 
 
-@implements(contract.encode, TicTacToe)
-@inner
-def _encode(game, state, out):
-    for i in range(9):
-        out[i] = (state[0] >> i & 1) - (state[1] >> i & 1)
-    out[9], out[10] = -1, 0
-
-
-@implements(contract.decode, TicTacToe)
-@inner
-def _decode(game, board):
-    own, other = np.int64(0), np.int64(0)
-    for i in range(9):
-        own |= np.int64(board[i] > 0) << i
-        other |= np.int64(board[i] < 0) << i
-    return own, other
-
-
 @register_encoding("tictactoe")
 class TicTacToeEncoding(StonesEncoding):
     """Three rows of three, row by row."""
@@ -96,7 +72,6 @@ class TicTacToeSpec(GameSpec):
     symmetries = square_symmetries(3)
     solver = ExhaustiveSolver
     layout = Layout(3, 3, {i + 1: (i // 3, i % 3) for i in range(9)})
-    bits: ClassVar[Mapping[int, int]] = {i + 1: i for i in range(9)}
     side_names = ("X", "O")
     piece_letters: ClassVar[Mapping[str, str]] = {"b": "X", "w": "O"}
     move_example = "5"

@@ -15,9 +15,10 @@ from ckai.rl.games.contract import game, implements
 
 _TOPS = sum(1 << column * 7 + 5 for column in range(7))
 _FULL = sum(0o77 << column * 7 for column in range(7))
+_BITS = [column * 7 + row for row in range(6) for column in range(7)]
 
 
-@game(num_actions=7, position_bytes=44, max_legal_actions=7, lookahead=True)
+@game(num_actions=7, max_legal_actions=7, bits=_BITS, lookahead=True)
 class Connect4(NamedTuple):
     """No settings."""
 
@@ -30,12 +31,6 @@ def four(stones):
         if pairs & pairs >> 2 * shift:
             return True
     return False
-
-
-@implements(contract.start, Connect4)
-@inner
-def _start(game):
-    return np.int64(0), np.int64(0)
 
 
 @implements(contract.legal, Connect4)
@@ -65,25 +60,3 @@ def _outcome(game, state, count):
     if four(state[1]):
         return True, -1.0
     return state[0] | state[1] == _FULL, 0.0
-
-
-@implements(contract.encode, Connect4)
-@inner
-def _encode(game, state, out):
-    for column in range(7):
-        for row in range(6):
-            at = column * 7 + row
-            out[row * 7 + column] = (state[0] >> at & 1) - (state[1] >> at & 1)
-    out[42], out[43] = -1, 0
-
-
-@implements(contract.decode, Connect4)
-@inner
-def _decode(game, board):
-    own, other = np.int64(0), np.int64(0)
-    for column in range(7):
-        for row in range(6):
-            at = column * 7 + row
-            own |= np.int64(board[row * 7 + column] > 0) << at
-            other |= np.int64(board[row * 7 + column] < 0) << at
-    return own, other

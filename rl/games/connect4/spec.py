@@ -35,7 +35,6 @@ class Connect4Spec(GameSpec):
     )
     solver = Connect4Solver
     layout = Layout(6, 7, {i + 1: (5 - i // 7, i % 7) for i in range(42)}, numbers=False)
-    bits: ClassVar[Mapping[int, int]] = {i + 1: i % 7 * 7 + i // 7 for i in range(42)}
     move_example = "4"
     column_labels = tuple(str(column + 1) for column in range(7))
     run_defaults: ClassVar[Mapping[str, Any]] = {

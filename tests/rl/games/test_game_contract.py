@@ -329,8 +329,8 @@ def test_rules_that_lack_a_function_are_refused():
         name = "half"
         rules = Half()
 
-    contract.implements(contract.start, Half)(lambda game: (0, 0))
-    with pytest.raises(ValueError, match=r"game half: .* found none of legal, play, outcome, encode"):
+    contract.implements(contract.legal, Half)(lambda game, state, out: 0)
+    with pytest.raises(ValueError, match=r"game half: .* found none of play, outcome, start, encode"):
         register_game(HalfSpec())
     assert "half" not in game_names()
 
