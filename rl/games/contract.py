@@ -2,7 +2,8 @@
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
 plus implementations of the functions below, registered with `implements`. Most have a default; those of
-`start`, `encode` and `decode` are for games of stones on squares, which have `bits`. The search calls these functions with the rules as first argument and uses nothing else of a game. A state is
+`start`, `encode` and `decode` are for games of stones on squares, which have `bits`. The search
+calls these functions with the rules as first argument and uses nothing else of a game. A state is
 a tuple of int64 words; the side to move is part of the state, and every value is for the side to move.
 
 `ckai.rl.games.spec` is the other half: what matches, self-play and commands need of a game.

@@ -110,8 +110,8 @@ def _encode(game, state, out):  # type: ignore[no-untyped-def]
 class GameSpec:
     """A game; as it stands here one in which the sides place one stone each in turn.
 
-    The rules of such a game have `bits`, see `ckai.rl.games.contract.game`; `layout` numbers their squares from
-    1 on. A game of another form supplies the methods itself.
+    The rules of such a game have `bits`, see `ckai.rl.games.contract.game`; `layout` numbers their squares
+    from 1 on. A game of another form supplies the methods itself.
 
     Attributes:
         name: the name in commands, files and checkpoints.

@@ -8,7 +8,6 @@ from ckai.game.jit import kernel
 from ckai.rl.games import contract
 from ckai.rl.games.go import SPEC
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.selfplay.rows import _fill
 
 THREE_KOS = "bw.w...../.bw....../" + "........./" * 5 + ".bw...bw./bw.w.bw.w b"
 """White holds three kos: stones on B1, G1 and B9. Black to move."""
@@ -84,20 +83,6 @@ def actions_of(position):
     return [move.action for move in position.legal_moves()]
 
 
-def test_masks_of_rows_have_all_that_may_be_played():
-    """A mask is made from the state alone: it may have one more, a repetition of long ago."""
-    game, slow = fight()
-    states = np.array([position.state for position in game.positions], np.int64)
-    encoded = np.zeros((len(states), SPEC.position_bytes), np.int8)
-    masks = np.zeros((len(states), SPEC.legal_mask_bytes), np.uint8)
-    _fill(SPEC.rules, states, encoded, masks)
-    for position, mask in zip(game.positions, masks, strict=True):
-        found = np.unpackbits(mask, bitorder="little").nonzero()[0].tolist()
-        more = [B9] if position is game.position else []
-        assert found == sorted(actions_of(position) + more)
-    assert actions_of(game.position) == slow.legal()
-
-
 @pytest.mark.slow
 def test_the_history_forbids_an_action_at_the_root():
     game, slow = fight()
@@ -127,20 +112,6 @@ def test_the_path_forbids_an_action_below_the_root(first):
             return
     assert list(edges(searcher, node)) == slow.legal()
     assert B9 not in slow.legal()
-
-
-@pytest.mark.slow
-def test_actions_that_were_played_forbid_what_they_do_in_the_tree():
-    game, slow = fight()
-    searcher = make_searcher(game.moves)
-    searcher.set_root(0, words(game.positions[0]))
-    for position, move in zip(game.positions, game.moves, strict=False):
-        search(searcher, 3)
-        assert list(edges(searcher)) == actions_of(position)
-        searcher.play(0, move.action)
-    search(searcher, 3)
-    assert list(edges(searcher)) == slow.legal()
-    assert searcher.best(0) != B9
 
 
 @pytest.mark.slow
