@@ -14,8 +14,8 @@ MAX_DIGITS = 12
 SHOWN = 8
 """Most legal moves in a message."""
 
-_SQUARES = re.compile(r"\d+(?:(?:\s*(?:[-xX:*,./>\u2010-\u2015\u2192\u2212\u00d7]|to)+\s*|\s+)\d+)*")
-_BEGINNING = re.compile(r"(\d+)\D*")
+_BETWEEN = r"(?:\s*(?:[-xX:*,./>\u2010-\u2015\u2192\u2212\u00d7]|to)+\s*|\s+)"
+_SQUARES = re.compile(rf"\d+(?:{_BETWEEN}\d+)*\s*[-xX:,./]?")
 
 
 def read_typed_move(position: Position, text: str) -> Move:
@@ -40,20 +40,16 @@ def read_typed_move(position: Position, text: str) -> Move:
     plain = re.sub(r"[.!?\s]+$", "", unicodedata.normalize("NFKC", text[: 2 * MAX_TEXT]).strip())
     shown = printable(" ".join(text.split()), most=24)
     legal = position.legal_moves()
-    if len(text.strip()) > MAX_TEXT:
-        raise MoveError(f"'{shown}' is too long for a move such as 11-15 or 26x17x10")
-    if not _SQUARES.fullmatch(plain):
-        begun = _BEGINNING.match(plain)
-        if begun and re.fullmatch(r"\d+\s*[-xX:,./]?", plain):
-            raise MoveError(_half(position, int(begun[1]), shown))
+    if len(text.strip()) > MAX_TEXT or not _SQUARES.fullmatch(plain):
         raise MoveError(f"'{shown}' is not a move such as 11-15 or 26x17x10; {_list(legal)}")
-    groups = [int(group) for group in re.findall(r"\d+", plain)]
-    readings = [groups]
-    if len(groups) == 1:
-        digits = re.findall(r"\d+", plain)[0]
-        readings = list(_taken_apart(digits)) if 3 <= len(digits) <= MAX_DIGITS else []
-        if not readings:
-            raise MoveError(_half(position, groups[0], shown))
+    runs = re.findall(r"\d+", plain)
+    readings = [[int(digits) for digits in runs]]
+    if len(runs) == 1 and 3 <= len(runs[0]) <= MAX_DIGITS:
+        readings = list(_taken_apart(runs[0])) or readings
+    if len(readings[0]) == 1:
+        begun = [move for move in legal if move.from_square == readings[0][0]]
+        why = f"'{shown}' is half a move; {_list(begun, f'from {readings[0][0]}: ')}"
+        raise MoveError(why if begun else _illegal(position, readings[0][0], shown))
     for fits in (_is_path, _leads_through, _begins):
         found = {move for reading in readings for move in legal if fits(move.path, reading)}
         if len(found) == 1:
@@ -61,7 +57,7 @@ def read_typed_move(position: Position, text: str) -> Move:
         if found:
             ways = " or ".join(map(str, sorted(found)))
             raise MoveError(f"'{shown}' is ambiguous: {ways}; type all squares")
-    raise MoveError(_illegal(position, readings[0], shown))
+    raise MoveError(_illegal(position, readings[0][0], shown))
 
 
 def _is_path(path: Sequence[int], squares: Sequence[int]) -> bool:
@@ -75,10 +71,8 @@ def _leads_through(path: Sequence[int], squares: Sequence[int]) -> bool:
 
 def _begins(path: Sequence[int], squares: Sequence[int]) -> bool:
     """Whether a move starts on the first square and visits the others in order."""
-    if not squares or not path or path[0] != squares[0]:
-        return False
-    rest = iter(path[1:])
-    return all(square in rest for square in squares[1:])
+    rest = iter(path)
+    return path[0] == squares[0] and all(square in rest for square in squares)
 
 
 def _taken_apart(digits: str) -> Iterator[list[int]]:
@@ -92,26 +86,18 @@ def _taken_apart(digits: str) -> Iterator[list[int]]:
         yield from ([int(first), *squares] for squares in _taken_apart(rest))
 
 
-def _half(position: Position, square: int, shown: str) -> str:
-    moves = [move for move in position.legal_moves() if move.from_square == square]
-    if not moves:
-        return _illegal(position, [square], shown)
-    return f"'{shown}' is half a move; {_list(moves, f'from {square}: ')}"
-
-
-def _illegal(position: Position, squares: Sequence[int], shown: str) -> str:
-    """Return why no legal move fits, and which ones begin alike."""
+def _illegal(position: Position, first: int, shown: str) -> str:
+    """Return why no legal move from a square fits, and which ones are legal."""
     legal = position.legal_moves()
     if not legal:
         return f"'{shown}': the game is over"
-    first = squares[0]
-    if not all(1 <= square <= 32 for square in squares):
-        return f"'{shown}' is illegal: squares are 1 to 32; {_list(legal)}"
     alike = [move for move in legal if move.from_square == first]
-    piece, own = position.piece(first), "b" if position.black else "w"
-    if piece == ".":
+    piece = position.piece(first) if 1 <= first <= 32 else ""
+    if not piece:
+        why = "squares are 1 to 32"
+    elif piece == ".":
         why = f"no piece is on {first}"
-    elif piece.lower() != own:
+    elif piece.lower() != ("b" if position.black else "w"):
         why = f"the piece on {first} is {'White' if position.black else 'Black'}'s"
     elif legal[0].is_capture:
         return f"'{shown}' is illegal, you must capture: {_list(alike or legal, '')}"
