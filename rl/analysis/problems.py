@@ -9,7 +9,6 @@ with a result of `1-0` (Black wins), `0-1`, `1/2-1/2`, or `win`, `loss` and `dra
 lines and lines that begin with `#` are skipped.
 """
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +19,6 @@ from ckai.game import Move, Position
 from ckai.game.fen import FEN_TAG
 from ckai.game.text import printable
 from ckai.pdn import PdnGame, read_games
-from ckai.pdn.sources import open_stream, packed_form
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import REVERSED, Proof, SearchResult
@@ -77,31 +75,19 @@ def read_problems(path: Path) -> Iterator[Problem | ValueError]:
     Raises:
         OSError: the file cannot be read.
     """
-    data = path.read_bytes()
-    if _FEN_LINE.match(data) or path.suffix.lower() == ".fen":
-        return _read_fens(data.decode(errors="replace"), str(path))
-    return _read_pdn(data, path)
-
-
-def _read_pdn(data: bytes, path: Path) -> Iterator[Problem | ValueError]:
-    if packed_form(data) == "zip archive" and path.is_file():
-        for game in read_games(path, str(path)):
-            yield _from_game(game, str(path))
-        return
-    with open_stream(io.BufferedReader(io.BytesIO(data)), str(path)) as opened:  # what a pipe had is gone
-        for game in read_games(opened.file, str(path)):
-            yield _from_game(game, str(path))
+    fens = path.suffix.lower() == ".fen" or (path.is_file() and _FEN_LINE.match(path.read_bytes()))
+    if fens:
+        return _read_fens(path.read_text(encoding="utf-8", errors="replace"), str(path))
+    return (_from_game(game, str(path)) for game in read_games(path, str(path)))
 
 
 def _from_game(game: PdnGame, path: str) -> Problem | ValueError:
     name = f"problem {game.number}"
-    if game.problem is not None and (game.rejected or not game.moves):
-        return ValueError(game.problem.named(f"{name}: "))
     where = f"{path}:{game.line}: {name}"
-    if game.header("FEN") is None:
-        return ValueError(f"{where}: expected a FEN tag with the position of a problem, found none")
     if game.problem is not None:
         return ValueError(game.problem.named(f"{name}: "))
+    if game.header("FEN") is None:
+        return ValueError(f"{where}: expected a FEN tag with the position of a problem, found none")
     position = game.start
     if not position.legal_moves():
         return ValueError(f"{where}: expected a position with a legal move, found {position.fen}")

@@ -13,11 +13,6 @@ def draw_openings(count: int, seed: int, spec: GameSpec = DEFAULT_GAME) -> list[
     """Draw openings of a game without repetition: of three plies, then of four and more once all are used.
 
     They repeat only in games that have no others.
-
-    Args:
-        count: number of openings.
-        seed: seed of the draw.
-        spec: the game.
     """
     rng = np.random.default_rng(seed)
     drawn: dict[Any, Any] = {}
@@ -32,30 +27,16 @@ def draw_openings(count: int, seed: int, spec: GameSpec = DEFAULT_GAME) -> list[
 
 
 def random_openings(count: int, plies: int, seed: int, spec: GameSpec = DEFAULT_GAME) -> list[Any]:
-    """Draw positions after random moves, without repetition while there are enough.
-
-    Games that end earlier are skipped.
-
-    Args:
-        count: number of positions.
-        plies: number of random moves.
-        seed: seed of the moves.
-        spec: the game.
-    """
+    """Draw positions after so many random moves, without repetition while there are enough."""
     rng = np.random.default_rng(seed)
-    distinct: dict[Any, Any] = {}
-    repeated: list[Any] = []
+    drawn: dict[Any, Any] = {}
     for _ in range(200 * count):
         position = spec.position()
         for _ in range(plies):
-            moves = position.legal_moves()
-            if not moves:
-                break
-            position = position.push(moves[rng.integers(len(moves))])
+            if moves := position.legal_moves():
+                position = position.push(moves[rng.integers(len(moves))])
         if position.legal_moves():
-            if position.key in distinct:
-                repeated.append(position)
-            distinct.setdefault(position.key, position)
-        if len(distinct) == count:
+            drawn.setdefault(position.key, position)
+        if len(drawn) == count:
             break
-    return (list(distinct.values()) + repeated)[:count]
+    return list(islice(cycle(drawn.values()), count))

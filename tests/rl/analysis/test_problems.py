@@ -1,9 +1,6 @@
 """Problems: reading them, what counts as solved, what the tables refute."""
 
-import bz2
 import gzip
-import os
-import threading
 
 import pytest
 
@@ -93,17 +90,6 @@ def test_problems_of_fens(tmp_path, name):
     assert [error.removeprefix(f"{path}:")[0:2] for error in errors] == ["7:", "8:", "9:", "11"]
     assert "'3-4'" in errors[1]
     assert "legal: 32-" in errors[2]
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
-def test_problems_are_read_from_a_pipe(tmp_path, pack):
-    path = tmp_path / "pipe.pdn"
-    os.mkfifo(path)
-    writer = threading.Thread(target=path.write_bytes, args=(pack(PDN.encode()),), daemon=True)
-    writer.start()
-    assert len(list(read_problems(path))) == 4
-    writer.join()
 
 
 def problem(fen="W:WK18,K15:BK4", moves=(), result=None):
