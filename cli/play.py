@@ -105,9 +105,7 @@ class FiniteRange(click.FloatRange):
     help="Visits per move.  [default: 400]",
 )
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per move.")
-@click.option(
-    "--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 40/20m."
-)
+@click.option("--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 20m.")
 @seed_option
 @click.option("--show/--hide", default=False, help="Show the engine's value, moves and PV.  [default: hide]")
 @evaluator_option()

@@ -18,11 +18,11 @@ class GameClock:
     def __init__(self, control: TimeControl, now: Callable[[], float] = time.perf_counter) -> None:
         self.control = control
         self.sides: dict[Side, Clock] = {"black": Clock(control, now), "white": Clock(control, now)}
-        self._marks: dict[int, dict[Side, tuple[float, int | None]]] = {}
+        self._marks: dict[int, dict[Side, float]] = {}
 
     def start(self, side: Side, ply: int) -> None:
         """Run the clock of the side to move; `ply` plies have been played."""
-        self._marks.setdefault(ply, {each: (clock.left, clock.moves) for each, clock in self.sides.items()})
+        self._marks.setdefault(ply, {each: clock.left for each, clock in self.sides.items()})
         self.sides["white" if side == "black" else "black"].stop()
         self.sides[side].start()
 
@@ -42,9 +42,8 @@ class GameClock:
     def restore(self, ply: int) -> None:
         """Set both clocks to what they were when the move after `ply` plies began, if that is known."""
         self.pause()
-        for side, (left, moves) in self._marks.get(ply, {}).items():
+        for side, left in self._marks.get(ply, {}).items():
             self.sides[side].reset(left)
-            self.sides[side].moves = moves
         self._marks = {n: marks for n, marks in self._marks.items() if n < ply}
 
     def text(self, side: Side) -> str:

@@ -50,7 +50,7 @@ def choose_move(
 
     limit = None
     if clock is not None and "clock" in engine.takes:
-        limit = Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
+        limit = Limit(clock=clock.left, increment=clock.control.increment)
     if chance is None or len(game.moves) >= VARIED_PLIES:
         return engine.play(game, limit, stop=stop)
     result = engine.play(game, limit, lines=len(game.position.legal_moves()), stop=stop)

@@ -17,17 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, whole_file, write_whole
 from ckai.datasets.reader import RowFile
-from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path, is_headers_path
+from ckai.datasets.schema import DatasetError, check_rows_path
 from ckai.datasets.split import position_keys
 from ckai.datasets.tables import Tables
-from ckai.datasets.writer import from_numpy, table_writer, to_numpy
+from ckai.datasets.writer import from_numpy, table_writer
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import use_one_torch_thread
@@ -42,7 +41,7 @@ from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, begin_record, make_records
-from ckai.rl.selfplay.rows import PLAYER_NAME, copy_game, to_table
+from ckai.rl.selfplay.rows import copy_game, to_table
 from ckai.rl.selfplay.shards import write_parquet
 
 IN_FLIGHT = 1024
@@ -199,10 +198,7 @@ def distill(
         LockedError: another process writes this output.
     """
     output, config = Path(output), config or DistillConfig()
-    if output.suffix != ".parquet" or is_headers_path(output):
-        raise ValueError(
-            f"{output}: expected an output that ends in .parquet, not .headers.parquet, found {output.name}"
-        )
+    check_rows_path(output)
     if config.nodes and not isinstance(evaluator, IntegerEvaluator):
         raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
     folder = output.with_suffix(".shards")
@@ -300,9 +296,7 @@ def _write_shards(
 
 def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) -> DistillProgress:
     """Put the first shards with enough positions together, in order, one in memory at a time."""
-    headers: list[pa.Table] = []
-    counts = DistillProgress()
-    paths, total = [], 0
+    counts, paths, total = DistillProgress(), list[Path](), 0
     for path in sorted(folder.glob("*.parquet")):
         if total < config.positions:  # several threads may write more than are needed
             paths.append(path)
@@ -314,14 +308,9 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
             if kept is not None:
                 here, kept = kept[: len(table)], kept[len(table) :]
                 table = table.filter(from_numpy(here))
-                if not len(table):
-                    continue
             writer.write(table)
-            headers.append(_headers(table, output.stem))
             counts.positions += table.num_rows
             counts.walks += config.shard_walks
-        with whole_file(headers_path(output)) as file:
-            write_parquet(pa.concat_tables(headers), file)
     return counts
 
 
@@ -337,23 +326,3 @@ def _first_of_each(paths: Sequence[Path]) -> NDArray[np.bool_]:
     kept = np.zeros(len(found), np.bool_)
     kept[first] = True
     return kept
-
-
-def _headers(table: pa.Table, source: str) -> pa.Table:
-    """Return the table of headers, one row per walk, of rows sorted by (game, ply, hop)."""
-    game = to_numpy(table["game"])
-    last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
-    n = len(last)
-    columns: dict[str, Any] = {
-        "game": game[last],
-        "event": [source] * n,
-        "date": [None] * n,
-        "black": [PLAYER_NAME] * n,
-        "white": [PLAYER_NAME] * n,
-        "result": ["*"] * n,
-        "opening": [None] * n,
-        "plies": to_numpy(table["ply"])[last].astype(np.int32) + 1,
-        "line": np.zeros(n, np.int64),
-        "source": [source] * n,
-    }
-    return pa.table(columns, schema=HEADERS_SCHEMA)

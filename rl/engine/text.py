@@ -22,7 +22,7 @@ KINDS = ("random", "perfect", "alphabeta", HUB, GTP, LEVEL, ALPHA_BETA)
 PLAYER_FORMS = {
     "best.ckpt@400": "a network or a run's best, 400 visits per move",
     "best.ckpt@0.5s": "half a second per move; @50ms is 0.05 s",
-    "best.ckpt@60s+0.6s": "a clock: a minute a game and 0.6 s a move; @5m, @40/5m for 40 moves",
+    "best.ckpt@60s+0.6s": "a clock: a minute a game and 0.6 s a move; @5m",
     "best.ckpt@policy": "the policy's best move, without search",
     "ckai@0.5s": "the network installed with ckai, the best one where time is short",
     "small@400": "a larger one installed with it, the best one at equal visits",

@@ -8,9 +8,9 @@ from enum import StrEnum
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _TIME = r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m)"
-_CONTROL = re.compile(rf"(?:(?P<moves>\d+)/)?{_TIME}(?:\+{_TIME})?")
-MAX_SECONDS, MAX_MOVES = 1_000_000, 1000
-"""Largest time and number of moves of a time control."""
+_CONTROL = re.compile(rf"{_TIME}(?:\+{_TIME})?")
+MAX_SECONDS = 1_000_000
+"""Largest time of a time control."""
 
 
 class ClockReason(StrEnum):
@@ -21,63 +21,49 @@ class ClockReason(StrEnum):
 
 @dataclass(frozen=True)
 class TimeControl:
-    """A time control: the time of each player for a game, or for a number of moves.
+    """A time control: the time of each player for a game.
 
     Raises:
         ValueError: a number is out of range.
 
     Example:
         >>> TimeControl.read("5m+3s")
-        TimeControl(seconds=300.0, increment=3.0, moves=None)
-        >>> str(TimeControl.read("40/300s"))
-        '40/300s'
+        TimeControl(seconds=300.0, increment=3.0)
+        >>> str(TimeControl.read("5m+3s"))
+        '300s+3s'
     """
 
     seconds: float
     """Time at the start, above 0."""
     increment: float = 0.0
     """Seconds added after every move, 0 or more (Fischer)."""
-    moves: int | None = None
-    """Moves after which `seconds` are added again, 1 or more; None: never."""
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds <= MAX_SECONDS:
             raise ValueError(f"expected a time above 0, at most {MAX_SECONDS:,} s, found {self.seconds:g} s")
         if not 0 <= self.increment <= MAX_SECONDS:
             raise ValueError(f"expected an increment from 0 to {MAX_SECONDS:,} s, found {self.increment:g} s")
-        if self.moves is not None and not 1 <= self.moves <= MAX_MOVES:
-            raise ValueError(f"expected from 1 to {MAX_MOVES:,} moves, found {self.moves}")
 
     @classmethod
     def read(cls, text: str) -> "TimeControl":
-        """Parse `[MOVES/]TIME[+INCREMENT]`, times in ms, s or m, such as `5m+3s` or `40/300s`.
+        """Parse `TIME[+INCREMENT]`, times in ms, s or m, such as `5m+3s`.
 
         Raises:
             ValueError: the text is something else, or a number is out of range.
         """
         parts = _CONTROL.fullmatch(text)
         if parts is None:
-            raise ValueError(f"expected a time control such as 5m+3s, 60s+0.6s or 40/300s, found {text!r}")
-        moves, number, unit, added, added_unit = parts.groups()
-        if moves is not None and len(moves) > len(str(MAX_MOVES)):
-            raise ValueError(f"expected from 1 to {MAX_MOVES:,} moves, found {moves[:20]}")
-        return cls(
-            float(number) * _UNITS[unit],
-            float(added) * _UNITS[added_unit] if added else 0.0,
-            int(moves) if moves else None,
-        )
+            raise ValueError(f"expected a time control such as 5m+3s or 60s+0.6s, found {text!r}")
+        number, unit, added, added_unit = parts.groups()
+        increment = float(added) * _UNITS[added_unit] if added else 0.0
+        return cls(float(number) * _UNITS[unit], increment)
 
     def __str__(self) -> str:
-        moves = "" if self.moves is None else f"{self.moves}/"
-        return f"{moves}{self.seconds:g}s" + (f"+{self.increment:g}s" if self.increment else "")
+        return f"{self.seconds:g}s" + (f"+{self.increment:g}s" if self.increment else "")
 
 
 class Clock:
     """The clock of one player in one game. It stands still until it is started.
-
-    Attributes:
-        control: the time control.
-        moves: moves to the next time control, None if there is none.
 
     Example:
         >>> clock = Clock(TimeControl(60, 0.5), now=iter([100, 102]).__next__)
@@ -91,7 +77,6 @@ class Clock:
     def __init__(self, control: TimeControl, now: Callable[[], float] = time.perf_counter) -> None:
         """Set the clock to the time at the start; `now` returns the time in seconds."""
         self.control = control
-        self.moves = control.moves
         self._now = now
         self._left = control.seconds
         self._started: float | None = None
@@ -115,11 +100,6 @@ class Clock:
         self._left, self._started = left, None
 
     def press(self) -> None:
-        """End a move: stop the clock, and add the increment and the time of the next time control."""
+        """End a move: stop the clock, and add the increment."""
         self.stop()
         self._left += self.control.increment
-        if self.moves is not None:
-            self.moves -= 1
-            if self.moves == 0:
-                self._left += self.control.seconds
-                self.moves = self.control.moves

@@ -290,7 +290,7 @@ class _Table:
         engine, limit = self._engines[number], None
         clock = next(iter(mine.values()))[1]
         if clock is not None:  # there is one board
-            limit = Limit(clock=clock.left, increment=clock.control.increment, remaining_moves=clock.moves)
+            limit = Limit(clock=clock.left, increment=clock.control.increment)
             clock.start()
         games = [game.game for game, _ in mine.values()]
         if clock is None and engine.by_time and not isinstance(engine, ProgramEngine):

@@ -373,9 +373,9 @@ def test_a_draw_that_the_engine_thinks_over_for_too_long_is_none(here):
 
 
 def test_the_engine_is_given_its_clock():
-    engine, clock = FirstMove(), GameClock(TimeControl(60, 1, 40), Seconds())
+    engine, clock = FirstMove(), GameClock(TimeControl(60, 1), Seconds())
     choose_move(engine, get_game("checkers").game(), clock=clock.sides["black"])
-    assert engine.asked[-1][1] == Limit(clock=60, increment=1, remaining_moves=40)
+    assert engine.asked[-1][1] == Limit(clock=60, increment=1)
 
 
 # --- a real terminal --------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import torch
 
 from ckai.datasets.data_module import RowsDataModule, to_batch
 from ckai.datasets.reader import read_rows
-from ckai.datasets.schema import DatasetError, headers_path
+from ckai.datasets.schema import DatasetError
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.rows import endgame_rows
 from ckai.datasets.writer import table_writer
@@ -21,7 +21,6 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.packing import unpack_position
 from ckai.models.registry import build
-from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import ENTRIES, distill
@@ -51,7 +50,6 @@ def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
     assert np.abs(batch["q"].numpy() - values).max() < 1e-6
     assert not rows.z_known.any()
     assert len(np.unique(rows.board, axis=0)) > 100
-    assert pq.read_table(headers_path(path)).num_rows == len(np.unique(rows.game))
 
 
 def test_games_of_alpha_beta(tmp_path, teacher):
@@ -120,20 +118,6 @@ def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
     assert not (tmp_path / "rows.shards").exists()
 
 
-def test_a_replacement_goes_on_too(tmp_path, teacher):
-    path, whole = tmp_path / "rows.parquet", tmp_path / "whole.parquet"
-    distill(teacher, path, SMALL)
-    before, stop = path.read_bytes(), threading.Event()
-    larger = replace(SMALL, positions=400)
-    distill(teacher, whole, larger)
-    distill(teacher, path, larger, force=True, progress=lambda counts: stop.set(), stop=stop)
-    assert path.read_bytes() == before
-    counts = []
-    distill(teacher, path, larger, force=True, progress=lambda now: counts.append(now.walks))
-    assert counts[0] == 2 * SMALL.shard_walks  # one shard was there
-    assert pq.read_table(path).equals(pq.read_table(whole))
-
-
 def test_shards_of_other_data_are_refused(tmp_path, teacher):
     source, path, stop = tmp_path / "source.parquet", tmp_path / "rows.parquet", threading.Event()
     distill(teacher, source, SMALL)
@@ -158,7 +142,7 @@ def test_nothing_else_is_replaced(tmp_path, teacher):
 
 @pytest.mark.parametrize("name", ["rows.shards", "rows", "rows.headers.parquet"])
 def test_an_output_that_cannot_hold_rows_is_refused_at_once(tmp_path, teacher, name):
-    with pytest.raises(ValueError, match=r"expected an output that ends in \.parquet"):
+    with pytest.raises(ValueError, match="expected a name"):
         distill(teacher, tmp_path / name, SMALL)
     assert not list(tmp_path.iterdir())
 
@@ -233,20 +217,6 @@ def test_a_teacher_that_is_not_finite_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="expected finite logits and values"):
         distill(Broken(), tmp_path / "rows.parquet", SMALL)
-
-
-def test_the_value_is_learned_where_only_q_is_known():
-    batch = {
-        "z": torch.tensor([1.0, 0.0, 0.0]),
-        "z_known": torch.tensor([True, False, False]),
-        "q": torch.tensor([0.5, -0.5, 0.0]),
-        "q_known": torch.tensor([True, True, False]),
-    }
-    assert value_target(batch, 0.5).tolist() == [0.75, -0.5, 0.0]
-    raw = torch.zeros(3, 1)
-    loss, rows = value_loss(raw, batch, 0.5)
-    assert rows == 2
-    assert float(loss) == pytest.approx((0.75**2 + 0.25) / 2)
 
 
 def test_the_command(tmp_path, ckai, monkeypatch):
