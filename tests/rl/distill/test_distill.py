@@ -21,6 +21,7 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.packing import unpack_position
 from ckai.models.registry import build
+from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import ENTRIES, distill
@@ -217,6 +218,18 @@ def test_a_teacher_that_is_not_finite_is_refused(tmp_path):
 
     with pytest.raises(ValueError, match="expected finite logits and values"):
         distill(Broken(), tmp_path / "rows.parquet", SMALL)
+
+
+def test_the_value_is_learned_where_only_q_is_known():
+    batch = {
+        "z": torch.tensor([1.0, 0.0, 0.0]),
+        "z_known": torch.tensor([True, False, False]),
+        "q": torch.tensor([0.5, -0.5, 0.0]),
+        "q_known": torch.tensor([True, True, False]),
+    }
+    assert value_target(batch, 0.5).tolist() == [0.75, -0.5, 0.0]
+    loss, rows = value_loss(torch.zeros(3, 1), batch, 0.5)
+    assert (rows, float(loss)) == (2, pytest.approx((0.75**2 + 0.25) / 2))
 
 
 def test_the_command(tmp_path, ckai, monkeypatch):
