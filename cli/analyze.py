@@ -264,13 +264,12 @@ def _print_players(players: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
     from ckai.cli.shared.console import CleanConsole, make_table
-    from ckai.rl.analysis.report import SIGNS, Phase
+    from ckai.rl.analysis.report import SIGNS
 
     signs = {str(grade): sign for grade, sign in SIGNS.items()}
-    table = make_table("player", "games", "accuracy", *signs.values(), *map(str, Phase))
+    table = make_table("player", "games", "accuracy", *signs.values())
     for row in players[:PLAYERS]:
         cells = [str(row["games"]), _percent(row["accuracy"]), *(str(row[grade]) for grade in signs)]
-        cells += [_percent(row["phases"][str(phase)]["accuracy"]) for phase in Phase]
         table.add_row(Text(row["name"]), *cells)  # no markup in what comes from the file
     CleanConsole(highlight=False).print(table)
     if (more := len(players) - PLAYERS) > 0:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ckai.cli.pages.board import asset, definitions, diagram, letters, measures
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.annotation import black_text, sentence, strip
-from ckai.rl.analysis.report import SIGNS, GameReport, Grade, Phase, PlyReport, move_number
+from ckai.rl.analysis.report import SIGNS, GameReport, Grade, PlyReport, move_number
 from ckai.rl.analysis.score import score_help
 from ckai.rl.games.spec import GameSpec
 
@@ -122,7 +122,6 @@ class ReportPage:
             score_help=score_help(),
             facts=self.facts,
             players=players,
-            phases=[str(phase) for phase in Phase],
             grades=[(str(grade), SIGNS[grade]) for grade in Grade],
             games=self.games,
             curve_width=CURVE_WIDTH,

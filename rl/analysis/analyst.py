@@ -206,7 +206,7 @@ class Analyst:
     def _ply(self, nodes: list[_Node], n: int) -> PlyReport:
         node, after = nodes[n], nodes[n + 1].game.position
         assert node.played is not None
-        position, played = node.game.position, 1 - nodes[n + 1].backed_up
+        played = 1 - nodes[n + 1].backed_up
         points, line = played, [node.played]
         if node.line and node.line[0] == node.played:
             line = node.line
@@ -217,8 +217,7 @@ class Analyst:
             grade, points, line = None, played, [node.played]
         return PlyReport(
             move=str(node.played),
-            black=position.black,
-            pieces=(position.own | position.opp).bit_count(),
+            black=node.game.position.black,
             forced=node.forced,
             points=round(points, 4),
             played=round(played, 4),

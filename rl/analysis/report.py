@@ -13,8 +13,6 @@ from typing import Any, Self
 
 from ckai.rl.engine.result import Proof
 
-OPENING_PIECES, ENDGAME_PIECES = 20, 10
-"""Fewest pieces of the opening, and most of the endgame."""
 UNNAMED = {True: "? (Black)", False: "? (White)"}
 """The names of players without one: all of a side are one row, as nobody plays both sides of a game."""
 POINTS = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}
@@ -39,14 +37,6 @@ COSTS = {Grade.INACCURACY: 0.05, Grade.MISTAKE: 0.1, Grade.BLUNDER: 0.2}
 """The least expected points that a move of each grade costs."""
 
 
-class Phase(StrEnum):
-    """The phase of a game, by the number of pieces on the board."""
-
-    OPENING = "opening"
-    MIDGAME = "midgame"
-    ENDGAME = "endgame"
-
-
 def grade_of(cost: float) -> Grade | None:
     """Return the grade of a move that costs `cost` expected points, None below the least inaccuracy.
 
@@ -55,17 +45,6 @@ def grade_of(cost: float) -> Grade | None:
     """
     grades = [grade for grade, least in COSTS.items() if round(cost, 9) >= least]  # 0.3 - 0.2 is 0.1
     return grades[-1] if grades else None
-
-
-def phase_of(pieces: int) -> Phase:
-    """Return the phase of a position with `pieces` pieces on the board.
-
-    >>> [str(phase_of(pieces)) for pieces in (24, 19, 10)]
-    ['opening', 'midgame', 'endgame']
-    """
-    if pieces >= OPENING_PIECES:
-        return Phase.OPENING
-    return Phase.ENDGAME if pieces <= ENDGAME_PIECES else Phase.MIDGAME
 
 
 def accuracy_of(cost: float) -> float:
@@ -89,8 +68,6 @@ class PlyReport:
     """As PDN with every square: `11x18x25`."""
     black: bool
     """Whether Black moves."""
-    pieces: int
-    """Pieces on the board before the move."""
     forced: bool
     """Whether it is the only legal move: it is not graded and does not count for accuracy."""
     points: float
@@ -191,25 +168,13 @@ def move_number(plies: Sequence[PlyReport], n: int) -> str:
     """Return the number of move `n`, from 0, as PDN has it: `12.` for Black, `12...` for White.
 
     >>> ply = PlyReport(
-    ...     move="9-14", black=True, pieces=24, forced=False, points=0.5, played=0.5, best="9-14"
+    ...     move="9-14", black=True, forced=False, points=0.5, played=0.5, best="9-14"
     ... )
     >>> move_number([ply], 0)
     '1.'
     """
     number = (n + (not plies[0].black)) // 2 + 1
     return f"{number}." if plies[n].black else f"{number}..."
-
-
-def _figures(plies: Sequence[PlyReport]) -> dict[str, Any]:
-    """Return what moves chosen by a player add up to, as data for JSON: accuracy in percent, mean cost."""
-    count, grades = len(plies), Counter(ply.grade for ply in plies)
-    accuracy, cost = sum(accuracy_of(ply.cost) for ply in plies), sum(ply.cost for ply in plies)
-    return {
-        "moves": count,
-        "accuracy": round(accuracy / count, 2) if count else None,
-        "cost": round(cost / count, 4) if count else None,
-        **{str(grade): grades[grade] for grade in Grade},
-    }
 
 
 class PlayerTable:
@@ -237,11 +202,25 @@ class PlayerTable:
             self._plies.setdefault(name, []).extend(mine)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return the players as plain data, those with the most games first, then by name."""
+        """Return the players as data for JSON, those with the most games first, then by name.
+
+        The accuracy is in percent, the cost the mean of the moves.
+        """
         rows = []
         for name, scores in sorted(self._scores.items(), key=lambda each: (-len(each[1]), each[0])):
             plies, known = self._plies[name], [score for score in scores if score is not None]
-            phases = {str(p): _figures([ply for ply in plies if phase_of(ply.pieces) == p]) for p in Phase}
-            row = {"name": name, "games": len(scores), "score": sum(known), "results": len(known)}
-            rows.append({**row, **_figures(plies), "phases": phases})
+            count, grades = max(1, len(plies)), Counter(ply.grade for ply in plies)
+            accuracy, cost = sum(accuracy_of(ply.cost) for ply in plies), sum(ply.cost for ply in plies)
+            rows.append(
+                {
+                    "name": name,
+                    "games": len(scores),
+                    "score": sum(known),
+                    "results": len(known),
+                    "moves": len(plies),
+                    "accuracy": round(accuracy / count, 2) if plies else None,
+                    "cost": round(cost / count, 4) if plies else None,
+                    **{str(grade): grades[grade] for grade in Grade},
+                }
+            )
         return rows
