@@ -39,7 +39,7 @@ ROUNDS = 3
 """Rounds of checks: each looks at what the one before has changed."""
 NODES = 500
 """Positions of an alpha-beta search for a visit: at 200 visits enough for shots of 17 plies."""
-CHECK_NODES, CHECK_VISITS = 5, 40
+CHECK_NODES, CHECK_VISITS = 3, 40
 """How many times as long the search of a check is, by alpha-beta and in a tree."""
 TOGETHER = 64
 """Trees searched at once; the long search of a check fills its batches alone."""

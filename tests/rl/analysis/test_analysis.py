@@ -99,9 +99,9 @@ def test_a_win_that_only_a_deep_search_sees_is_thrown_away(fen, played, best):
     assert (ply.grade, ply.best, ply.points) == (Grade.BLUNDER, best, 1.0)
 
 
-def test_moves_of_the_book_are_marked_only_if_a_deep_search_finds_a_blunder():
+def test_moves_of_the_book_are_marked_only_if_they_are_blunders():
     # 9-13 is weak, and so is 10-14 after 23-18; after 21-17 it loses, though it is ballot 3.
-    sharp = Analyst(IntegerEvaluator(load_network("ckai")), AnalysisConfig(visits=60))
+    sharp = Analyst(IntegerEvaluator(load_network("ckai")), AnalysisConfig(visits=100))
     for line, marked in (("9-13 23-18 10-14", []), ("9-13 21-17 10-14", [2])):
         _, report = analyzed(sharp, f"{line} *")
         assert report.marked() == marked
