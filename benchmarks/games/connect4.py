@@ -18,18 +18,14 @@ import numpy as np
 
 from ckai.datasets.files import whole_file
 from ckai.rl.games.connect4 import SPEC, kernels
-from ckai.rl.games.connect4.solver import (
-    BOOK,
-    CLASSES,
-    NO_SCORE,
-    PHASES,
-    Connect4Solver,
-    class_of,
-    solved_value,
-)
+from ckai.rl.games.connect4.solver import BOOK, CLASSES, NO_SCORE, Connect4Solver, solved_value
 from ckai.rl.games.grid import GridPosition
 
 SAVE_SECONDS = 20.0
+PHASES = {"Begin": (8, 13), "Middle": (14, 28), "End": (29, 40)}
+"""Fewest and most stones. There are few positions with fewer than 8, and each takes long."""
+EASY, MEDIUM = 13, 28
+"""Most plies until the end in easy and in medium positions."""
 
 
 def key_of(position: GridPosition) -> int:
@@ -94,30 +90,30 @@ def random_position(rng: random.Random, least: int, most: int) -> GridPosition:
             return position
 
 
-def classes(path: Path, per_class: int, seed: int, megabytes: int) -> None:
+def draw_classes(path: Path, per_class: int, seed: int, megabytes: int) -> None:
     rng, solver, seen = random.Random(seed), Connect4Solver(megabytes), set[int]()
     found = dict.fromkeys(CLASSES, 0)
-    states, scores, moves = [], [], []
+    states, moves, classes = [], [], []
     for phase, stones in PHASES.items():
         for _ in count():
             if all(number >= per_class for name, number in found.items() if name.startswith(phase)):
                 break
             position = random_position(rng, *stones)
             own, other = position.state
-            score, here = score_of(solver, position), (own | other).bit_count()
-            name = class_of(here, solved_value(score, here))
+            plies = solved_value(score_of(solver, position), (own | other).bit_count()).plies
+            name = f"{phase}-{'Easy' if plies <= EASY else 'Medium' if plies <= MEDIUM else 'Hard'}"
             if key_of(position) in seen or found.get(name, per_class) >= per_class:
                 continue
             seen.add(key_of(position))
             found[name] += 1
             states.append((own, own | other))
-            scores.append(score)
+            classes.append(CLASSES.index(name))
             moves.append([NO_SCORE] * 7)
             for move in position.legal_moves():
                 moves[-1][move.action] = -score_of(solver, position.push(move))
             print(", ".join(f"{name} {n}" for name, n in found.items()), f"of {per_class}", flush=True)
     with whole_file(path) as file:
-        small = {"scores": np.array(scores, np.int8), "moves": np.array(moves, np.int8)}
+        small = {"moves": np.array(moves, np.int8), "classes": np.array(classes, np.int8)}
         np.savez_compressed(file, states=np.array(states, np.int64), **small)
 
 
@@ -136,7 +132,7 @@ def main() -> None:
     elif given.what == "book":
         book(given.output or Path("book.npz"), given.megabytes)
     else:
-        classes(given.output or Path("classes.npz"), given.per_class, given.seed, given.megabytes)
+        draw_classes(given.output or Path("classes.npz"), given.per_class, given.seed, given.megabytes)
 
 
 if __name__ == "__main__":

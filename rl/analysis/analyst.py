@@ -25,7 +25,16 @@ from ckai.game.openings import is_book
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.analysis.config import AnalysisConfig
-from ckai.rl.analysis.report import COSTS, POINTS, GameReport, Grade, PlyReport, grade_of, theory_of
+from ckai.rl.analysis.report import (
+    COSTS,
+    POINTS,
+    TABLE_POINTS,
+    GameReport,
+    Grade,
+    PlyReport,
+    grade_of,
+    theory_of,
+)
 from ckai.rl.analysis.score import expected_score
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
 from ckai.rl.engine.base import Engine
@@ -43,7 +52,6 @@ CHECK_NODES, CHECK_VISITS = 3, 40
 """How many times as long the search of a check is, by alpha-beta and in a tree."""
 TOGETHER = 64
 """Trees searched at once; the long search of a check fills its batches alone."""
-TABLE_POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 
 
 @dataclass

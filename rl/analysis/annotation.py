@@ -17,7 +17,11 @@ from ckai.rl.analysis.score import percent
 ANNOTATOR = "ckai"
 """First word of the Annotator tag of a game that was analysed."""
 _TABLES = "[%tables]"
-_VERDICTS = {1: "Won for Black by the tables.", 0: "Drawn by the tables.", -1: "Won for White by the tables."}
+_VERDICTS = {
+    1.0: "Won for Black by the tables.",
+    0.5: "Drawn by the tables.",
+    0.0: "Won for White by the tables.",
+}
 _SCORE = r"Black \d+%\."
 _GRADED = rf"(?:{'|'.join(grade.capitalize() for grade in Grade)}), costs \d+%\. Better: \S+\."
 _SAID = "|".join(map(re.escape, _VERDICTS.values()))
@@ -49,8 +53,9 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
     position = clean.start
     annotated: list[PdnMove] = []
     for n, (each, ply) in enumerate(zip(clean.moves, report.plies, strict=True)):
-        new = verdicts[n + 1] is not None and verdicts[n + 1] != verdicts[n]
-        annotated.append(_annotated(each, ply, position, _VERDICTS[verdicts[n + 1] or 0] if new else ""))
+        after = verdicts[n + 1]
+        said = "" if after is None or after == verdicts[n] else _VERDICTS[after]
+        annotated.append(_annotated(each, ply, position, said))
         position = position.push(each.move)
     final_comments = list(clean.final_comments)
     comments = list(clean.comments)

@@ -17,8 +17,8 @@ UNNAMED = {True: "? (Black)", False: "? (White)"}
 """The names of players without one: all of a side are one row, as nobody plays both sides of a game."""
 POINTS = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}
 """Of Black, by the result as PDN."""
-_RESULTS = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}
-_VERDICTS = {"win": 1, "draw": 0, "loss": -1}
+TABLE_POINTS: dict[Proof, float] = {"win": 1.0, "draw": 0.5, "loss": 0.0}
+"""Of the side to move, by the result of the tables."""
 
 
 class Grade(StrEnum):
@@ -124,12 +124,11 @@ class GameReport:
         chosen = [accuracy_of(ply.cost) for ply in self.plies if ply.black == black and not ply.forced]
         return sum(chosen) / len(chosen) if chosen else None
 
-    def black_verdicts(self) -> list[int | None]:
-        """Return Black's result by the tables in the first position and after each move, None without one."""
+    def black_verdicts(self) -> list[float | None]:
+        """Return Black's points by the tables in the first position and after each move, None without any."""
         sides = [*((ply.verdict, ply.black) for ply in self.plies), (self.verdict, self.black_to_move)]
-        return [
-            None if verdict is None else _VERDICTS[verdict] * (1 if black else -1) for verdict, black in sides
-        ]
+        points = [(verdict and TABLE_POINTS[verdict], black) for verdict, black in sides]
+        return [found if found is None or black else 1 - found for found, black in points]
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> Self:
@@ -149,12 +148,12 @@ def _read_ply(data: Mapping[str, Any]) -> PlyReport:
 
 def theory_of(report: GameReport) -> str:
     """Return a sentence if the tables say otherwise than the result of the game, else an empty text."""
-    played = _RESULTS.get(report.result or "")
+    played = POINTS.get(report.result or "")
     verdicts = [(n, each) for n, each in enumerate(report.black_verdicts()) if each is not None]
     if played is None or not verdicts:
         return ""
-    named = {1: "Won for Black", 0: "Drawn", -1: "Won for White"}
-    ended = {1: "won by Black", 0: "drawn", -1: "won by White"}[played]
+    named = {1.0: "Won for Black", 0.5: "Drawn", 0.0: "Won for White"}
+    ended = {1.0: "won by Black", 0.5: "drawn", 0.0: "won by White"}[played]
     plies, (end, final), (start, first) = report.plies, verdicts[-1], verdicts[0]
     if final != played and end == len(plies):
         return f"{named[final]} by the tables in the last position, {ended} in the game."

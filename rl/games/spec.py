@@ -144,7 +144,13 @@ class GameSpec:
     layout: Layout
     symmetries: tuple[Symmetry, ...] = ()
     supports_tables: bool = False
-    run_defaults: ClassVar[Mapping[str, Any]] = {}
+    run_defaults: ClassVar[Mapping[str, Any]] = {
+        "selfplay.tables": 0,
+        "selfplay.temperature_plies": 8,
+        "learn.batch_size": 128,
+        "learn.lr": 2e-3,
+        "learn.epochs": 1,
+    }
     search_defaults: ClassVar[Mapping[str, Any]] = {}
     solver: ClassVar[type[Solver] | None] = None
     column_labels: tuple[str, ...] = ()

@@ -75,13 +75,7 @@ class TicTacToeSpec(GameSpec):
     side_names = ("X", "O")
     piece_letters: ClassVar[Mapping[str, str]] = {"b": "X", "w": "O"}
     move_example = "5"
-    run_defaults: ClassVar[Mapping[str, Any]] = {
-        "selfplay.tables": 0,
-        "selfplay.temperature_plies": 8,
-        "learn.batch_size": 128,
-        "learn.lr": 2e-3,
-        "learn.epochs": 4,
-    }
+    run_defaults: ClassVar[Mapping[str, Any]] = {**GameSpec.run_defaults, "learn.epochs": 4}
 
 
 SPEC = TicTacToeSpec()

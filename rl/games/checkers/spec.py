@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class CheckersSpec(GameSpec):
     move_example = "11-15"
     turnable = True
     kings = True
+    run_defaults: ClassVar[Mapping[str, Any]] = {}
     named_openings = OPENING_NAMES
     ballot = BALLOT
 

@@ -19,17 +19,12 @@ from ckai.rl.games.solving import SolvedPosition, SolvedValue, Solver
 BOOK = Path(__file__).with_name("book.npz")
 """Arrays `keys` and `bounds`, see `kernels.negamax`."""
 SOLVED = Path(__file__).with_name("classes.npz")
-"""Arrays `states`, `[n, 2]` int64, stones of the side to move and all stones; `scores`, `[n]` int8, for the
-side to move; `moves`, `[n, 7]` int8, the score of each column for the side to move, `NO_SCORE` for a full
-one."""
+"""Arrays `states`, `[n, 2]` int64, stones of the side to move and all stones; `moves`, `[n, 7]` int8, the
+score of each column for the side to move, `NO_SCORE` for a full one; `classes`, `[n]` int8."""
 NO_SCORE = 127
 BYTES = 5
 """Memory of an entry of the table."""
 CLASSES = ("Begin-Easy", "Begin-Medium", "Begin-Hard", "Middle-Easy", "Middle-Medium", "End-Easy")
-PHASES = {"Begin": (8, 13), "Middle": (14, 28), "End": (29, 40)}
-"""Fewest and most stones. There are few positions with fewer than 8, and each takes long."""
-EASY, MEDIUM = 13, 28
-"""Most plies until the end in easy and in medium positions."""
 
 
 class Connect4Solver(Solver):
@@ -83,25 +78,17 @@ def solved_value(score: int, stones: int) -> SolvedValue:
     return SolvedValue(-1, 2 * (half + score - (stones + 1) // 2))
 
 
-def class_of(stones: int, truth: SolvedValue) -> str:
-    """Return the class of a position, one of `CLASSES`."""
-    phase = next(name for name, (_, last) in PHASES.items() if stones <= last)
-    length = "Easy" if truth.plies <= EASY else "Medium" if truth.plies <= MEDIUM else "Hard"
-    return f"{phase}-{length}"
-
-
 @cache
 def _classes() -> dict[str, list[SolvedPosition]]:
     classes: dict[str, list[SolvedPosition]] = {name: [] for name in CLASSES}
     with np.load(SOLVED) as file:
-        columns = [file[name].tolist() for name in ("states", "scores", "moves")]
-    for (own, taken), score, scores in zip(*columns, strict=True):
-        stones = taken.bit_count()
+        columns = [file[name].tolist() for name in ("states", "moves", "classes")]
+    for (own, taken), scores, number in zip(*columns, strict=True):
         moves = {
-            GridMove(column): solved_value(each, stones)
-            for column, each in enumerate(scores)
-            if each != NO_SCORE
+            GridMove(column): solved_value(score, taken.bit_count())
+            for column, score in enumerate(scores)
+            if score != NO_SCORE
         }
-        solved = SolvedPosition(GridPosition(Connect4(), (own, own ^ taken)), moves)
-        classes[class_of(stones, solved_value(score, stones))].append(solved)
+        position = GridPosition(Connect4(), (own, own ^ taken))
+        classes[CLASSES[number]].append(SolvedPosition(position, moves))
     return classes

@@ -1,8 +1,5 @@
 """The `GameSpec` of Connect-4, and the encoding of its positions."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from ckai.game.svg import Layout
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
@@ -37,13 +34,6 @@ class Connect4Spec(GameSpec):
     layout = Layout(6, 7, {i + 1: (5 - i // 7, i % 7) for i in range(42)}, numbers=False)
     move_example = "4"
     column_labels = tuple(str(column + 1) for column in range(7))
-    run_defaults: ClassVar[Mapping[str, Any]] = {
-        "selfplay.tables": 0,
-        "selfplay.temperature_plies": 8,
-        "learn.batch_size": 128,
-        "learn.lr": 2e-3,
-        "learn.epochs": 1,
-    }
 
     def check_stones(self, taken: int) -> None:
         """See `GameSpec.check_stones`."""

@@ -8,7 +8,7 @@ from typing import Any
 from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
 from ckai.rl.games.contract import State
-from ckai.rl.games.go.board import HIGH, LOW, LOW_POINTS, POINTS, SIZE
+from ckai.rl.games.go.board import HIGH, LOW_POINTS, POINTS, SIZE
 from ckai.rl.games.go.rules import (
     HIGH_BITS,
     PASS,
@@ -51,19 +51,6 @@ def read_move(text: str) -> GoMove | None:
     if len(word) == 2 and word[0] in COLUMNS and word[1] in "123456789":
         return GoMove((int(word[1]) - 1) * SIZE + COLUMNS.index(word[0]))
     return None
-
-
-def make_state(black: int, white: int, *, plies: int, passes: int = 0) -> State:
-    """Return a state without earlier boards.
-
-    Args:
-        black, white: stones, bit 9 * row + column.
-        plies: plies played; Black plays the even ones.
-        passes: how many passes in a row came before.
-    """
-    highs = black >> LOW_POINTS | white >> LOW_POINTS << HIGH_BITS
-    counts = passes << PASSES_BIT | plies << PLIES_BIT
-    return (black & LOW, white & LOW, highs, 0, counts, *[0] * (STATE_WORDS - 5))
 
 
 @quick_kernel

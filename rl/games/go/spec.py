@@ -14,9 +14,18 @@ from ckai.game.svg import Layout
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games.contract import State
-from ckai.rl.games.go.board import POINTS, SIZE
-from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
-from ckai.rl.games.go.rules import EARLIER, MAX_PLIES, PASS, PLIES_BIT, STATE_WORDS, Go
+from ckai.rl.games.go.board import LOW, LOW_POINTS, POINTS, SIZE
+from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
+from ckai.rl.games.go.rules import (
+    EARLIER,
+    HIGH_BITS,
+    MAX_PLIES,
+    PASS,
+    PASSES_BIT,
+    PLIES_BIT,
+    STATE_WORDS,
+    Go,
+)
 from ckai.rl.games.spec import GameSpec, positions_after, square_symmetries
 
 C_PUCT = 1.0
@@ -123,13 +132,10 @@ class GoSpec(GameSpec):
     row_labels = tuple(str(SIZE - row) for row in range(SIZE))
     move_example = "E5"
     run_defaults: ClassVar[Mapping[str, Any]] = {
-        "selfplay.tables": 0,
+        **GameSpec.run_defaults,
         "selfplay.c_puct": C_PUCT,
         "selfplay.temperature_plies": 16,
         "learn.symmetries": True,
-        "learn.batch_size": 128,
-        "learn.lr": 2e-3,
-        "learn.epochs": 1,
     }
     search_defaults: ClassVar[Mapping[str, Any]] = {"c_init": C_PUCT, "c_base": 19652.0}
 
@@ -196,7 +202,10 @@ class GoSpec(GameSpec):
         black, white = at["b"], at["w"]
         side = words[2] or ("b" if black.bit_count() == white.bit_count() else "w")
         passes = int(words[3] or 0)
-        position = GoPosition(self.rules, make_state(black, white, plies=int(side == "w"), passes=passes))
+        highs = black >> LOW_POINTS | white >> LOW_POINTS << HIGH_BITS
+        counts = passes << PASSES_BIT | int(side == "w") << PLIES_BIT
+        state = (black & LOW, white & LOW, highs, 0, counts, *[0] * (STATE_WORDS - 5))
+        position = GoPosition(self.rules, state)
         if position.has_dead_chain():
             raise ValueError("expected a liberty for every chain, found one without")
         return position

@@ -4,7 +4,7 @@ import doctest
 import importlib
 import io
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -143,16 +143,6 @@ def test_tables_have_the_last_word(analyst):
     assert report.theory == "Won for Black by the tables in the last position, drawn in the game."
 
 
-def test_a_draw_by_the_tables_that_was_lost_is_named(analyst):
-    # A king in the double corner holds against one; it walks out, and was lost in the end.
-    text = '[FEN "B:WK18:BK1"]\n1. 1-5 18-14 2. 5-1 14-10 1/2-1/2\n'
-    _, report = analyzed(analyst, text)
-    assert {ply.verdict for ply in report.plies} == {"draw"}
-    assert report.theory == ""
-    _, report = analyzed(analyst, text.replace("1/2-1/2", "0-1"))
-    assert report.theory == "Drawn by the tables in the last position, won by White in the game."
-
-
 def test_a_drawn_game_that_was_played_away_is_named_with_its_blunder(analyst):
     _, report = analyzed(analyst, '[FEN "B:WK3,K4:BK7"]\n1. 7-2 0-1\n')
     assert (report.plies[0].grade, report.plies[0].cost, report.plies[0].best) == (Grade.BLUNDER, 0.5, "7-11")
@@ -237,12 +227,6 @@ def test_a_draw_that_was_thrown_away_is_a_blunder_whatever_a_search_thinks_of_it
     last = sure.analyze(game.play(), game.result).plies[-1]
     sure.close()
     assert (last.best, last.points, last.grade) == ("1-5", 0.5, Grade.BLUNDER)
-
-
-def test_a_report_of_another_game_is_refused(analyst):
-    game, report = analyzed(analyst, GIVEN_AWAY)
-    with pytest.raises(ValueError, match="expected the report of its 1 moves"):
-        annotate(game, replace(report, plies=()))
 
 
 # --- players ----------------------------------------------------------------------------------------

@@ -119,15 +119,6 @@ def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
     assert not (tmp_path / "rows.shards").exists()
 
 
-def test_shards_of_other_data_are_refused(tmp_path, teacher):
-    source, path, stop = tmp_path / "source.parquet", tmp_path / "rows.parquet", threading.Event()
-    distill(teacher, source, SMALL)
-    distill(teacher, path, SMALL, data=[source], progress=lambda counts: stop.set(), stop=stop)
-    distill(teacher, source, replace(SMALL, seed=5), force=True)
-    with pytest.raises(FileExistsError, match="shards of another teacher or other settings"):
-        distill(teacher, path, SMALL, data=[source])
-
-
 def test_nothing_else_is_replaced(tmp_path, teacher):
     path = tmp_path / "rows.parquet"
     distill(teacher, path, SMALL)

@@ -121,18 +121,6 @@ def test_a_player_with_a_clock_knows_its_time(lines, limits):
     assert player.limits == limits
 
 
-def test_a_player_without_a_clock_keeps_its_own_limit():
-    assert conversation("time_settings 60 0 0", "genmove b")[-1].startswith("= ")
-
-
-def test_a_clock_runs_while_the_player_thinks():
-    player = First()
-    conversation(*["time_settings 100 0 0"], *["genmove b"] * 3, load=lambda spec: player)
-    times = [limit.clock for limit in player.limits]
-    assert times == sorted(times, reverse=True)
-    assert 90 < times[-1] < times[0] == 100
-
-
 def test_a_resignation_ends_a_game():
     opening = SPEC.read_position("/".join(["b" * 8 + "."] + ["b" * 9] * 7 + ["." + "b" * 8]) + " w")
     result = play_match(First(), RandomEngine(SPEC), [opening], spec=SPEC)

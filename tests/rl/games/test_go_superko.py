@@ -112,24 +112,3 @@ def test_the_path_forbids_an_action_below_the_root(first):
             return
     assert list(edges(searcher, node)) == slow.legal()
     assert B9 not in slow.legal()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", [0, 6])
-def test_every_node_of_a_fight_has_the_legal_moves(first):
-    game, _ = fight()
-    searcher = make_searcher(nodes=160)
-    searcher.set_root(0, words(game.positions[first]), keys(game.positions[:first]))
-    search(searcher, 150)
-    todo, seen = [(0, game.positions[first])], 0
-    while todo:
-        node, position = todo.pop()
-        if position.outcome() is not None:
-            continue
-        found = edges(searcher, node)
-        seen += 1
-        assert list(found) == actions_of(position)
-        for move in position.legal_moves():
-            if found[move.action] > 0:
-                todo.append((found[move.action], position.push(move)))
-    assert seen > 60

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from installed import skip_without
 
 from ckai.cli.shared.networks import GAMES
 from ckai.datasets.data_module import RowsDataModule
@@ -15,7 +14,7 @@ from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.game import MoveError
 from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
-from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
+from ckai.models.inference.backends import make_evaluator, sample_positions
 from ckai.models.registry import build, names
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.loading import game_of
@@ -71,18 +70,6 @@ def test_every_architecture_evaluates_stones(game, name):
     assert logits.shape == (20, net.encode.NUM_ACTIONS)
     assert values.shape == (20,)
     assert np.abs(values).max() <= 1
-
-
-def test_backends_agree_on_stones():
-    net = network("connect4", "cnn3x3").eval()
-    boards = sample_positions(100, net.encode)
-    wanted = evaluate_positions(make_evaluator(net, "torch"), boards, net.encode)
-    skip_without("openvino")
-    from ckai.models.inference.openvino_backend import OpenVINOEvaluator
-
-    found = evaluate_positions(OpenVINOEvaluator(net, bf16=False), boards, net.encode)
-    for a, b in zip(wanted, found, strict=True):
-        assert np.abs(a - b).max() < 1e-4
 
 
 def test_openings_of_stones_are_all_positions_after_three_plies():
@@ -154,33 +141,6 @@ def test_a_run_learns_and_continues(tmp_path, game, ckai):
     assert len(list(run.games(2))) == 6
     assert run.history()[1]["match"]["games"] == 4
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
-
-
-@pytest.mark.slow
-def test_a_run_of_go_plays_games_to_their_end_and_continues(tmp_path):
-    """Its rows are rows of Go: every action played or searched is legal in its position."""
-    changes = "games=4 selfplay.sims=4 selfplay.in_flight=4 selfplay.groups=2 selfplay.max_plies=300"
-    changes += " start.opening_share=0.5 learn.batch_size=32 gate.games=2 gate.rule=none"
-    config = RunConfig.defaults_for("go").changed(changes.split())
-    assert config.learn.symmetries
-    Run.create(tmp_path / "run", network("go", "resnet"), config)
-    for generation in (1, 2):
-        run = Run.open(tmp_path / "run")
-        run.go(generation, lambda _: None)
-        paths = run.shards(generation)
-        table, data = pq.read_table(paths), RowsDataModule(paths, heldout=0.0, game="go")
-        assert table["z"].null_count == 0
-        assert table.group_by("game").aggregate([("ply", "max")])["ply_max"].to_numpy().max() < 162
-        batch = next(data.epoch(0))
-        legal = np.unpackbits(batch["legal"].numpy(), axis=1, bitorder="little")
-        assert legal[np.arange(len(legal)), batch["label"].numpy()].all()
-        assert not batch["policy"].numpy()[legal == 0].any()
-        assert np.unique(batch["label"].numpy()).size > 5
-        history = run.history()[generation - 1]
-        assert history["match"]["games"] == 2
-        assert history["learn"]["rows"] + history["learn"]["heldout_rows"] >= len(table)
-        assert np.isfinite(history["learn"]["train_policy_loss"])
-    assert load_network(run.folder / "best.ckpt", "go").encode.GAME == "go"
 
 
 def test_files_of_another_game_are_refused(tmp_path):

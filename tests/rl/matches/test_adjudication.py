@@ -7,10 +7,8 @@ import pytest
 from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.rl.engine.simple import RandomEngine
-from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn, parse_match_games
 
 ADJUDICATED = MatchReason.ADJUDICATED
 
@@ -45,13 +43,6 @@ def test_a_drawn_position_is_a_draw():
     one, two = play_match(RandomEngine(), RandomEngine(), [kings], adjudicate=3).games
     assert (one.score, two.score, one.outcome.result) == (0.5, 0.5, "1/2-1/2")
     assert len(one.game.moves) == 1, "the position that a game begins in is not adjudicated"
-
-
-def test_it_is_written_and_read(result):
-    text = match_pdn(result, "a", "b", DEFAULT_GAME)
-    assert text.count('[Termination "adjudicated by endgame tables"]') == result.ended_by(ADJUDICATED)
-    again = parse_match_games(text, draw_openings(40, 0), DEFAULT_GAME)
-    assert [game.outcome for game in again] == [game.outcome for game in result.games]
 
 
 def test_the_command(tmp_path, ckai):

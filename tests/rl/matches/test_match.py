@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hub_program import written
 from rich.console import Console
 
 from ckai.cli import match as module
@@ -151,18 +150,6 @@ def test_a_search_by_time_plays_one_board_at_a_time_and_spends_none_on_forced_mo
 # --- Hub ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["good", "chatty"])
-def test_a_program_plays(how):
-    with Engine.load(f"hub:{PROGRAM} {how}@1") as engine:
-        result = play_match(engine, RandomEngine(), draw_openings(2, 0), max_plies=60)
-    assert len(result.games) == 4
-    for game in result.games:
-        first = game.game.positions[0].black != game.a_black
-        for ply, move in list(enumerate(game.game.moves))[int(first) :: 2]:
-            legal = game.game.positions[ply].legal_moves()
-            assert written(move.path, move.captured) == min(written(m.path, m.captured) for m in legal)
-
-
 def test_a_program_that_does_not_exist():
     with pytest.raises(ProgramError, match="can be started"):
         Engine.load("hub:no-such-program")
@@ -238,11 +225,6 @@ def test_texts_that_name_no_engine(name, message):
     with pytest.raises(ValueError, match=message) as found:
         Engine.load(name)
     assert "\n" not in str(found.value)
-
-
-def test_a_long_command_is_no_file():
-    command = "hub:program " + "--option=value " * 500
-    assert game_of([command]) is None
 
 
 def test_the_help_has_every_form_of_a_player(ckai):
