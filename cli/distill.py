@@ -50,7 +50,7 @@ def command(
     from ckai.datasets.reader import RowFile
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inputs.registry import encoding_type
-    from ckai.rl.distill.distill import DistillProgress, distill
+    from ckai.rl.distill.distill import distill
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
 
@@ -65,21 +65,15 @@ def command(
     # Alpha-beta, which labels with `nodes`, takes integer networks only.
     network = load_evaluator(teacher, "integers" if config.nodes else "auto", threads=threads, game=spec.name)
     with progress_bar("labelling", "positions") as update:
-
-        def show(counts: DistillProgress) -> None:
-            update(min(counts.positions, config.positions), config.positions)
-
-        counts = distill(
+        positions = distill(
             network, output, config, teacher=checkpoint.digest, data=files, spec=spec,
-            threads=threads, force=force, progress=show,
+            threads=threads, force=force,
+            progress=lambda done: update(min(done, config.positions), config.positions),
         )  # fmt: skip
     if as_json:
-        print_json({"output": str(output), "positions": counts.positions, "walks": counts.walks})
+        print_json({"output": str(output), "positions": positions})
         return
-    click.echo(
-        f"{output}: {count_text(counts.positions, 'position')} of {count_text(counts.walks, 'walk')}, "
-        f"labelled by {network.name}"
-    )
+    click.echo(f"{output}: {count_text(positions, 'position')}, labelled by {network.name}")
     encoding = f" --set encoding={spec.encoding}" if spec.encoding else ""
     # An integer network needs planes of pieces.
     model = "swift" if not spec.encoding or encoding_type(spec.encoding).VALUES else "cnn3x3"

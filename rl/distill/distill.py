@@ -11,8 +11,9 @@ import json
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,6 @@ MAX_PLIES = 300
 """Longest game of alpha-beta, in rows."""
 MAX_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
-
-
-@dataclass
-class DistillProgress:
-    """Progress of a distillation, shards of earlier calls included."""
-
-    positions: int = 0
-    walks: int = 0
 
 
 def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: GameSpec) -> NDArray[np.int64]:
@@ -167,9 +160,9 @@ def distill(
     spec: GameSpec = DEFAULT_GAME,
     threads: int = 1,
     force: bool = False,
-    progress: Callable[[DistillProgress], None] | None = None,
+    progress: Callable[[int], None] = lambda positions: None,
     stop: threading.Event | None = None,
-) -> DistillProgress:
+) -> int:
     """Label positions with a network and write them as rows.
 
     Called again after a kill, with the same settings, it goes on. The shards are in a folder beside the
@@ -184,11 +177,11 @@ def distill(
         spec: the game.
         threads: threads that walk at the same time.
         force: replace the output, and drop what an interrupted call with other settings left.
-        progress: called after each shard.
+        progress: called after each shard with the positions so far, those of earlier calls included.
         stop: event to set for an early end; the shards stay.
 
     Returns:
-        What was labelled; without an early end the output has these rows.
+        The positions labelled; without an early end they are the rows of the output.
 
     Raises:
         ValueError: the output is not named as rows are or has no positions to begin in, or the teacher's
@@ -220,13 +213,13 @@ def distill(
             for left in (*folder.glob("*.parquet"), path):  # the settings last
                 left.unlink()
         write_whole(path, json.dumps(settings, indent=2) + "\n")
-        counts, stop = DistillProgress(), stop or threading.Event()
-        _write_shards(evaluator, folder, config, data, spec, threads, counts, progress, stop)
+        stop = stop or threading.Event()
+        positions = _write_shards(evaluator, folder, config, data, spec, threads, progress, stop)
         if stop.is_set():
-            return counts
-        counts = _merge(folder, output, spec, config)
+            return positions
+        positions = _merge(folder, output, spec, config)
     shutil.rmtree(folder)
-    return counts
+    return positions
 
 
 def _write_shards(
@@ -236,31 +229,25 @@ def _write_shards(
     data: Sequence[str | Path],
     spec: GameSpec,
     threads: int,
-    counts: DistillProgress,
-    progress: Callable[[DistillProgress], None] | None,
+    progress: Callable[[int], None],
     stop: threading.Event,
-) -> None:
-    """Write shards until there are enough positions; those that are there already count."""
+) -> int:
+    """Write shards until there are enough positions; those that are there already count. Return how many."""
     tables = Tables.open(config.tables) if config.tables else None
     starts = starting_states(data, config, spec) if data else None
     openings = np.array([spec.state(position) for position in spec.openings()], np.int64)
     lock = threading.Lock()
     sizes = {int(path.stem): pq.read_metadata(path).num_rows for path in folder.glob("*.parquet")}
-    next_shard = 0
+    numbers = count()
 
     def take() -> int | None:
         """The number of the next shard to write, or None once the first ones have enough positions."""
-        nonlocal next_shard
         with lock:
-            while not stop.is_set():
-                complete = sum(sizes.get(n, 0) for n in range(next_shard))
-                if complete >= config.positions:
+            for number in numbers:
+                if stop.is_set() or sum(sizes.get(n, 0) for n in range(number)) >= config.positions:
                     return None
-                next_shard += 1
-                if next_shard - 1 not in sizes:
-                    return next_shard - 1
-                counts.positions += sizes[next_shard - 1]
-                counts.walks += config.shard_walks
+                if number not in sizes:
+                    return number
         return None
 
     def work() -> None:
@@ -286,17 +273,15 @@ def _write_shards(
                 write_parquet(table, file)
             with lock:
                 sizes[shard] = table.num_rows
-                counts.positions += table.num_rows
-                counts.walks += config.shard_walks
-                if progress is not None:
-                    progress(counts)
+                progress(sum(sizes.values()))
 
     run_all([work] * threads, stop, name="walks")
+    return sum(sizes.values())
 
 
-def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) -> DistillProgress:
-    """Put the first shards with enough positions together, in order, one in memory at a time."""
-    counts, paths, total = DistillProgress(), list[Path](), 0
+def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) -> int:
+    """Put the first shards with enough positions together, in order, and return the number of rows."""
+    paths, total, written = list[Path](), 0, 0
     for path in sorted(folder.glob("*.parquet")):
         if total < config.positions:  # several threads may write more than are needed
             paths.append(path)
@@ -309,9 +294,8 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
                 here, kept = kept[: len(table)], kept[len(table) :]
                 table = table.filter(from_numpy(here))
             writer.write(table)
-            counts.positions += table.num_rows
-            counts.walks += config.shard_walks
-    return counts
+            written += table.num_rows
+    return written
 
 
 def _first_of_each(paths: Sequence[Path]) -> NDArray[np.bool_]:

@@ -41,9 +41,9 @@ def teacher():
 
 def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
     path = tmp_path / "rows.parquet"
-    counts = distill(teacher, path, SMALL)
+    positions = distill(teacher, path, SMALL)
     rows = read_rows(path)
-    assert counts.positions == len(rows) >= SMALL.positions
+    assert positions == len(rows) >= SMALL.positions
     boards = np.concatenate([rows.board, rows.jumper[:, None], rows.quiet[:, None].astype(np.int8)], 1)
     policy, values = evaluate_positions(teacher, np.ascontiguousarray(boards), teacher.network.encode)
     batch = to_batch(rows)
@@ -106,16 +106,16 @@ def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
     stop, calls = threading.Event(), []
 
     def progress(counts):
-        calls.append(counts.positions)
+        calls.append(counts)
         stop.set()
 
     distill(teacher, path, SMALL, progress=progress, stop=stop)
     assert not path.exists()
     assert len(calls) == 1
     (tmp_path / "rows.shards" / ".000000007.parquet.99999.0.tmp").write_bytes(b"half")
-    counts = distill(teacher, path, SMALL)
+    positions = distill(teacher, path, SMALL)
     assert pq.read_table(path).equals(pq.read_table(whole))
-    assert counts.positions == pq.read_metadata(path).num_rows
+    assert positions == pq.read_metadata(path).num_rows
     assert not (tmp_path / "rows.shards").exists()
 
 
