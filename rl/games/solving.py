@@ -1,6 +1,5 @@
 """`Solver`: the truth about a game in which it can be computed, and positions to measure players on."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
@@ -37,18 +36,20 @@ class SolvedPosition(NamedTuple):
         return max(truth.value for truth in self.moves.values())
 
 
-class Solver(ABC):
-    """Solves positions of a game; what it has seen may make later ones faster. For one thread at a time.
+class Solver:
+    """Solves positions; this one tries every game, once, of games in which only the last mover can win.
+
+    What it has seen may make later ones faster. For one thread at a time. A position can be hashed.
 
     Attributes:
         quick: whether every position is solved in a fraction of a second.
     """
 
-    quick: ClassVar[bool] = False
+    quick: ClassVar[bool] = True
 
-    @abstractmethod
     def solve(self, position: Any) -> SolvedValue:
         """Return the truth about a position for its side to move; `plies` is 0 where the game is over."""
+        return _solved(position)
 
     def moves(self, position: Any) -> dict[Any, SolvedValue]:
         """Return every legal move and what it leads to, for the side to move."""
@@ -60,21 +61,11 @@ class Solver(ABC):
 
 
 @cache
-def _exhaustive(position: Any) -> SolvedValue:
+def _solved(position: Any) -> SolvedValue:
     outcome = position.outcome()
     if outcome is not None:
         return SolvedValue(0 if outcome.winner is None else -1, 0)  # who is to move did not make the line
     return max(
-        (_exhaustive(position.push(move)).before() for move in position.legal_moves()),
+        (_solved(position.push(move)).before() for move in position.legal_moves()),
         key=lambda truth: truth.order,
     )
-
-
-class ExhaustiveSolver(Solver):
-    """Tries every game, once: for games of some thousand positions in which only the last mover can win."""
-
-    quick = True
-
-    def solve(self, position: Any) -> SolvedValue:
-        """See `Solver`; the position has an `outcome` method and can be hashed."""
-        return _exhaustive(position)

@@ -14,7 +14,7 @@ from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
-from ckai.rl.games.solving import ExhaustiveSolver
+from ckai.rl.games.solving import Solver
 from ckai.rl.games.spec import GameSpec, square_symmetries
 
 _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
@@ -70,7 +70,7 @@ class TicTacToeSpec(GameSpec):
     encoding = "tictactoe"
     plies = 7
     symmetries = square_symmetries(3)
-    solver = ExhaustiveSolver
+    solver = Solver
     layout = Layout(3, 3, {i + 1: (i // 3, i % 3) for i in range(9)})
     side_names = ("X", "O")
     piece_letters: ClassVar[Mapping[str, str]] = {"b": "X", "w": "O"}

@@ -77,18 +77,3 @@ class SlowGo:
 
     def over(self, length=2 * SIZE * SIZE):
         return self.actions[-2:] == [PASS, PASS] or len(self.actions) >= length
-
-
-def perft(game, plies):
-    """The number of lines of so many plies; a game that is over has none."""
-    if plies == 0:
-        return 1
-    if game.over():
-        return 0
-    count = 0
-    for action in game.legal():
-        game.play(action)
-        count += perft(game, plies - 1)
-        game.boards.pop()
-        game.actions.pop()
-    return count

@@ -28,7 +28,9 @@ CLASSES = ("Begin-Easy", "Begin-Medium", "Begin-Hard", "Middle-Easy", "Middle-Me
 
 
 class Connect4Solver(Solver):
-    """Solves positions; earlier results make related positions faster. Not thread-safe."""
+    """Solves positions by search; earlier results make related positions faster."""
+
+    quick = False
 
     def __init__(self, megabytes: int = 80, *, book: bool = True) -> None:
         """Allocate the table of bounds.
@@ -57,9 +59,8 @@ class Connect4Solver(Solver):
 
     def solve(self, position: GridPosition) -> SolvedValue:
         """See `Solver`."""
-        outcome = position.outcome()
-        if outcome is not None:
-            return SolvedValue(0 if outcome.winner is None else -1, 0)
+        if position.outcome() is not None:
+            return super().solve(position)
         own, other = position.state
         return solved_value(self.score_of(own, own | other), (own | other).bit_count())
 

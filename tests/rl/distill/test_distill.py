@@ -163,29 +163,6 @@ def test_positions_that_are_all_in_the_tables_are_said(tmp_path, teacher):
 
 
 @pytest.mark.slow
-def test_random_actions_are_played(tmp_path):
-    class Certain(UniformEvaluator):
-        """Would always play the last legal action."""
-
-        def evaluate(self, boards, out_logits=None, out_values=None):
-            logits, values = super().evaluate(boards, out_logits, out_values)
-            logits[:] = np.arange(128) * 100.0
-            return logits, values
-
-    def share_of_last(explore):
-        path = tmp_path / f"{explore}.parquet"
-        config = DistillConfig(positions=2000, plies=6, explore=explore)
-        distill(Certain(), path, config)
-        rows = read_rows(path)
-        last = 127 - rows.legal_mask()[:, ::-1].argmax(1)
-        choice = rows.legal_mask().sum(1) > 1
-        return float((rows.label == last)[choice].mean())
-
-    assert share_of_last(0.0) == 1.0
-    assert 0.05 < share_of_last(1.0) < 0.5
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["connect4", "go"])
 def test_other_games(tmp_path, name):
     spec = get_game(name)

@@ -6,7 +6,7 @@ import pytest
 
 from ckai.rl.games.connect4 import SPEC
 from ckai.rl.games.connect4.solver import Connect4Solver, solved_value
-from ckai.rl.games.solving import ExhaustiveSolver, SolvedValue
+from ckai.rl.games.solving import SolvedValue, Solver
 
 
 def played(moves):
@@ -33,7 +33,7 @@ def solver():
 
 
 def test_values_are_those_of_plain_search(solver):
-    rng, plain = random.Random(2), ExhaustiveSolver()
+    rng, plain = random.Random(2), Solver()
     for _ in range(30):
         position = random_position(rng, rng.randrange(30, 42))
         assert solver.solve(position) == plain.solve(position)

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
-from slow_go import SlowGo, area, perft
+from slow_go import SlowGo, area
 
 from ckai.game import MoveError
-from ckai.rl.games import contract
 from ckai.rl.games.go import PASS, SPEC, Go, GoMove
 
 
@@ -61,35 +59,6 @@ def test_many_games_agree_with_the_twin():
             game.push(GoMove(action))
             slow.play(action)
         compare(game, slow)
-
-
-@njit
-def _perft(game, state, plies):
-    actions = np.empty(contract.max_legal_actions(game), np.uint8)
-    count = contract.legal(game, state, actions)
-    if contract.outcome(game, state, count)[0]:
-        return 0
-    if plies == 1:
-        return count
-    total = 0
-    for i in range(count):
-        total += _perft(game, contract.play(game, state, np.int64(actions[i]))[0], plies - 1)
-    return total
-
-
-def words(state):
-    return tuple(np.int64(word) for word in state)
-
-
-PERFT = {1: 82, 2: 6_643, 3: 531_522, 4: 42_002_809}
-"""Lines of so many plies. After a stone 80 points and the pass are left, after a pass 82: 81 * 81 + 82."""
-
-
-@pytest.mark.slow
-def test_lines_of_the_first_plies():
-    start = words(SPEC.position().state)
-    assert {plies: _perft(SPEC.rules, start, plies) for plies in PERFT} == PERFT
-    assert [perft(SlowGo(), plies) for plies in (1, 2)] == [PERFT[1], PERFT[2]]
 
 
 KO = "E4 E3 D5 D4 F5 F4 E6 E5"

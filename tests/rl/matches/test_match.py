@@ -89,13 +89,6 @@ def test_the_openings_of_the_ballot():
     assert len({position.key for position in more}) == 400
 
 
-def test_openings_repeat_only_where_a_game_has_no_more():
-    drawn = [position.key for position in draw_openings(6000, 1, get_game("tictactoe"))]
-    others = len(set(drawn))
-    assert 2000 < others < 6000
-    assert drawn == (3 * drawn[:others])[:6000]
-
-
 def test_pairs_that_repeat_another_are_counted():
     engine = by_visits(UniformEvaluator(), 8)
     openings = [*draw_openings(2, 0), Position.start(), Position.start(), Position.start()]
