@@ -7,9 +7,9 @@ changes nothing but the values. Every comment of an analysis begins with the sco
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import deepcopy
 
-from ckai.game import MoveError, Position
+from ckai.game import Position
 from ckai.pdn import PdnGame, PdnMove, Variation
 from ckai.rl.analysis.report import NAGS, GameReport, Grade, PlyReport
 from ckai.rl.analysis.score import percent
@@ -47,35 +47,27 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
     clean = strip(game)
     tag = ("Annotator", f"{ANNOTATOR} {annotator}".strip())
     at = next((n for n, (name, _) in enumerate(clean.headers) if name.lower() in ("setup", "fen")), None)
-    headers = list(clean.headers)
-    headers.insert(len(headers) if at is None else at, tag)
-    verdicts = report.black_verdicts()
-    position = clean.start
-    annotated: list[PdnMove] = []
-    for n, (each, ply) in enumerate(zip(clean.moves, report.plies, strict=True)):
-        after = verdicts[n + 1]
-        said = "" if after is None or after == verdicts[n] else _VERDICTS[after]
-        annotated.append(_annotated(each, ply, position, said))
+    clean.headers.insert(len(clean.headers) if at is None else at, tag)
+    verdicts, position = report.black_verdicts(), clean.start
+    for each, ply, before, after in zip(clean.moves, report.plies, verdicts, verdicts[1:], strict=False):
+        _annotate(each, ply, position, "" if after is None or after == before else _VERDICTS[after])
         position = position.push(each.move)
-    final_comments = list(clean.final_comments)
-    comments = list(clean.comments)
     if report.theory:
-        theory = comments if clean.termination_marker is None else final_comments
-        theory.append(f"{_TABLES} {report.theory}")
-    return replace(clean, headers=headers, moves=annotated, final_comments=final_comments, comments=comments)
+        comments = clean.comments if clean.termination_marker is None else clean.final_comments
+        comments.append(f"{_TABLES} {report.theory}")
+    return clean
 
 
 def strip(game: PdnGame) -> PdnGame:
     """Return a copy without what an analysis by ckai wrote; a game that has none is copied as it is."""
-    ours = is_analysed(game)
-    headers = [(name, value) for name, value in game.headers if not _is_annotator(name, value)]
-    return replace(
-        game,
-        headers=headers,
-        comments=[c for c in game.comments if not (ours and c.startswith(_TABLES))],
-        final_comments=[c for c in game.final_comments if not (ours and c.startswith(_TABLES))],
-        moves=[_stripped(each) if ours else _copy(each) for each in game.moves],
-    )
+    clean = deepcopy(game)
+    if is_analysed(game):
+        clean.headers = [(name, value) for name, value in game.headers if not _is_annotator(name, value)]
+        for comments in (clean.comments, clean.final_comments):
+            comments[:] = [comment for comment in comments if not comment.startswith(_TABLES)]
+        for each in clean.moves:
+            _strip(each)
+    return clean
 
 
 def black_text(points: float) -> str:
@@ -99,23 +91,13 @@ def _is_annotator(name: str, value: str) -> bool:
     return name.lower() == "annotator" and value.split()[:1] == [ANNOTATOR]
 
 
-def _copy(each: PdnMove) -> PdnMove:
-    return replace(each, nags=list(each.nags), comments=list(each.comments), variations=list(each.variations))
-
-
-def _stripped(each: PdnMove) -> PdnMove:
-    ours = [c for c in each.comments if _OURS.match(c)]
-    nags = list(each.nags)
+def _strip(each: PdnMove) -> None:
+    ours = [comment for comment in each.comments if _OURS.match(comment)]
     for grade in Grade:
-        if NAGS[grade] in nags and any(f". {grade.capitalize()}, " in c for c in ours):
-            nags.remove(NAGS[grade])
-    return PdnMove(
-        each.move,
-        nags,
-        each.marks,
-        [left for c in each.comments if (left := _OURS.sub("", c))],
-        [v for v in each.variations if not _is_ours(v)],
-    )
+        if NAGS[grade] in each.nags and any(f". {grade.capitalize()}, " in comment for comment in ours):
+            each.nags.remove(NAGS[grade])
+    each.comments[:] = [left for comment in each.comments if (left := _OURS.sub("", comment))]
+    each.variations[:] = [line for line in each.variations if not _is_ours(line)]
 
 
 def _is_ours(variation: Variation) -> bool:
@@ -124,24 +106,18 @@ def _is_ours(variation: Variation) -> bool:
     return plain and len(variation.comments) == 1 and bool(_BETTER.fullmatch(variation.comments[0]))
 
 
-def _annotated(each: PdnMove, ply: PlyReport, position: Position, verdict: str) -> PdnMove:
+def _annotate(each: PdnMove, ply: PlyReport, position: Position, verdict: str) -> None:
     words = [black_text(ply.black_points), sentence(ply), verdict]
     each.comments.append(" ".join(filter(None, words)))
     if ply.grade is not None:
         each.nags.append(NAGS[ply.grade])
         points = ply.points if ply.black else 1 - ply.points
-        moves = _line(position, ply.line)
-        each.variations.append(Variation([black_text(points)], moves))
-    return each
+        each.variations.append(Variation([black_text(points)], _line(position, ply.line)))
 
 
 def _line(position: Position, texts: Sequence[str]) -> list[PdnMove]:
     moves = []
     for text in texts:
-        try:
-            move = position.find_move(text)
-        except MoveError as error:
-            raise ValueError(f"expected a line that can be played, found {text} ({error})") from error
-        moves.append(PdnMove(move))
-        position = position.push(move)
+        moves.append(PdnMove(position.find_move(text)))
+        position = position.push(moves[-1].move)
     return moves
