@@ -20,7 +20,7 @@ from ckai.cli.shared.output import (
     report_compilation,
     stderr_console,
 )
-from ckai.cli.shared.tables import check_tables, ensure_tables, open_tables, tables_option
+from ckai.cli.shared.tables import check_tables, open_tables, tables_option
 from ckai.rl.engine.text import DEFAULT_VISITS, GTP, HUB, forms_text
 
 if TYPE_CHECKING:
@@ -94,12 +94,6 @@ class _Even(click.IntRange):
     show_default=True,
     help="Plies after which a game is drawn.",
 )
-@click.option(
-    "--adjudicate",
-    type=click.IntRange(2, 6),
-    metavar="N",
-    help="End games with the result of the N-piece tablebases, building them if missing.",
-)
 @tables_option
 @click.option(
     "--seed",
@@ -161,7 +155,6 @@ class Arena:
         game: str | None,
         start: str,
         max_plies: int,
-        adjudicate: int | None,
         tables: str,
         seed: int,
         evaluator: str,
@@ -172,7 +165,7 @@ class Arena:
         Args:
             names: texts of engines, see `Engine.load`.
             games: games of a match.
-            game, start, max_plies, adjudicate, tables, seed, evaluator, output: the options; `start` is
+            game, start, max_plies, tables, seed, evaluator, output: the options; `start` is
                 `--openings`.
 
         Raises:
@@ -195,14 +188,8 @@ class Arena:
         self.spec = get_game(game or game_of(names) or DEFAULT_GAME.name)
         check_tables(tables, self.spec)
         self.tables = open_tables(tables) if self.spec.supports_tables else None
-        if adjudicate is not None:
-            if not self.spec.supports_tables:
-                raise click.BadParameter(
-                    f"expected a game with tablebases, found {self.spec.name}", param_hint="--adjudicate"
-                )
-            ensure_tables(adjudicate)
         self.threads = available_cores()
-        self.settings: dict[str, Any] = {"max_plies": max_plies, "adjudicate": adjudicate or 0, "seed": seed}
+        self.settings: dict[str, Any] = {"max_plies": max_plies, "seed": seed}
         if start == "balanced":
             self.openings = draw_openings(games // 2, seed, self.spec)
         elif start == "random":
@@ -357,20 +344,18 @@ def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
 def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
     from ckai.rl.engine.program import Fault
     from ckai.rl.games.clock import ClockReason
-    from ckai.rl.matches.match import MatchReason
 
     losses: dict[str, tuple[str, tuple[Any, ...]]] = {
         "time_losses": ("on time", (ClockReason.TIME,)),
         "faults": ("by faults of the program", tuple(Fault)),
     }
     pairs, unpaired = result.pairs, len(result.games) - len(result.paired)
-    adjudicated = result.ended_by(MatchReason.ADJUDICATED)
     sprt = test and test.test(result.leading_scores)
     if as_json:
         summary = {"a": names[0], "b": names[1], **result.summary(), **pairs.json}
         summary |= {"unpaired": unpaired, "superiority": pairs.superiority}
         summary |= {name: list(result.lost_by(*reasons)) for name, (_, reasons) in losses.items()}
-        summary |= {"adjudicated": adjudicated, "repeated_pairs": result.repeated_pairs}
+        summary |= {"repeated_pairs": result.repeated_pairs}
         if test and sprt:
             summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
             summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
@@ -387,8 +372,6 @@ def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None"
             f"{count_text(repeated, 'pair')} {are} the same as another, move for move: the true interval is "
             "wider; give other --openings"
         )
-    if adjudicated:
-        click.echo(f"{count_text(adjudicated, 'game')} adjudicated by tablebases")
     for why, reasons in losses.values():
         for name, lost in zip(names, result.lost_by(*reasons), strict=True):
             if lost:

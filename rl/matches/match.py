@@ -9,7 +9,6 @@ from functools import partial
 from itertools import count, takewhile
 from typing import Any
 
-from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import use_one_torch_thread
@@ -35,7 +34,6 @@ class MatchReason(StrEnum):
     """Why a game is over, for an `Outcome`, where neither its rules, a clock nor a `Fault` ended it."""
 
     RESIGNED = "resignation"
-    ADJUDICATED = ADJUDICATED
     LENGTH = "limit of plies"
     """Drawn, see `play_match`."""
 
@@ -106,10 +104,6 @@ class MatchResult:
         scores = [game.score for game in self.games if game.reason in reasons]
         return scores.count(0.0), scores.count(1.0)
 
-    def ended_by(self, reason: StrEnum) -> int:
-        """Return how many of all games ended for a reason."""
-        return sum(game.reason == reason for game in self.games)
-
     @property
     def score(self) -> float:
         """A's share of the points, [0, 1]; 0.5 with no pair."""
@@ -164,7 +158,6 @@ def play_match(
     *,
     spec: GameSpec = DEFAULT_GAME,
     max_plies: int = 300,
-    adjudicate: int = 0,
     time_margin: float = TIME_MARGIN,
     threads: int = 2,
     in_flight: int = 512,
@@ -182,8 +175,6 @@ def play_match(
         openings: start positions.
         spec: the game.
         max_plies: a game of as many is drawn.
-        adjudicate: the tablebases of as many pieces end a game with its true result as soon as they have
-            its position, without regard to draws by count; 0: none do.
         time_margin: seconds by which a clock may be overstepped before the game is lost on time.
         threads: most threads; two where the networks are on a GPU.
         in_flight: most games at once in all threads; one per thread if an engine plays by time.
@@ -198,15 +189,10 @@ def play_match(
         or violates its protocol has lost that game and is started again.
 
     Raises:
-        ValueError: `adjudicate` in a game without tables.
         ProgramError: a program could not be started for its first game.
-        ValueError: the tables have not been built, or their file is damaged.
         RuntimeError: an engine chose a move that is not legal.
         Exception: the error of an engine, after all threads have ended.
     """
-    if adjudicate and not spec.supports_tables:
-        raise ValueError(f"adjudicate: expected a game with tablebases, found {spec.name}")
-    tables = Tables.open(adjudicate) if adjudicate else None
     result = MatchResult(list(done))
     lock = threading.Lock()
     stop = stop or threading.Event()
@@ -235,8 +221,7 @@ def play_match(
             for pair, a_black in mine
         )
         with a.twin() as first, b.twin() as second:
-            table = _Table((first, second), waiting, finish, stop)
-            table.play(boards, time_margin, lambda game: _ended(game, max_plies, tables))
+            _Table((first, second), waiting, finish, stop, max_plies, time_margin).play(boards)
 
     run_all([partial(work, part) for part in parts if part], stop, name="match")
     result.games.sort(key=lambda game: (game.pair, not game.a_black))
@@ -252,14 +237,16 @@ class _Table:
         waiting: deque[MatchGame],
         on_game: Callable[[MatchGame], None],
         stop: threading.Event,
+        max_plies: int,
+        time_margin: float,
     ) -> None:
         self._engines, self._waiting, self._on_game, self._stop = engines, waiting, on_game, stop
+        self._max_plies, self._time_margin = max_plies, time_margin
         self._active: dict[int, tuple[MatchGame, tuple[Clock | None, Clock | None]]] = {}
         """By board: the game, and the clocks of A and B."""
 
-    def play(self, boards: int, time_margin: float, ended: Callable[[MatchGame], MatchGame | None]) -> None:
-        """Play all games that wait, on so many boards; `ended` returns a game that has ended, or None."""
-        self._time_margin, self._ended = time_margin, ended
+    def play(self, boards: int) -> None:
+        """Play all games that wait, on so many boards."""
         for board in range(boards):
             self._begin(board)
         while self._active and not self._stop.is_set():
@@ -327,33 +314,17 @@ class _Table:
         game.game.push(move)
         if clock is not None:
             clock.press()
-        if (ended := self._ended(game)) is not None:
-            self._end(board, ended)
+        outcome = game.game.outcome()
+        if outcome is None and len(game.game.moves) >= self._max_plies:
+            outcome = Outcome(None, MatchReason.LENGTH)
+        if outcome is not None:
+            self._end(board, replace(game, outcome=outcome))
 
 
 def _lost(game: MatchGame, number: int, reason: StrEnum, detail: str = "") -> MatchGame:
     """Return a game that player `number` has lost."""
     winner = "white" if game.a_black == (number == 0) else "black"
     return replace(game, outcome=Outcome(winner, reason, detail))
-
-
-def _ended(game: MatchGame, max_plies: int, tables: Tables | None) -> MatchGame | None:
-    """Return the game with its outcome if it has ended, otherwise None."""
-    outcome = game.game.outcome()
-    if outcome is None and tables is not None:
-        outcome = _adjudicated(game.game.position, tables)
-    if outcome is None and len(game.game.moves) >= max_plies:
-        outcome = Outcome(None, MatchReason.LENGTH)
-    return None if outcome is None else replace(game, outcome=outcome)
-
-
-def _adjudicated(position: Any, tables: Tables) -> Outcome | None:
-    """Return the outcome that tables give a position; None where they do not have it."""
-    verdict = tables.result(position)
-    if verdict is None:
-        return None
-    winner = "black" if (verdict == "win") == position.black else "white"
-    return Outcome(None if verdict == "draw" else winner, MatchReason.ADJUDICATED)
 
 
 def _on_gpu(engine: Engine) -> bool:
