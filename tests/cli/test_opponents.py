@@ -452,13 +452,6 @@ def test_a_game_at_a_terminal_that_is_closed(here, term):
     assert colored == (term != "dumb")
 
 
-def test_a_game_that_cannot_be_drawn_is_refused(here, monkeypatch):
-    monkeypatch.setattr(type(get_game("connect4")), "layout", None)
-    result = invoke(["--game", "connect4", "--side", "both"], "")
-    assert result.exit_code == 1
-    assert "connect4 does not say how its board is drawn (GameSpec.layout)" in result.output
-
-
 @pytest.mark.programs
 @pytest.mark.parametrize(
     "fault",
