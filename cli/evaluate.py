@@ -1,7 +1,7 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,11 +10,9 @@ import click
 
 from ckai.cli.shared.output import json_option, print_json, report_compilation
 from ckai.cli.shared.row_files import data_option, row_files, row_files_text
-from ckai.cli.shared.tables import open_tables
 from ckai.models.pretrained import network_path
 
 if TYPE_CHECKING:
-    from ckai.models.evaluation.evaluate import Evaluation
     from ckai.rl.games.connect4.mistakes import Mistakes
 
 SIDES = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
@@ -30,19 +28,6 @@ SOLVED_VISITS = (50, 200, 600)
     "--split",
     type=click.Choice(["heldout", "train", "all"]),
     help="Games to evaluate on.  [default: heldout, or all if the network was trained on other data]",
-)
-@click.option(
-    "--plots",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Folder for a plot of the calibration, calibration.png.",
-)
-@click.option(
-    "--tables",
-    type=click.IntRange(2, 6),
-    metavar="N",
-    help="Also evaluate on N-piece endgame positions with exact values, building the tablebases if missing. "
-    "Without --data, only on these.",
 )
 @click.option(
     "--solved",
@@ -69,8 +54,6 @@ def command(
     checkpoint: Path,
     paths: tuple[Path, ...],
     split: Literal["heldout", "train", "all"] | None,
-    plots: Path | None,
-    tables: int | None,
     solved: bool,
     visits: tuple[int, ...],
     players: tuple[str, ...],
@@ -81,11 +64,11 @@ def command(
     CHECKPOINT may be the folder of a run: its best network.
 
     The data are split by game as in the network's training. "Unseen" positions are those that do not occur in
-    the training games; they and the baselines are left out for data that the network was not trained on.
+    the training games; they are left out for data that the network was not trained on.
     """
     checkpoint = network_path(checkpoint) if checkpoint.is_dir() else checkpoint
     if solved:
-        others = {"--data": paths, "--plots": plots, "--tables": tables, "--split": split}
+        others = {"--data": paths, "--split": split}
         for name, given in others.items():
             if given not in (None, ()):
                 raise click.UsageError(
@@ -95,31 +78,11 @@ def command(
         return
     if visits or players:
         raise click.UsageError("expected --visits and --player together with --solved, found no --solved")
-    from ckai.datasets.choices import DEFAULT_GAME_NAME
+    from ckai.cli.shared.training import metrics_table, phases_table
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.evaluation.evaluate import evaluate_checkpoint
 
     loaded = load_checkpoint(checkpoint)
-    network = loaded.network()
-    default_game = network.encode.GAME == DEFAULT_GAME_NAME
-    if tables and not default_game:
-        raise click.UsageError(
-            f"expected a network for {DEFAULT_GAME_NAME} with --tables, found {checkpoint} for "
-            f"{network.encode.GAME}"
-        )
-    if tables and not paths and (plots or split):
-        raise click.UsageError("expected --data with --plots and --split, found --tables alone")
-    truth = None
-    if tables:
-        from ckai.models.evaluation.endgames import measure_endgames
-
-        opened = open_tables(str(tables))
-        assert opened is not None
-        truth = measure_endgames(network, opened, pieces=tables)
-    if truth is not None and not paths:
-        identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
-        _print({**identity, **truth}, f"digest: {loaded.digest}\n{tablebase_text(truth)}", as_json)
-        return
     paths = paths or tuple(_own_data(loaded.info, checkpoint))
     files = _distinct_files(paths)
     evaluation = evaluate_checkpoint(loaded, files, split=split)
@@ -135,27 +98,18 @@ def command(
         )
     elif evaluation.split == "heldout" and evaluation.learned:
         click.echo(f"ckai: the network has learned {evaluation.learned:,} of {side}", err=True)
-    if plots is not None:
-        from ckai.models.evaluation.plots import plot_calibration
-
-        title = f"{loaded.architecture}, {loaded.path}"
-        plot_calibration(plots / "calibration.png", evaluation.breakdown, title)
     if as_json:
         told: dict[str, Any] = {"checkpoint": str(checkpoint), "digest": loaded.digest}
         told |= {"model": loaded.architecture, "data": [str(path) for path in paths], **vars(evaluation)}
-        told |= told.pop("metrics") | told.pop("breakdown")
-        print_json(told if truth is None else told | {"endgames": truth})
+        metrics = told.pop("metrics")
+        print_json(told | metrics)
         return
     if evaluation.split != "all":
         side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters")
     click.echo(f"digest: {loaded.digest}")
-    for line in _lines(evaluation, f"on {side} of {data_text}"):
-        click.echo(line)
-    if truth is not None:
-        click.echo(tablebase_text(truth))
-    if plots is not None:
-        click.echo(f"plotted the calibration in {plots / 'calibration.png'}")
+    click.echo(metrics_table(evaluation.metrics, f"on {side} of {data_text}"))
+    click.echo(phases_table(evaluation.by_ply))
 
 
 def _print(result: Mapping[str, Any], text: str, as_json: bool) -> None:
@@ -204,23 +158,6 @@ def _names(info: Mapping[str, Any]) -> str:
     return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
 
 
-def _lines(evaluation: "Evaluation", where: str) -> Iterator[str]:
-    """The metrics, the baselines and the groups of rows as text."""
-    from ckai.cli.shared.training import groups_table, metrics_table
-
-    yield metrics_table(evaluation.metrics, where)
-    if evaluation.baselines:
-        yield "baselines"
-    for name, text in (
-        ("most_frequent_seen", "the training games' most frequent move, in positions seen there"),
-        ("most_frequent", "the same, with a random legal move in unseen positions"),
-    ):
-        if name in evaluation.baselines:
-            yield f"  {text:<68}{evaluation.baselines[name]:>7.1%}"
-    yield groups_table(evaluation.breakdown["by_ply"], "plies")
-    yield groups_table(evaluation.breakdown["by_pieces"], "pieces")
-
-
 def _evaluate_solved(checkpoint: Path, visits: Sequence[int], players: Sequence[str], as_json: bool) -> None:
     """Print the mistakes of a network and of other players on solved positions of its game.
 
@@ -267,25 +204,4 @@ def _mistakes_text(title: str, found: "Mapping[str, Mapping[str, Mistakes]]") ->
         lines.append(
             f"{name:{first}}{counted[0].positions:>11,}" + "".join(f"{cell:>{width}}" for cell in cells)
         )
-    return "\n".join(lines)
-
-
-def tablebase_text(truth: dict[str, Any]) -> str:
-    """Format the evaluation against endgame tablebases, by material, as text."""
-    columns = {
-        "value_mse": "value error",
-        "wrong_sign": "wrong sign",
-        "drawn_value": "drawn value",
-        "keeps": "top-1 keeps",
-        "keeps_decided": "if critical",
-    }
-    lines = [f"against endgame tablebases, {truth['positions']:,} positions of {truth['pieces']} pieces"]
-    lines.append(f"{'to move':>9}{'positions':>10}" + "".join(f"{title:>12}" for title in columns.values()))
-    for name, row in {"all": truth, **truth["by_material"]}.items():
-        cells = []
-        for key in columns:
-            number = row.get(key)
-            digits = ".3f" if key in ("value_mse", "drawn_value") else ".1%"
-            cells.append(f"{'' if number is None else format(number, digits):>12}")
-        lines.append(f"{name:>9}{row['positions']:>10,}" + "".join(cells))
     return "\n".join(lines)

@@ -72,12 +72,6 @@ Examples:
     help="Write the games found: as PDN to a name that ends in .pdn, as rows to one that ends in .parquet.",
 )
 @click.option("--stats", "stats", is_flag=True, help="Show statistics of the games found instead of a list.")
-@click.option(
-    "--plots",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="With --stats: plot how often each square is used, and the lengths of games.",
-)
 @force_option
 @json_option
 def command(
@@ -90,7 +84,6 @@ def command(
     min_plies: int,
     output: Path | None,
     stats: bool,
-    plots: Path | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -107,8 +100,6 @@ def command(
         refuse_to_replace(output, force)
         if output.suffix == ".parquet":
             refuse_to_replace(headers_path(output), force)
-    if plots is not None and not stats:
-        raise click.UsageError("--plots needs --stats")
     report_compilation()
     given = list(files) or [newest_rows()]
     found = (row_files([path])[0] if path.is_dir() or _has_rows(path) else [path] for path in given)
@@ -138,7 +129,7 @@ def command(
                     sink(games, which)
             if (output is not None or stats) and not (sum(row["plies"] for row in rows) if kept else rows):
                 raise ValueError(_none_found(searched, opening))
-        statistics = _statistics(kept, [str(path) for path in given], plots) if stats else None
+        statistics = _statistics(kept, [str(path) for path in given]) if stats else None
     seconds = time.perf_counter() - begun
     results = Counter(row["result"] for row in rows)
     if as_json:
@@ -209,16 +200,10 @@ def _none_found(searched: int, opening: str) -> str:
     return text
 
 
-def _statistics(kept: list[Path], names: list[str], plots: Path | None) -> tuple[dict[str, Any], str]:
+def _statistics(kept: list[Path], names: list[str]) -> tuple[dict[str, Any], str]:
     """The statistics of rows, as JSON has them and as text."""
     from ckai.datasets.statistics import describe
 
     with progress_bar("reading", "rows") as progress:
         statistics = describe(kept, progress=progress)
-    made: list[str] = []
-    if plots is not None:
-        from ckai.datasets.plots import save_plots  # Matplotlib takes half a second
-
-        made = [str(path) for path in save_plots(statistics, plots)]
-    told = {**asdict(statistics), "files": names, "plots": made}
-    return told, "\n".join([as_text(statistics, ", ".join(names)), *made])
+    return asdict(statistics) | {"files": names}, as_text(statistics, ", ".join(names))

@@ -1,20 +1,11 @@
 """`ckai tables`: build and probe endgame tablebases."""
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ckai.cli.shared.output import count_text, force_option, json_option, print_json
-from ckai.cli.shared.tables import build_with_progress, open_tables
-
-_pieces = click.option(
-    "--pieces",
-    type=click.IntRange(2, 6),
-    default=4,
-    show_default=True,
-    help="Largest number of pieces, both sides together.",
-)
+from ckai.cli.shared.output import count_text, json_option, print_json
+from ckai.cli.shared.tables import build_with_progress
 
 
 @click.group("tables")
@@ -23,7 +14,13 @@ def command() -> None:
 
 
 @command.command("build", short_help="Build tablebases of up to N pieces.")
-@_pieces
+@click.option(
+    "--pieces",
+    type=click.IntRange(2, 6),
+    default=4,
+    show_default=True,
+    help="Largest number of pieces, both sides together.",
+)
 @click.option("--force", is_flag=True, help="Build them again, and replace the file.")
 @json_option
 def build(pieces: int, force: bool, as_json: bool) -> None:
@@ -64,41 +61,6 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
     click.echo(f"{'pieces':>6}{'won':>15}{'lost':>15}{'drawn':>15}   for the side to move")
     for number, (won, lost, drawn) in header["counts"].items():
         click.echo(f"{number:>6}{won:>15,}{lost:>15,}{drawn:>15,}")
-
-
-@command.command("rows", short_help="Sample endgame positions as training rows.")
-@_pieces
-@click.option(
-    "--positions", type=click.IntRange(1), default=200_000, show_default=True, help="Rows to write."
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("data/endgames.parquet"),
-    show_default=True,
-    help="File to write.",
-)
-@force_option
-def rows(pieces: int, positions: int, output: Path, force: bool) -> None:
-    """Sample endgame positions as training rows, with a best move and the exact result.
-
-    Train on them together with games: `ckai pretrain --data games.parquet --data endgames.parquet
-    --data-weight 1 --data-weight 0.5`. One position in ten is reserved for `ckai evaluate --tables`.
-    """
-    from ckai.datasets.files import refuse_to_replace
-    from ckai.datasets.schema import check_rows_path
-    from ckai.datasets.tables.rows import endgame_rows
-    from ckai.datasets.writer import table_writer
-
-    check_rows_path(output)
-    refuse_to_replace(output, force)
-    tables = open_tables(str(pieces))
-    assert tables is not None
-    table = endgame_rows(tables, positions)
-    with table_writer(output) as writer:
-        writer.write(table)
-    click.echo(f"{output}: {table.num_rows:,} positions with up to {pieces} pieces")
 
 
 @command.command("probe", short_help="Look up a position.")

@@ -16,7 +16,6 @@ from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.split import position_keys
 from ckai.datasets.writer import from_numpy, to_numpy
 from ckai.game.kernels import JUMP_TO, STEP_TO
-from ckai.game.squares import SQUARES
 from ckai.pdn.kernels import UNKNOWN_Z
 
 ProgressCallback = Callable[[int, int], None]
@@ -46,22 +45,6 @@ class Phase:
     """Mean number of pieces on the board."""
     kings: float
     """Mean number of kings on the board."""
-
-
-@dataclass(frozen=True)
-class Repeats:
-    """Repeated positions: equal board (in mover's view) and jumper."""
-
-    positions: int
-    """Distinct positions."""
-    positions_repeated: int
-    """Distinct positions that occur more than once."""
-    rows_repeated: int
-    """Rows whose position occurs in another row too."""
-    rows_seen_before: int
-    """Rows whose position occurs in an earlier row: all but the first of each."""
-    most: int
-    """Rows of the most frequent position."""
 
 
 @dataclass(frozen=True)
@@ -101,27 +84,20 @@ class Statistics:
     forced_rows: int
     legal_hops: float
     """Mean number of legal hops of a row."""
-    capture_rows: int
-    """Hops that capture a piece."""
     capture_plies: int
     """Moves that capture at least one piece."""
     multi_jumps: int
     """Moves that capture at least two pieces."""
-    most_captured: int
-    """Most pieces captured by one move."""
     king_plies: int
     """Moves played by a king."""
     crownings: int
-    repeats: Repeats
+    positions: int
+    """Distinct positions: board in mover's view, and jumper."""
+    rows_repeated: int
+    """Rows whose position occurs in another row too."""
     phases: list[Phase]
     headers: Headers | None
     """None if there is no headers file."""
-    from_squares: list[int]
-    """`[32]`: hops that leave PDN square i + 1."""
-    to_squares: list[int]
-    """`[32]`: hops that land on PDN square i + 1."""
-    games_of_length_by_result: dict[str, list[int]]
-    """Entry i: games of i plies, for each result, named as in `results`."""
 
 
 def describe(
@@ -154,44 +130,36 @@ def describe(
     sums = {name: int(fact.sum()) for name, fact in facts.items()}
     begins = np.flatnonzero(np.diff(facts["game"], prepend=-1))
     plies = np.add.reduceat(facts["first"], begins, dtype=np.int64)
-    of_result = {name: plies[facts["result"][begins] == result] for name, result in _RESULTS.items()}
-    longest = int(plies.max()) + 1
+    results = facts["result"][begins]
+    again = to_numpy(pc.value_counts(from_numpy(facts["key"])).field("counts"))
     return Statistics(
         files=[str(path) for path in paths],
         rows=len(facts["game"]),
         games=len(plies),
         plies=sums["first"],
-        results={name: len(lengths) for name, lengths in of_result.items()},
+        results={name: int((results == result).sum()) for name, result in _RESULTS.items()},
         lengths=Lengths(int(plies.min()), float(plies.mean()), float(np.median(plies)), int(plies.max())),
         forced_rows=sums["forced"],
         legal_hops=sums["legal_hops"] / len(facts["game"]),
-        capture_rows=sums["capture"],
         capture_plies=sums["captures"],
         multi_jumps=sums["second"],
-        most_captured=int(facts["captured"].max()),
         king_plies=sums["king_moves"],
         crownings=sums["crowned"],
-        repeats=_repeats(facts["key"]),
+        positions=len(again),
+        rows_repeated=int(again[again > 1].sum()),
         phases=_phases(facts),
         headers=_headers(files.files),
-        from_squares=np.bincount(facts["from"], minlength=SQUARES).tolist(),
-        to_squares=np.bincount(facts["to"], minlength=SQUARES).tolist(),
-        games_of_length_by_result={
-            name: np.bincount(lengths, minlength=longest).tolist() for name, lengths in of_result.items()
-        },
     )
 
 
 def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
     """What the statistics need of the rows of one row group of file `number`, an entry each.
 
-    `first` and `second` are the first and second hop of a move; `capture_ply` and `king_ply` are facts of the
-    first.
+    `first` and `second` are the first and second hop of a move.
     """
     rows = file.read(group)
     black, hop = file.columns(group, "black", "hop")
-    n = len(rows)
-    at, origin = np.arange(n), rows.label >> 2
+    at, origin = np.arange(len(rows)), rows.label >> 2
     capture = rows.board[at, STEP_TO[rows.label]] < 0
     to = np.where(capture, JUMP_TO[rows.label], STEP_TO[rows.label]).astype(np.uint8)
     king = rows.board[at, origin] == 3
@@ -204,31 +172,14 @@ def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
         "second": hop == 1,
         "forced": legal == 1,
         "legal_hops": legal,
-        "capture": capture,
         "captures": capture & first,
-        "captured": np.where(capture, hop + 1, 0).astype(np.int8),
         "king_moves": king & first,
         "crowned": ~king & (to >= 28),
         "pieces": (rows.board != 0).sum(1, dtype=np.uint8),
         "kings": (np.abs(rows.board) == 3).sum(1, dtype=np.uint8),
-        "from": np.where(black, origin, 31 - origin),
-        "to": np.where(black, to, 31 - to),
         "key": position_keys(rows.board, rows.jumper),
         "result": np.where(rows.z_known, np.where(black, rows.z, -rows.z), np.int8(UNKNOWN_Z)),
     }
-
-
-def _repeats(keys: NDArray[np.uint64]) -> Repeats:
-    rows = len(keys)
-    counts = to_numpy(pc.value_counts(from_numpy(keys)).field("counts"))
-    again = counts[counts > 1]
-    return Repeats(
-        positions=len(counts),
-        positions_repeated=len(again),
-        rows_repeated=int(again.sum()),
-        rows_seen_before=rows - len(counts),
-        most=int(counts.max()),
-    )
 
 
 def _phases(facts: dict[str, NDArray[Any]]) -> list[Phase]:

@@ -16,7 +16,6 @@ import numpy as np
 
 from ckai.datasets.tables import Tables, build_tables
 from ckai.datasets.tables.probe import compile_probes
-from ckai.datasets.tables.rows import draw_endgames, endgame_rows, hops_that_keep
 from ckai.datasets.warmup import PDN, compile_conversion
 from ckai.game import Game, Position
 from ckai.game.compiling import compiled
@@ -92,13 +91,10 @@ def steps() -> Iterator[Callable[[], object]]:
 
 
 def _compile_tables() -> None:
-    """Compile what builds, probes and samples tablebases."""
+    """Compile what builds and probes tablebases."""
     with tempfile.TemporaryDirectory() as name:
         build_tables(2, Path(name) / "tables-2.ckt", threads=1)
-    tables = Tables.open(3)
-    compile_probes(tables)
-    endgame_rows(tables, 4, seed=0)
-    hops_that_keep(draw_endgames(tables, 4, seed=0, pieces=3, heldout=True), tables)
+    compile_probes(Tables.open(3))
 
 
 def _compile_material() -> None:

@@ -20,7 +20,6 @@ from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.index import unrank_position
 from ckai.datasets.tables.layout import Material
-from ckai.datasets.tables.rows import Endgames, draw_endgames
 from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
 from ckai.rl import Engine
@@ -59,10 +58,9 @@ def probe_all(game, states):
 def speed(positions: int, pieces: int, rounds: int) -> None:
     """Measure probes from Python in one batch, and from the search, of random positions."""
     tables = Tables.open(pieces)
-    drawn = draw_endgames(tables, positions, seed=0, pieces=pieces, heldout=True)
-    order = np.random.default_rng(0).permutation(positions)
-    boards = np.concatenate([drawn.places[order], np.full((positions, 1), -1)], axis=1)
-    states = np.array([pack(Position(*map(int, place), True, -1, 0)) for place in drawn.places[order]])
+    drawn = [position for position, _ in sample_of(tables, positions, pieces, seed=0)]
+    boards = np.array([(each.own, each.opp, each.kings, -1) for each in drawn])
+    states = np.array([pack(each) for each in drawn])
     game = Checkers().with_tables(tables)
     times: dict[str, list[float]] = {"in the search": [], "batch from Python": []}
     for number in range(rounds + 1):
@@ -91,10 +89,20 @@ def positions_of(of: Material, tables: Tables) -> Iterator[tuple[Position, int]]
             yield Position(int(own), int(opp), int(kings), True, -1, 0), int(value)
 
 
-def drawn_sample(drawn: Endgames) -> Iterator[tuple[Position, int]]:
-    """Yield the positions and values of a sample."""
-    for where, value in zip(drawn.places, drawn.values, strict=True):
-        yield Position(*map(int, where), True, -1, 0), int(value)
+def sample_of(tables: Tables, number: int, pieces: int, seed: int) -> list[tuple[Position, int]]:
+    """Draw random positions with so many pieces and a legal move, and their values."""
+    layout, rng = tables.layout, random.Random(seed)
+    chosen = [
+        (of, size) for of, size in zip(layout.classes, layout.sizes, strict=True) if of.pieces == pieces
+    ]
+    sample = []
+    while len(sample) < number:
+        of, size = rng.choices(chosen, [size for _, size in chosen])[0]
+        at = rng.randrange(size)
+        if value := int(layout.part(tables.values, of)[at]):
+            own, opp, kings = map(int, unrank_position(at, *of, layout.lookup))
+            sample.append((Position(own, opp, kings, True, -1, 0), value))
+    return sample
 
 
 def play_out(
@@ -137,10 +145,7 @@ def convert(source: str, sims: int, sample: int, drawn: int, seed: int) -> None:
     """Test whether the engine wins won positions within the tables' distance and holds drawn ones."""
     tables = Tables.open(4)
     two_kings = list(positions_of(Material(0, 2, 0, 1), tables))
-    others = list(
-        drawn_sample(draw_endgames(tables, 20 * (sample + drawn), seed=seed, pieces=4, heldout=True))
-    )
-    random.Random(seed).shuffle(others)
+    others = sample_of(tables, 20 * (sample + drawn), 4, seed)
     won = [(p, v) for p, v in others if v & 1 and v != DRAWN]
     held = [(p, v) for p, v in others if v == DRAWN]
     sets = {

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 def as_text(statistics: "Statistics", names: str) -> str:
     """Format the statistics of data sets with these names as text, at most 80 columns wide."""
-    lengths, repeats = statistics.lengths, statistics.repeats
+    lengths = statistics.lengths
     lines = [names]
 
     def line(label: str, text: str) -> None:
@@ -33,23 +33,15 @@ def as_text(statistics: "Statistics", names: str) -> str:
         "  in a game",
         f"{lengths.least} to {lengths.most}, mean {lengths.mean:.1f}, median {lengths.median:g}",
     )
-    line(
-        "  captures",
-        f"{share(statistics.capture_plies, statistics.plies)}, "
-        f"up to {count_text(statistics.most_captured, 'piece')}",
-    )
+    line("  captures", share(statistics.capture_plies, statistics.plies))
     line("  of two or more", share(statistics.multi_jumps, statistics.plies))
     line("  by kings", share(statistics.king_plies, statistics.plies))
     line("crownings", f"{statistics.crownings:,}")
     line("rows", f"{statistics.rows:,}, one per hop")
     line("  forced", share(statistics.forced_rows, statistics.rows))
     line("  legal hops", f"{statistics.legal_hops:.2f} on average")
-    line("positions", f"{repeats.positions:,} distinct, {repeats.positions_repeated:,} more than once")
-    line(
-        "  repeated rows",
-        f"{share(repeats.rows_repeated, statistics.rows)}, up to {count_text(repeats.most, 'time')} each",
-    )
-    line("  seen before", share(repeats.rows_seen_before, statistics.rows))
+    line("positions", f"{statistics.positions:,} distinct")
+    line("  repeated rows", share(statistics.rows_repeated, statistics.rows))
     lines += ["", *_phases(statistics)]
     if statistics.headers:
         lines += ["", *_headers(statistics.headers)]

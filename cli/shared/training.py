@@ -57,13 +57,8 @@ def metrics_table(metrics: Mapping[str, Any], title: str) -> str:
     return "\n".join(lines)
 
 
-def groups_table(groups: Sequence[Mapping[str, Any]], unit: str) -> str:
-    """Format metrics of groups of rows, one per line.
-
-    Args:
-        groups: metrics of each group, with its range `from` and `to`.
-        unit: what the groups are ranges of, `plies` or `pieces`.
-    """
+def phases_table(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Format the metrics of phases, each with the plies `from` and `to` of its range, one per line."""
     columns = [
         ("top1_legal", "top-1"),
         ("top5_legal", "top-5"),
@@ -72,7 +67,7 @@ def groups_table(groups: Sequence[Mapping[str, Any]], unit: str) -> str:
         ("value_mse", "value"),
         ("value_auc", "AUC"),
     ]
-    lines = [f"  {unit:<10}{'rows':>9}" + "".join(f"{title:>9}" for _, title in columns)]
+    lines = [f"  {'plies':<10}{'rows':>9}" + "".join(f"{title:>9}" for _, title in columns)]
     for group in groups:
         line = f"  {group['from']:>3}-{group['to']:<6}{group['rows']:>9,}"
         for name, _ in columns:

@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import DatasetError
-from ckai.datasets.split import Split, position_keys
+from ckai.datasets.split import Split
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.data_splits import LearnedGames
-from ckai.models.evaluation.metrics import is_in, measure
+from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.devices import pick_device
 from ckai.models.inference.torch_backend import TorchEvaluator
@@ -22,8 +21,6 @@ DEFAULT_SEED, DEFAULT_HELDOUT = 0, 0.1
 
 SAMPLE = 64
 """Positions on which the outputs of a network are looked at before it is measured."""
-_ACTIONS = 256
-"""Above every action: the column is uint8."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +29,8 @@ class Evaluation:
 
     metrics: dict[str, Any]
     """See `ckai.models.evaluation.metrics`."""
-    breakdown: dict[str, Any]
-    """See `ckai.models.evaluation.metrics.Metrics.breakdown`."""
-    baselines: dict[str, float]
-    """Accuracy without a network, see `frequent_moves`; empty if `other_data`."""
+    by_ply: list[dict[str, Any]]
+    """See `ckai.models.evaluation.metrics.Metrics.by_ply`."""
     parameters: int
     """Number of trained parameters."""
     split: Split
@@ -57,7 +52,7 @@ def evaluate_checkpoint(
     """Evaluate a checkpoint on the rows of games.
 
     Unseen positions are those that the training side of `paths` does not contain. If the network was trained
-    on none of their games, there is no such side: unseen positions and baselines are left out.
+    on none of their games, there is no such side: unseen positions are left out.
 
     Args:
         checkpoint: the network, of any game, and how its training data were split.
@@ -107,8 +102,7 @@ def evaluate_checkpoint(
         raise DatasetError(f"expected rows on the side {split!r}, found none")
     return Evaluation(
         metrics,
-        measured.breakdown(),
-        {} if other_data else frequent_moves(data, split),
+        measured.by_ply(),
         sum(p.numel() for p in network.parameters()),
         split,
         seed,
@@ -116,41 +110,3 @@ def evaluate_checkpoint(
         other_data,
         learned.among(sides[split]) if learned else None,
     )
-
-
-def frequent_moves(data: RowsDataModule, split: Split) -> dict[str, float]:
-    """Accuracy of playing the most frequent action of the training games.
-
-    Returns:
-        `seen`: share of rows whose position is in the training games; `most_frequent_seen`: accuracy on
-        those; `most_frequent`: accuracy on all rows, with a random legal action in unseen positions.
-    """
-    keys, actions = _most_frequent(data)
-    seen = right = guessed = rows = 0.0
-    for block in data.blocks(split):
-        own = position_keys(block.board, block.jumper)
-        in_training = is_in(own, keys)
-        at = np.searchsorted(keys, own[in_training])
-        right += float((actions[at] == block.label[in_training]).sum())
-        seen += float(in_training.sum())
-        guessed += float((1 / block.legal_mask()[~in_training].sum(1)).sum())
-        rows += len(block)
-    return {
-        "seen": seen / max(rows, 1),
-        "most_frequent_seen": right / max(seen, 1),
-        "most_frequent": (right + guessed) / max(rows, 1),
-    }
-
-
-def _most_frequent(data: RowsDataModule) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Sorted keys of the training side's positions, and the most frequent (then lowest) action in each."""
-    blocks = [(position_keys(b.board, b.jumper), b.label) for b in data.blocks("train")]
-    if not blocks:
-        return np.empty(0, np.uint64), np.empty(0, np.uint8)
-    keys, inverse = np.unique(np.concatenate([k for k, _ in blocks]), return_inverse=True)
-    cells, counts = np.unique(
-        inverse * _ACTIONS + np.concatenate([action for _, action in blocks]), return_counts=True
-    )
-    order = np.lexsort((cells, -counts, cells // _ACTIONS))
-    first = np.unique(cells[order] // _ACTIONS, return_index=True)[1]
-    return keys, (cells[order][first] % _ACTIONS).astype(np.uint8)

@@ -39,10 +39,10 @@ from ckai.datasets.split import position_keys
 from ckai.models.layers.network import Network
 
 _TOPS = (1, 2, 3, 5)
+_MAIN = ("rows", "top1_legal", "top5_legal", "top1_unforced", "random_legal", "value_mse", "value_auc")
+"""Metrics of each phase of the game."""
 PLIES, LAST_PHASE = 10, 100
 """Plies of a phase of the game; the last phase begins at ply 100 and is open-ended."""
-PIECES = (4, 8, 12, 16, 20, 24)
-"""Most pieces on the board of each group; fuller boards of other games are one more group."""
 BINS = 10
 """Bins of a calibration: equal parts of [0, 1] or [-1, 1]."""
 
@@ -71,17 +71,16 @@ def rank_of(scores: Tensor, action: Tensor) -> Tensor:
 
 
 class Metrics:
-    """Collects figures of every row; `report` and `breakdown` summarise them."""
+    """Collects figures of every row; `report` and `by_ply` summarise them."""
 
-    def __init__(self, seen: NDArray[np.uint64] | None = None, bytes_per_square: int = 1) -> None:
+    def __init__(self, seen: NDArray[np.uint64] | None = None) -> None:
         """Start without rows.
 
         Args:
             seen: `[K]` uint64, sorted keys of the training side's positions; None: leave out the metrics of
                 unseen positions.
-            bytes_per_square: of a board; the first has the piece, see `Encoding.BYTES_PER_SQUARE`.
         """
-        self._seen, self._bytes_per_square = seen, bytes_per_square
+        self._seen = seen
         self._parts: list[dict[str, Tensor]] = []
 
     def update(self, logits: Tensor, value: Tensor, batch: dict[str, Tensor]) -> None:
@@ -112,14 +111,13 @@ class Metrics:
         )
 
     def columns(self) -> dict[str, Numbers]:
-        """The figures of every row by name, `[rows]` each; `pieces` is the number on the board."""
+        """The figures of every row by name, `[rows]` each."""
         names = self._parts[0] if self._parts else []
         columns: dict[str, Numbers] = {
             name: torch.cat([part[name] for part in self._parts]).cpu().numpy() for name in names
         }
         if columns:
             board, jumper = columns.pop("board"), columns.pop("jumper")
-            columns["pieces"] = (board[:, : board.shape[1] // self._bytes_per_square] != 0).sum(1)
             if self._seen is not None:
                 columns["unseen"] = ~is_in(position_keys(board, jumper), self._seen)
         return columns
@@ -129,32 +127,19 @@ class Metrics:
         columns = self.columns()
         return {"rows": 0} if not columns else summary(columns)
 
-    def breakdown(self) -> Report:
-        """The main metrics by phase of the game and by pieces on the board, and the calibration.
-
-        Returns:
-            `by_ply`, `by_pieces`: a list of dicts with `from`, `to` (inclusive), `rows` and the main metrics;
-            `policy_calibration`: `confidence`, `right`, `rows` of the likeliest legal action's probability,
-            in ten bins of [0, 1]; `value_calibration`: `value`, `z`, `rows` in ten bins of [-1, 1].
-        """
+    def by_ply(self) -> list[Report]:
+        """The main metrics by phase of the game: dicts with `from`, `to` (inclusive), `rows` and these."""
         c = self.columns()
         if not c:
-            return {}
-        has_result = c["z_known"]
-        right = _calibration(c["confidence"], c["rank_legal"] < 1, 0.0)
-        ends = _calibration(c["value"][has_result], c["z"][has_result], -1.0)
-        phases = [(low, low + PLIES - 1) for low in range(0, LAST_PHASE, PLIES)]
-        phases.append((LAST_PHASE, max(LAST_PHASE, int(c["ply"].max()))))
-        pieces = [(low + 1, high) for low, high in zip((0, *PIECES), PIECES, strict=False)]
-        pieces[0] = (0 if c["pieces"].min() == 0 else 1, PIECES[0])  # other games begin with an empty board
-        if c["pieces"].max() > PIECES[-1]:
-            pieces.append((PIECES[-1] + 1, int(c["pieces"].max())))
-        return {
-            "by_ply": _groups(c, "ply", phases),
-            "by_pieces": _groups(c, "pieces", pieces),
-            "policy_calibration": [{"confidence": x, "right": y, "rows": n} for x, y, n in right],
-            "value_calibration": [{"value": x, "z": y, "rows": n} for x, y, n in ends],
-        }
+            return []
+        phase = np.minimum(c["ply"], LAST_PHASE) // PLIES
+        groups = []
+        for number in np.unique(phase).tolist():
+            inside, low = phase == number, number * PLIES
+            high = low + PLIES - 1 if low < LAST_PHASE else max(LAST_PHASE, int(c["ply"].max()))
+            part = summary({key: column[inside] for key, column in c.items()})
+            groups.append({"from": low, "to": high} | {key: part[key] for key in _MAIN if key in part})
+        return groups
 
 
 def summary(c: dict[str, Numbers]) -> Report:
@@ -177,14 +162,14 @@ def summary(c: dict[str, Numbers]) -> Report:
     out["random_legal"] = float((1 / c["choices"]).mean())
     for name in ("illegal_top1", "illegal_probability", "policy_loss", "policy_loss_legal"):
         out[name] = float(c[name].mean(dtype=np.float64))
-    out["policy_calibration_error"] = _calibration_error(_calibration(c["confidence"], first, 0.0))
+    out["policy_calibration_error"] = calibration_error(c["confidence"], first, 0.0)
     has_result = c["z_known"]
     out["value_rows"] = int(has_result.sum())
     if has_result.any():
         value, z = c["value"][has_result].astype(np.float64), c["z"][has_result].astype(np.float64)
         out["value_mse"] = float(((value - z) ** 2).mean())
         out["value_mse_constant"] = float(z.var())
-        out["value_calibration_error"] = _calibration_error(_calibration(value, z, -1.0))
+        out["value_calibration_error"] = calibration_error(value, z, -1.0)
         won, lost = value[z > 0], value[z < 0]
         if len(won) + len(lost):
             out["value_sign"] = float(((won > 0).sum() + (lost < 0).sum()) / (len(won) + len(lost)))
@@ -205,30 +190,12 @@ def auc(high: Numbers, low: Numbers) -> float:
     return float(below.mean(dtype=np.float64) / 2 / len(low))
 
 
-def _groups(c: dict[str, Numbers], name: str, ranges: list[tuple[int, int]]) -> list[Report]:
-    kept = ("rows", "top1_legal", "top5_legal", "top1_unforced", "random_legal", "value_mse", "value_auc")
-    groups = []
-    for low, high in ranges:
-        inside = (c[name] >= low) & (c[name] <= high)
-        if inside.any():
-            part = summary({key: column[inside] for key, column in c.items()})
-            groups.append({"from": low, "to": high} | {key: part[key] for key in kept if key in part})
-    return groups
-
-
-def _calibration(predicted: Numbers, observed: Numbers, low: float) -> list[tuple[float, float, int]]:
-    """Mean prediction, mean observation and rows of each non-empty bin of [low, 1]; one bin of NaN if any
-    prediction is NaN."""
-    if np.isnan(predicted).any():
-        return [(float("nan"), float("nan"), len(predicted))]
-    part = np.clip(((predicted - low) / (1 - low) * BINS).astype(np.int64), 0, BINS - 1)
-    rows = np.bincount(part, minlength=BINS)
-    total = np.bincount(part, predicted, BINS), np.bincount(part, observed, BINS)
-    return [(float(total[0][i] / n), float(total[1][i] / n), int(n)) for i, n in enumerate(rows) if n]
-
-
-def _calibration_error(bins: list[tuple[float, float, int]]) -> float:
-    return sum(abs(x - y) * n for x, y, n in bins) / max(1, sum(n for _, _, n in bins))
+def calibration_error(predicted: Numbers, observed: Numbers, low: float) -> float:
+    """Expected calibration error in `BINS` equal parts of [low, 1]; NaN if any prediction is NaN."""
+    with np.errstate(invalid="ignore"):  # as an integer, NaN is in a bin like any other
+        part = np.clip(((predicted - low) / (1 - low) * BINS).astype(np.int64), 0, BINS - 1)
+    gaps = np.bincount(part, predicted, BINS) - np.bincount(part, observed, BINS)
+    return float(np.abs(gaps).sum() / max(1, len(predicted)))
 
 
 def is_in(keys: NDArray[np.uint64], sorted_keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -263,7 +230,7 @@ def measure(
         >>> report["rows"], round(report["random_legal"], 2)
         (11, 0.25)
     """
-    metrics = Metrics(seen, network.encode.BYTES_PER_SQUARE)
+    metrics = Metrics(seen)
     training = network.training
     network.eval()
     with torch.inference_mode():

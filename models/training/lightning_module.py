@@ -255,7 +255,7 @@ class PolicyValueModule(pl.LightningModule):
 
     def on_validation_epoch_start(self) -> None:
         """Begin the held-out metrics."""
-        self._heldout = Metrics(self._seen, self.network.encode.BYTES_PER_SQUARE)
+        self._heldout = Metrics(self._seen)
         self._heldout_sums = self._zeros()
 
     def on_validation_epoch_end(self) -> None:

@@ -204,7 +204,6 @@ def test_statistics_are_of_the_games_found(here, found):
         ),
         (["club.pdn", "--event", "x", "--stats"], 1, "expected games that have all this, found none among 5"),
         (["club.pdn", "--opening", "gasgow", "-o", "a.pdn"], 1, "did you mean Glasgow"),
-        (["club.pdn", "--plots", "p"], 2, "--plots needs --stats"),
         (["odd.parquet"], 1, "odd.parquet: expected actions below 128 in label, found others"),
     ],
 )

@@ -161,15 +161,6 @@ def test_errors_are_one_line_that_says_what_to_do(here, errors_of):
     assert "ckai: error: a.pdn:1: game 1: ply 0: '1-32' is illegal here" in errors_of("parse", "a.pdn")
 
 
-def test_plots_that_cannot_be_written_are_explained(here, errors_of):
-    (here / "a.pdn").write_text(GAME)
-    parse("a.pdn")
-    code = errors_of("games", "data/a.parquet", "--stats", "--json", "--plots", "a.pdn/plots")
-    assert code.startswith(
-        "ckai: error: a.pdn/plots/moves.png: cannot be written (Not a directory); an existing"
-    )
-
-
 def test_games_without_moves_are_no_data_set(here, errors_of):
     (here / "a.pdn").write_text('[Event "a"]\n*\n')
     assert "a.pdn: expected games with moves, found none with any" in errors_of("parse", "a.pdn")

@@ -1,7 +1,6 @@
 """`ckai evaluate` on networks and rows made by hand."""
 
 import json
-from collections import Counter, defaultdict
 
 import make_rows
 import numpy as np
@@ -10,13 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ckai.cli.evaluate import tablebase_text
-from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import selfplay_schema
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.evaluation.evaluate import frequent_moves
-from ckai.models.evaluation.metrics import Metrics, _calibration
 from ckai.models.registry import build
 from ckai.rl.games.registry import get_game
 
@@ -78,6 +73,8 @@ def test_the_held_out_side_is_measured_with_the_split_of_the_training(tmp_path, 
     assert found["value_mse"] == pytest.approx(((v - 1) ** 2 + (v + 1) ** 2) / 2, rel=1e-5)
     assert found["value_sign"] == 0.5
     assert found["model"] == "cnn2x2"
+    assert found["parameters"] == sum(p.numel() for p in network.parameters())
+    assert [(g["from"], g["rows"]) for g in found["by_ply"]] == [(0, 2)]
     assert evaluate(path, "--data", data, "--split", "train")["rows"] == 4
     whole = evaluate(path, "--data", data, "--split", "all")
     assert whole["rows"] == 6
@@ -97,26 +94,6 @@ def test_a_file_named_twice_is_refused(tmp_path, opening, ckai):
     assert (status, "expected each file once" in err) == (2, True)
 
 
-def test_only_the_stones_on_the_board_are_pieces():
-    spec = get_game("go")
-    game, boards = spec.game(), []
-    encode = build("mlp", {"hidden": 8, "encoding": "go"}).encode
-    for move in ("D1", "E1", "F1", "G1"):
-        game.push(move)
-        boards.append(spec.encoded(game.position))
-    batch = {
-        "board": torch.from_numpy(np.stack(boards)),
-        "jumper": torch.full((4,), -1),
-        "label": torch.zeros(4, dtype=torch.int64),
-        "legal": torch.full((4, 11), 255, dtype=torch.uint8),
-        **{name: torch.zeros(4) for name in ("z", "ply")},
-        "z_known": torch.ones(4, dtype=torch.bool),
-    }
-    metrics = Metrics(bytes_per_square=encode.BYTES_PER_SQUARE)
-    metrics.update(torch.zeros(4, 82), torch.zeros(4), batch)
-    assert metrics.columns()["pieces"].tolist() == [1, 2, 3, 4]
-
-
 def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
     data, _ = opening
     path = tmp_path / "net.ckpt"
@@ -130,50 +107,6 @@ def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
         assert status == 1
         assert message in err
         assert out == ""
-
-
-def test_what_needs_no_network_stands_beside_it(tmp_path, opening, evaluate):
-    data, _ = opening
-    path = tmp_path / "net.ckpt"
-    save_checkpoint(path, constant_network({}), info={"split": {"seed": 0, "heldout": 0.1}})
-    found = evaluate(path, "--data", data)
-    # The training games always begin 11-15; game 5 began 9-13, and its second position is in none of them.
-    assert found["baselines"]["seen"] == 0.5
-    assert found["baselines"]["most_frequent_seen"] == 0
-    assert found["baselines"]["most_frequent"] == pytest.approx((0 + 1 / 7) / 2)
-    trained = evaluate(path, "--data", data, "--split", "train")["baselines"]
-    assert (trained["seen"], trained["most_frequent_seen"]) == (1, 1)
-    assert found["parameters"] == sum(p.numel() for p in build("cnn2x2", SMALLEST).parameters())
-    assert [(g["from"], g["rows"]) for g in found["by_ply"]] == [(0, 2)]
-    assert [(g["from"], g["to"], g["rows"]) for g in found["by_pieces"]] == [(21, 24, 2)]
-
-
-def test_the_most_frequent_move_is_what_a_loop_finds(tmp_path):
-    path = make_rows.write(tmp_path / "g.parquet", make_rows.random_games(60, seed=2, max_plies=8))
-    data = RowsDataModule([path], heldout=0.3)
-    played = defaultdict(Counter)
-    for block in data.blocks("train"):
-        for board, jumper, label in zip(block.board, block.jumper, block.label, strict=True):
-            played[board.tobytes(), int(jumper)][int(label)] += 1
-    seen = right = total = 0
-    guessed = 0.0
-    for block in data.blocks("heldout"):
-        for i in range(len(block)):
-            total += 1
-            moves = played.get((block.board[i].tobytes(), int(block.jumper[i])))
-            if moves is None:
-                guessed += 1 / block.legal_mask()[i].sum()
-                continue
-            seen += 1
-            right += min(moves, key=lambda label: (-moves[label], label)) == block.label[i]
-    found = frequent_moves(data, "heldout")
-    assert found == pytest.approx(
-        {
-            "seen": seen / total,
-            "most_frequent_seen": right / seen,
-            "most_frequent": (right + guessed) / total,
-        }
-    )
 
 
 def connect4_rows(path, games=20):
@@ -207,39 +140,15 @@ def board_of(position):
     return [(own >> i & 1) - (opp >> i & 1) for i in range(42)]
 
 
-@pytest.mark.draws
 def test_networks_of_other_games_are_measured(tmp_path, ckai, evaluate):
     data, rows = connect4_rows(tmp_path / "four.parquet")
     network = build("mlp", {"hidden": 8, "encoding": "connect4"})
     save_checkpoint(tmp_path / "four.ckpt", network)
     found = evaluate(tmp_path / "four.ckpt", "--data", data, "--split", "all")
     assert found["rows"] == len(rows)
-    assert sum(group["rows"] for group in found["by_pieces"]) == len(rows)
-    assert found["by_pieces"][0]["from"] == 0
-    assert set(found["baselines"]) == {"seen", "most_frequent_seen", "most_frequent"}
+    assert sum(group["rows"] for group in found["by_ply"]) == len(rows)
     assert 0 < found["random_legal"] < 0.5
-    arguments = ["evaluate", tmp_path / "four.ckpt", "--data", data]
-    status, _, err = ckai(*arguments, "--plots", tmp_path / "plots")
-    assert status == 0, err
-    assert (tmp_path / "plots" / "calibration.png").read_bytes().startswith(b"\x89PNG")
-    status, _, err = ckai(*arguments, "--tables", 2)
-    assert status == 2
-    assert "expected a network for checkers with --tables" in err
     checkers = make_rows.write(tmp_path / "c.parquet", make_rows.random_games(4))
     status, _, err = ckai("evaluate", tmp_path / "four.ckpt", "--data", checkers)
     assert (status, len(err.strip().splitlines())) == (1, 1)
     assert "expected rows of connect4, found rows of checkers" in err
-
-
-def test_the_calibration_of_nan_is_nan():
-    """As an integer, NaN is a bin like any other."""
-    values = np.array([0.5, np.nan, -0.5])
-    [(x, y, n)] = _calibration(values, np.zeros(3), -1.0)
-    assert (np.isnan(x), np.isnan(y), n) == (True, True, 3)
-
-
-def test_the_table_of_endgames_has_80_columns():
-    shares = dict.fromkeys(("value_mse", "wrong_sign", "drawn_value", "keeps", "keeps_decided"), 1.0)
-    numbers = {"positions": 50_000, "pieces": 4, **shares}
-    text = tablebase_text({**numbers, "by_material": {"2200": numbers}})
-    assert {len(line) for line in text.splitlines()[1:]} == {79}

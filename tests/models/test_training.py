@@ -174,15 +174,11 @@ def test_metrics_of_four_rows_by_hand():
         "value_calibration_error": (2 * 0.5 + 1 * 0.1) / 3,
     }
     assert found == pytest.approx(wanted, rel=1e-5, abs=1e-6)
-    parts = halves.breakdown()
-    assert [(g["from"], g["to"], g["rows"], g["top1_legal"]) for g in parts["by_ply"]] == [
+    assert [(g["from"], g["to"], g["rows"], g["top1_legal"]) for g in halves.by_ply()] == [
         (0, 9, 2, 1.0),
         (10, 19, 1, 1.0),
         (30, 39, 1, 0.0),
     ]
-    assert [(g["from"], g["to"], g["rows"]) for g in parts["by_pieces"]] == [(1, 4, 4)]
-    assert [b["rows"] for b in parts["policy_calibration"]] == [1, 3]
-    assert parts["value_calibration"][1] == pytest.approx({"value": 0.5, "z": 0.0, "rows": 2})
 
 
 # --- learning --------------------------------------------------------------------------------------

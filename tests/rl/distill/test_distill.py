@@ -4,6 +4,7 @@ import json
 import threading
 from dataclasses import replace
 
+import make_rows
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -13,8 +14,7 @@ from ckai.datasets.data_module import RowsDataModule, to_batch
 from ckai.datasets.reader import read_rows
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.tables import Tables
-from ckai.datasets.tables.rows import endgame_rows
-from ckai.datasets.writer import table_writer
+from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import evaluate_positions
 from ckai.models.inference.integers import IntegerEvaluator
@@ -154,9 +154,9 @@ def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
 
 
 def test_positions_that_are_all_in_the_tables_are_said(tmp_path, teacher):
-    source = tmp_path / "source.parquet"
-    with table_writer(source) as writer:
-        writer.write(endgame_rows(Tables.open(3), 50, seed=0))
+    ending = Position.from_fen("B:WK32:BK1")
+    rows = [make_rows.row(ending, ending.legal_actions()[0], game) for game in range(50)]
+    source = make_rows.write(tmp_path / "source.parquet", rows)
     config = DistillConfig(positions=300, opening_share=0, tables=3)
     with pytest.raises(ValueError, match="expected positions to walk from, found none in 32 walks"):
         distill(teacher, tmp_path / "rows.parquet", config, data=[source])
