@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     help="Keep what can be read of a file with a square 0 or hardly a whole game.",
 )
 @click.option("--from-zero", is_flag=True, help="Read the squares of moves as numbered from 0.")
-@click.option("--dedupe", is_flag=True, help="Of games with the same moves keep the whole, best tagged one.")
 @force_option
 @json_option
 def command(
@@ -42,7 +41,6 @@ def command(
     output: Path | None,
     lenient: bool,
     from_zero: bool,
-    dedupe: bool,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -69,7 +67,6 @@ def command(
             output,
             lenient=lenient,
             from_zero=from_zero,
-            dedupe=dedupe,
             progress=lambda done, total, _: progress(done, total) if total else None,
         )
         # The reader that explains errors is compiled when a game needs it, which takes as long as the rest.
@@ -81,11 +78,11 @@ def command(
         told["files_without_games"] = [error.path for error in told.pop("without_games")]
         print_json(told | {"seconds": round(seconds, 3)})
         return
-    for line in _summary(tally, dedupe, seconds):
+    for line in _summary(tally, seconds):
         click.echo(line)
 
 
-def _summary(tally: "Tally", dedupe: bool, seconds: float) -> Iterator[str]:
+def _summary(tally: "Tally", seconds: float) -> Iterator[str]:
     """The tally as text, line by line."""
     yield (
         f"{count_text(tally.games_read, 'game')} read: {tally.games_kept:,} kept, "
@@ -93,8 +90,6 @@ def _summary(tally: "Tally", dedupe: bool, seconds: float) -> Iterator[str]:
     )
     for reason, count in tally.reasons.most_common():
         yield f"  {count:,} {reason}"
-    if tally.duplicates and not dedupe:
-        yield f"  {tally.duplicates:,} with the moves of another game, kept (--dedupe drops them)"
     if tally.games_without_moves:
         yield f"  {tally.games_without_moves:,} kept without moves, and so without rows"
     if tally.result_conflicts:
@@ -111,5 +106,4 @@ def _summary(tally: "Tally", dedupe: bool, seconds: float) -> Iterator[str]:
     counts = f"{count_text(tally.plies, 'ply', 'plies')}, {count_text(tally.rows, 'row')}"
     yield f"{counts} in {click.format_filename(tally.output)} ({seconds:.1f} s)"
     if tally.reasons:
-        what = "incomplete games and dropped duplicates" if dedupe else "incomplete games"
-        yield f"{what}, with reasons: {click.format_filename(tally.refused)}"
+        yield f"incomplete games, with reasons: {click.format_filename(tally.refused)}"

@@ -186,9 +186,12 @@ class PdnGames(Games):
     """The games of a chunk of PDN, played as far as they can be.
 
     Attributes:
+        chunk: their text.
         games: `[G]` GAME.
         starts: `[G]` START.
         columns: of the rows.
+        whole: `[G]` bool, whether a game can be read to its end.
+        readable: `[G]` bool, whether anything of it can be.
     """
 
     def __init__(self, chunk: Chunk, number: int, path: str = "") -> None:
@@ -199,7 +202,7 @@ class PdnGames(Games):
             number: of its first one, in rows and headers.
             path: name of the source.
         """
-        self._chunk, self.name = chunk, path
+        self.chunk, self.name = chunk, path
         self.starts, self._refused = first_positions(chunk)
         self.games = np.zeros(len(chunk.segments), GAME)
         spans = chunk.segments["last"] - chunk.segments["first"]
@@ -214,6 +217,8 @@ class PdnGames(Games):
             parts.append(Columns(**some))
             begin, rows = end, rows + written
         self.columns = Columns(*map(np.concatenate, zip(*parts, strict=True)))
+        self.whole = self.games["problem"] == FINE
+        self.readable = self.whole | (self.games["plies"] > 0)
         self.headers = self._name_openings(self._tags(number))
 
     def table(self, names: Sequence[str] = EXPERT_SCHEMA.names) -> pa.Table:
@@ -226,18 +231,17 @@ class PdnGames(Games):
 
     def find(self, query: Query) -> NDArray[np.int64]:
         """See `Games.find`; games of which nothing can be read are not found."""
-        readable = (self.games["problem"] == FINE) | (self.games["plies"] > 0)
-        return np.intersect1d(super().find(query), np.flatnonzero(readable))
+        return np.intersect1d(super().find(query), np.flatnonzero(self.readable))
 
     def read(self, g: int) -> PdnGame:
         """Return a game with all that was written of it."""
-        return build_game(self._chunk, g, self.starts[g], self._refused.get(g), self.name)
+        return build_game(self.chunk, g, self.starts[g], self._refused.get(g), self.name)
 
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
         """Yield games as they were written; one that cannot be read whole up to what stops the reader."""
-        chunk = self._chunk
+        chunk = self.chunk
         for g in which.tolist():
-            if self.games[g]["problem"] == FINE:
+            if self.whole[g]:
                 segment = chunk.segments[g]
                 end = int(chunk.read.tokens[segment["last"] - 1]["end"])
                 yield chunk.text(int(segment["start"]), end).strip() + "\n\n"
@@ -245,7 +249,7 @@ class PdnGames(Games):
                 yield write_game(self.read(g))
 
     def _tags(self, number: int) -> pa.Table:
-        chunk, count = self._chunk, len(self.games)
+        chunk, count = self.chunk, len(self.games)
         tags = {"event": EVENT, "date": DATE, "black": BLACK, "white": WHITE, "opening": OPENING}
         columns = {
             name: from_strings([chunk.tag(g, tag) for g in range(count)]) for name, tag in tags.items()

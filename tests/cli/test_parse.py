@@ -75,23 +75,6 @@ def test_the_seconds_leave_compiling_out(here, monkeypatch):
     assert json.loads(parse("a.pdn", "--json").stdout)["seconds"] == 3
 
 
-def test_duplicates_are_in_the_summary_and_the_json(here):
-    (here / "a.pdn").write_text(GAME * 3 + "1. 9-13 *")
-    text = parse("a.pdn").stdout
-    assert "4 games read: 4 kept, 0 truncated, 0 rejected" in text
-    assert "  2 with the moves of another game, kept (--dedupe drops them)" in text
-    counts = ("games_read", "games_kept", "games_truncated", "games_rejected", "duplicates", "rows")
-    kept = json.loads(parse("a.pdn", "--json", "--force").stdout)
-    assert [kept[name] for name in counts] == [4, 4, 0, 0, 2, 4]
-    dropped = json.loads(parse("a.pdn", "--json", "--dedupe", "--force").stdout)
-    assert [dropped[name] for name in counts] == [4, 2, 0, 2, 2, 2]
-    assert dropped["reasons"] == {"with the moves of another game": 2}
-    assert (
-        "dropped duplicates, with reasons: data/a.refused.jsonl"
-        in parse("a.pdn", "--dedupe", "--force").stdout
-    )
-
-
 def test_an_empty_file_among_others_is_one_line_of_warning(here):
     (here / "a.pdn").write_text(GAME)
     (here / "b.pdn").touch()

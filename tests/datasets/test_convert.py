@@ -173,81 +173,25 @@ def test_a_file_without_games_is_skipped_among_others(tmp_path):
     assert not (tmp_path / "none.parquet").exists()
 
 
-REPEATED = """[Event "a"]
+def test_copies_of_a_game_have_one_key(tmp_path):
+    text = """[Event "a"]
 1. 11-15 22-18 2. 15x22 25x18 1-0
 [Event "b"]
 1. 9-13 22-18 *
 [Event "a again"]
 [Black "another name"]
 1. 11x15 22-18 {a comment} 15x22 25x18 1/2-1/2
+[Event "a up to an error"]
+1. 11-15 22-18 2. 15x22 25x18 1-32
 [Event "from elsewhere"]
 [FEN "W:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,10,11,12,13"]
 1. 22-18 *
-[Event "shorter"]
-1. 9-13 *
-[Event "a up to an error"]
-1. 11-15 22-18 2. 15x22 25x18 1-32
-[Event "no moves"]
-*
-[Event "no moves either"]
-*
 """
-
-
-def test_duplicates_are_counted_by_position_and_moves_and_kept(tmp_path):
-    tally, table, refused = convert(REPEATED, tmp_path)
-    assert (tally.games_read, tally.games_kept, tally.games_truncated, tally.games_rejected) == (8, 7, 1, 0)
-    assert tally.duplicates == 2
-    assert sorted(set(table["game"].to_pylist())) == [0, 1, 2, 3, 4, 5]
-    assert [r["game"] for r in refused] == [6]
+    tally, *_ = convert(text, tmp_path)
+    assert (tally.games_kept, tally.games_truncated) == (4, 1)
     keys = game_keys(read_rows(tally.output))[0]
-    assert keys[0] == keys[2] == keys[5]
-    assert len(keys) == 6
-    assert len(np.unique(keys)) == 4
-
-
-def test_dropped_duplicates_count_as_rejected(tmp_path):
-    tally, table, refused = convert(REPEATED, tmp_path, dedupe=True)
-    assert (tally.games_read, tally.games_kept, tally.games_truncated, tally.games_rejected) == (8, 6, 0, 2)
-    assert tally.duplicates == 2
-    assert dict(tally.reasons) == {
-        "with the moves of another game": 1,
-        "with the moves of another game and another result": 1,
-    }
-    assert sorted(set(table["game"].to_pylist())) == [1, 2, 3, 4]
-    assert (tally.rows, tally.plies) == (table.num_rows, 8)
-    reason = "has the first position and the moves of game 3"
-    assert [(r["game"], r["line"], r["status"], r["reason"]) for r in refused] == [
-        (1, 1, "rejected", f"{reason}, but the result 1-0, there 1/2-1/2"),
-        (6, 13, "rejected", reason),
-    ]
-    assert [h["game"] for h in pq.read_table(headers_path(tally.output)).to_pylist()] == [1, 2, 3, 4, 6, 7]
-
-
-def test_of_copies_the_whole_then_the_longer_then_the_better_tagged_one_stays(tmp_path):
-    moves = "1. 11-15 23-19 2. 8-11 22-17 3. 4-8"
-    whole = f'[Event "whole"]\n{moves} 1/2-1/2\n'
-    for texts, kept, plies, drawn in (
-        ((f"{moves} garbage 0-1\n\n", whole), [1], 5, True),
-        ((f"{moves} garbage 0-1\n\n", whole, f"{moves} 25-22 4. 8-22 1-0\n"), [1, 2], 11, True),
-        ((f"{moves} 8-22 1-0\n\n", f"{moves} 25-22 4. 8-22 1-0\n"), [1], 6, False),
-        ((f"{moves} 1/2-1/2\n\n", whole.replace("whole", "?"), whole), [2], 5, True),
-        (("1. 11-15 24-20 *\n\n", f"{moves} 1/2-1/2\n", f'[Black "?"]\n{moves} 0-1\n'), [0, 1], 7, True),
-    ):
-        tally, table, refused = convert("".join(texts), tmp_path, dedupe=True, lenient=True)
-        assert sorted(set(table["game"].to_pylist())) == kept
-        assert (tally.plies, tally.games_read) == (plies, len(texts)) == (len(set(zip(
-            table["game"].to_pylist(), table["ply"].to_pylist(), strict=True))), len(texts))  # fmt: skip
-        assert [r["game"] for r in refused if "moves of game" in r["reason"]] == sorted(
-            set(range(1, len(texts) + 1)) - {k + 1 for k in kept}
-        )
-        assert (0 in table["z"].to_pylist()) == drawn
-    *_, refused = convert(f"{moves} garbage 0-1\n\n{whole}", tmp_path, dedupe=True)
-    assert refused[0]["reason"] == (
-        "has the first position and the moves of game 2, but the result 0-1, there 1/2-1/2"
-    )
-    tally, *_ = convert(f"{moves} garbage 0-1\n\n{whole}{moves} 25-22 1-0", tmp_path)
-    assert tally.duplicates == 1
+    assert keys[0] == keys[2] == keys[3]
+    assert len(np.unique(keys)) == 3
 
 
 def test_squares_from_0_are_refused_or_read_as_such(tmp_path):
@@ -337,16 +281,6 @@ def test_what_strangers_wrote_obeys_no_terminal(tmp_path):
     assert game.moves
     written = "".join(map(write_game, read_games(io.BytesIO(b"1. 11-15 (1. 9-13 \x1b[31m\xc2\x9b) *"))))
     assert not set(written) & {"\x1b", "\x9b"}
-
-
-def test_duplicates_are_found_across_files_and_alone_are_no_error(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.pdn").write_text("1. 11-15 *\n1. 9-13 *\n")
-    paths = [tmp_path / "a.pdn", tmp_path / "b.pdn"]
-    assert parse_files(paths, tmp_path / "rows.parquet").duplicates == 2
-    tally = parse_files(paths, tmp_path / "rows.parquet", dedupe=True)
-    assert (tally.games_kept, tally.games_rejected, tally.duplicates) == (2, 2, 2)
-    assert parse_files(paths[:1], tmp_path / "rows.parquet").duplicates == 0
 
 
 def zipped(members):
