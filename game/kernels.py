@@ -33,14 +33,13 @@ START_OPP = 0xFFF00000
 
 MAX_HOPS = 12
 """A move captures each of twelve pieces at most once."""
+MAX_MOVES = 640
+"""More than a position has: twelve pieces, with 51 ways or fewer to capture from any square."""
 
 STEP_TO = np.array([neighbour(action // 4, action % 4) for action in range(NUM_ACTIONS)], np.int8)
 """[128] int8: index one step along each action, -1 off the board."""
 JUMP_TO = np.array([neighbour(action // 4, action % 4, 2) for action in range(NUM_ACTIONS)], np.int8)
 """[128] int8: index two steps along each action, -1 off the board."""
-
-# Status codes of `resolve`
-RESOLVED, ILLEGAL, AMBIGUOUS = 0, 1, 2
 
 
 @intrinsic
@@ -291,76 +290,23 @@ def perft(own, opp, kings, jumper, depth):
 
 
 @quick_kernel
-def legal_paths(own, opp, kings, jumper, actions, lengths):
-    """Write every whole move as the actions of its hops, sorted by actions.
+def legal_paths(own, opp, kings, jumper, path, actions, lengths):
+    """Write whole moves as the actions of their hops, sorted by actions; return their number.
 
     Args:
         own, opp, kings, jumper: int64, mover's view.
-        actions: `[M, MAX_HOPS]` uint8, filled with the actions of each move's hops.
-        lengths: `[M]` int8, filled with the number of hops.
-
-    Returns:
-        The number of moves; if it is above M, only the first M were written.
+        path: int array of mover's-view indices: write only the moves from the first to the last of them that
+            visit the others in order, and other squares between; empty: all moves.
+        actions: `[MAX_MOVES, MAX_HOPS]` uint8, filled with the actions of each move's hops.
+        lengths: `[MAX_MOVES]` int8, filled with the number of hops.
     """
     n = 0
-    room = len(lengths)
-    # One frame per hop: the position before it and the actions to try.
+    # One frame per hop: the position before it, the actions to try, and the squares of the path visited.
     boards = np.empty((MAX_HOPS + 1, 4), np.int64)
     todo = np.empty((MAX_HOPS + 1, NUM_ACTIONS), np.uint8)
     count = np.empty(MAX_HOPS + 1, np.int64)
     taken = np.empty(MAX_HOPS + 1, np.int64)
-    boards[0, 0], boards[0, 1], boards[0, 2], boards[0, 3] = own, opp, kings, jumper
-    count[0] = legal_actions(own, opp, kings, jumper, todo[0])
-    taken[0] = 0
-    level = 0
-    while level >= 0:
-        if taken[level] == count[level]:
-            level -= 1
-            continue
-        action = np.int64(todo[level, taken[level]])
-        taken[level] += 1
-        o, p, k, j, _, passed = apply_hop(
-            boards[level, 0], boards[level, 1], boards[level, 2], np.int64(0), action
-        )
-        if passed:
-            if n < room:
-                for i in range(level + 1):
-                    actions[n, i] = todo[i, taken[i] - 1]
-                lengths[n] = level + 1
-            n += 1
-        else:
-            level += 1
-            boards[level, 0], boards[level, 1], boards[level, 2], boards[level, 3] = o, p, k, j
-            count[level] = legal_actions(o, p, k, j, todo[level])
-            taken[level] = 0
-    return n
-
-
-@quick_kernel
-def resolve(own, opp, kings, jumper, path, length, actions):
-    """Resolve a list of squares to one whole move.
-
-    The list may omit landing squares between the first and the last. A move whose landing squares equal the
-    list wins over longer ones; otherwise exactly one move must fit.
-
-    Args:
-        own, opp, kings, jumper: int64, mover's view.
-        path: int array of mover's-view indices, first and last square included.
-        length: number of entries of `path` to use, 2 or more.
-        actions: `[MAX_HOPS]` uint8, filled with the actions of the move's hops.
-
-    Returns:
-        (RESOLVED | ILLEGAL | AMBIGUOUS, number of hops).
-    """
-    fits = 0
-    hops = 0
-    if length < 2 or length > MAX_HOPS + 1:
-        return ILLEGAL, 0
-    boards = np.empty((MAX_HOPS + 1, 4), np.int64)
-    todo = np.empty((MAX_HOPS + 1, NUM_ACTIONS), np.uint8)
-    count = np.empty(MAX_HOPS + 1, np.int64)
-    taken = np.empty(MAX_HOPS + 1, np.int64)
-    met = np.empty(MAX_HOPS + 1, np.int64)  # squares of the list that the move visited before each hop
+    met = np.empty(MAX_HOPS + 1, np.int64)
     boards[0, 0], boards[0, 1], boards[0, 2], boards[0, 3] = own, opp, kings, jumper
     count[0] = legal_actions(own, opp, kings, jumper, todo[0])
     taken[0] = 0
@@ -372,38 +318,29 @@ def resolve(own, opp, kings, jumper, path, length, actions):
             continue
         action = np.int64(todo[level, taken[level]])
         taken[level] += 1
-        if level == 0 and (action >> 2) != path[0]:
+        if level == 0 and len(path) and (action >> 2) != path[0]:
             continue
-        if boards[level, 1] & (np.int64(1) << STEP_TO[action]):
-            landing = np.int64(JUMP_TO[action])
-        else:
-            landing = np.int64(STEP_TO[action])
+        jumps = boards[level, 1] >> STEP_TO[action] & 1
+        landing = np.int64(JUMP_TO[action] if jumps else STEP_TO[action])
         o, p, k, j, _, passed = apply_hop(
             boards[level, 0], boards[level, 1], boards[level, 2], np.int64(0), action
         )
         if passed:
-            # The move ends on the last square and visited all squares before it.
-            if landing == path[length - 1] and met[level] == length - 1:
-                exact = level + 2 == length
-                fits += 1
-                if exact or fits == 1:
-                    hops = level + 1
-                    for i in range(hops):
-                        actions[i] = todo[i, taken[i] - 1]
-                if exact:
-                    return RESOLVED, hops
+            if len(path) == 0 or (landing == path[-1] and met[level] == len(path) - 1):
+                for i in range(level + 1):
+                    actions[n, i] = todo[i, taken[i] - 1]
+                lengths[n] = level + 1
+                n += 1
         else:
             seen = met[level]
-            if seen < length - 1 and landing == path[seen]:
+            if seen < len(path) - 1 and landing == path[seen]:
                 seen += 1
             level += 1
             boards[level, 0], boards[level, 1], boards[level, 2], boards[level, 3] = o, p, k, j
             count[level] = legal_actions(o, p, k, j, todo[level])
             taken[level] = 0
             met[level] = seen
-    if fits == 1:
-        return RESOLVED, hops
-    return (AMBIGUOUS if fits else ILLEGAL), 0
+    return n
 
 
 # --- network inputs and rows -----------------------------------------------------------------------

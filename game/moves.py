@@ -1,6 +1,13 @@
-"""A whole move."""
+"""A whole move, and the squares that its text names."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from ckai.game.errors import MoveError
+from ckai.game.squares import SQUARES
+
+_TEXT = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
 
 
 @dataclass(frozen=True, order=True)
@@ -45,8 +52,29 @@ class Move:
         """First and last square only: `26x1` for `26x17x10x1`. Two moves may share it."""
         return f"{self.path[0]}{'x' if self.captured else '-'}{self.path[-1]}"
 
+    def visits(self, squares: Sequence[int]) -> bool:
+        """Whether the move goes from the first to the last of some squares, past the others in order."""
+        between = iter(self.path[1:-1])
+        ends = len(squares) > 1 and (squares[0], squares[-1]) == (self.path[0], self.path[-1])
+        return ends and all(square in between for square in squares[1:-1])
+
     def __str__(self) -> str:
         return ("x" if self.captured else "-").join(map(str, self.path))
 
     def __repr__(self) -> str:
         return f"<Move {self}>"
+
+
+def read_squares(text: str) -> list[int]:
+    """The PDN squares of a move's text such as `11-15` or `26x17x10`.
+
+    Raises:
+        MoveError: if the text is not a move; the message is "is not a move such as ...".
+
+    >>> read_squares(" 26x17x10")
+    [26, 17, 10]
+    """
+    squares = [int(s) for s in re.findall(r"\d+", text)] if _TEXT.match(text) else []
+    if not squares or not all(1 <= s <= SQUARES for s in squares):
+        raise MoveError("is not a move such as 11-15 or 26x17x10")
+    return squares

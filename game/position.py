@@ -12,14 +12,14 @@ from ckai.game import kernels
 from ckai.game.color import BLACK, Color
 from ckai.game.errors import MoveError, PositionError
 from ckai.game.fen import Placement, format_fen, parse_fen
-from ckai.game.movegen import all_moves, move_along, read_squares
-from ckai.game.moves import Move
+from ckai.game.moves import Move, read_squares
 from ckai.game.outcome import HALFMOVE_LIMIT, Outcome, Reason
 from ckai.game.squares import SQUARES, index_of, rotate_board, square_of
 from ckai.game.svg import board_svg
 
 MAX_HALFMOVE_CLOCK: Final = 32_767
 """Upper bound of the halfmove clock, in plies: the largest int16, the type of its column in data files."""
+_ANY: Final = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -385,7 +385,20 @@ class Position:
 
     @cached_property
     def _moves(self) -> tuple[Move, ...]:
-        return all_moves(self.own, self.opp, self.kings, self.jumper, self.black)
+        actions = np.empty((kernels.MAX_MOVES, kernels.MAX_HOPS), np.uint8)
+        lengths = np.empty(kernels.MAX_MOVES, np.int8)
+        found = kernels.legal_paths(self.own, self.opp, self.kings, self.jumper, _ANY, actions, lengths)
+        return tuple(self._move(actions[i, : lengths[i]].tolist()) for i in range(found))
+
+    def _move(self, actions: Sequence[int]) -> Move:
+        """The move made of legal hops."""
+        path, captured = [actions[0] >> 2], []
+        for action in actions:
+            middle = int(kernels.STEP_TO[action])
+            jumps = self.opp >> middle & 1
+            path.append(int(kernels.JUMP_TO[action]) if jumps else middle)
+            captured += [square_of(middle, self.black)] * jumps
+        return Move(tuple(square_of(i, self.black) for i in path), tuple(actions), tuple(captured))
 
     def legal_moves(self) -> list[Move]:
         """Every whole move, sorted by squares; between two hops, the ways to complete the capture.
@@ -471,11 +484,13 @@ class Position:
         Raises:
             MoveError: if no legal move fits, or several do.
         """
-        try:
-            return move_along(self.own, self.opp, self.kings, self.jumper, self.black, squares)
-        except MoveError as error:
-            text = text or "-".join(map(str, squares))
-            raise MoveError(self._refusal(text, str(error))) from None
+        path = tuple(squares)
+        exact = [move for move in self._moves if move.path == path]
+        fits = exact or [move for move in self._moves if move.visits(path)]
+        if len(fits) == 1:
+            return fits[0]
+        text = text or "-".join(map(str, squares))
+        raise MoveError(self._refusal(text, "is ambiguous" if fits else "is illegal"))
 
     def _refusal(self, text: str, problem: str) -> str:
         moves = self.legal_moves()

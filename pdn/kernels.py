@@ -91,24 +91,26 @@ def make_columns(rows: int) -> Columns:
 
 
 @inner
-def find_actions(own, opp, kings, black, squares, actions, path):
+def find_actions(own, opp, kings, black, squares, actions, lengths, path):
     """Resolve the PDN squares of a written move to the actions of its hops.
+
+    A move whose landing squares are those written wins over longer ones; otherwise exactly one must fit.
 
     Args:
         own, opp, kings: int64 boards in mover's view.
         black: whether Black is to move.
         squares: `[2..13]` uint8 as written: 0..255.
-        actions: `[MAX_HOPS]` uint8, filled.
+        actions, lengths: filled, see `rules.legal_paths`.
         path: `[14]` int64, scratch.
 
     Returns:
-        (rules.RESOLVED | ILLEGAL | AMBIGUOUS, number of hops).
+        The row of the move in `actions`, -1 if none fits or several do.
     """
     n = len(squares)
     for i in range(n):
         square = np.int64(squares[i])
         if square < 1 or square > 32:
-            return rules.ILLEGAL, 0
+            return -1
         path[i] = square - 1 if black else 32 - square
     if n == 2:
         # Nearly all moves: one step, or one jump that ends the turn.
@@ -121,9 +123,13 @@ def find_actions(own, opp, kings, black, squares, actions, path):
             if sources >> path[0] & 1 and lands == path[1]:
                 _, _, _, _, _, passed = rules.apply_hop(own, opp, kings, np.int64(0), action)
                 if passed:
-                    actions[0] = action
-                    return rules.RESOLVED, 1
-    return rules.resolve(own, opp, kings, np.int64(-1), path, n, actions)
+                    actions[0, 0], lengths[0] = action, 1
+                    return 0
+    fits = rules.legal_paths(own, opp, kings, np.int64(-1), path[:n], actions, lengths)
+    for row in range(fits):
+        if lengths[row] == n - 1:
+            return row
+    return 0 if fits == 1 else -1
 
 
 @kernel
@@ -162,7 +168,8 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
         (index of the next game, rows written).
     """
     row = 0
-    actions = np.empty(rules.MAX_HOPS, np.uint8)
+    moves = np.empty((rules.MAX_MOVES, rules.MAX_HOPS), np.uint8)
+    lengths = np.empty(rules.MAX_MOVES, np.int8)
     path = np.empty(14, np.int64)
     g = first_game
     while g < len(segments):
@@ -199,14 +206,13 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
                 game.problem = TOO_LONG
             elif kind == MOVE:
                 begin = tokens[t].first
-                status, hops = find_actions(
-                    own, opp, kings, black, squares[begin : begin + tokens[t].value], actions, path
-                )
-                if status != rules.RESOLVED or row + hops > len(columns.game):
+                written = squares[begin : begin + tokens[t].value]
+                chosen = find_actions(own, opp, kings, black, written, moves, lengths, path)
+                if chosen < 0 or row + lengths[chosen] > len(columns.game):
                     game.problem = BAD_MOVE
                 else:
-                    jumper = np.int64(-1)
-                    for hop in range(hops):
+                    actions, jumper = moves[chosen], np.int64(-1)
+                    for hop in range(lengths[chosen]):
                         columns.game[row] = first_number + g
                         columns.ply[row] = plies
                         columns.hop[row] = hop

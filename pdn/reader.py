@@ -192,11 +192,8 @@ class _Builder:
 
     def resolve(self, position: Position, t: int) -> Move | MoveError:
         """The move that a token names, or the error of resolving it."""
-        squares = self.squares(t)
-        if not all(1 <= square <= 32 for square in squares):
-            return MoveError("is illegal")
         try:
-            return position.find_path(squares)
+            return position.find_path(self.squares(t))
         except MoveError as error:
             return error
 

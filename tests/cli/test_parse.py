@@ -64,7 +64,7 @@ def test_the_seconds_leave_compiling_out(here, monkeypatch):
     monkeypatch.setattr(compiling, "perf_counter", lambda: now[0])
 
     def parse_slowly(*arguments, **options):
-        data = {"dispatcher": kernels.resolve}
+        data = {"dispatcher": kernels.legal_paths}
         with event.trigger_event("numba:compiler_lock"), event.trigger_event("numba:compile", data=data):
             now[0] += 100
         now[0] += 3
