@@ -32,6 +32,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
@@ -45,6 +46,8 @@ WAYS = ("up right", "down right", "down left", "up left")
 """The directions of hops in the view of the side to move, whose first row is at the top."""
 HALFMOVE_SCALE = 80.0
 """The halfmove clock at which the game is drawn by default; the plane is 1 there."""
+TACTICS_SCALE = 6.0
+"""Change of material, in half men, at which a plane is 1: three men."""
 
 
 class Encoding(nn.Module):
@@ -222,139 +225,53 @@ class GridEncoding(CheckersEncoding):
         return board.to(dtype).view(-1, 1, ROWS, COLUMNS)
 
 
-class PlanesEncoding(CheckersEncoding):
-    """One plane per piece type, row parity, jumper and halfmove clock.
+class PartsEncoding(CheckersEncoding):
+    """Planes of one or more parts, one after the other; `PLANES` and `NAMES` follow from them.
 
-    Row parity is a plane because in the 8x4 grid a diagonal step leads to another column from an odd row
-    than from an even one.
+    Attributes:
+        PARTS: of `_NAMES`.
+        DEPTHS: plies searched after a hop, for the parts `material` and `loss`; each depth has planes of its
+            own.
     """
 
-    VERSION = "planes-1"
-    PLANES = 8
-    NAMES: ClassVar[tuple[str, ...]] = (
-        *PIECES,
-        "empty",
-        "odd rows",
-        "jumper",
-        "halfmove clock",
-    )
+    PARTS: ClassVar[tuple[str, ...]]
+    DEPTHS: ClassVar[tuple[int, ...]] = ()
 
     values: Tensor
-    parity: Tensor
+    odd: Tensor
     squares: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_buffer(
-            "values", torch.tensor([1, 3, -1, -3, 0], dtype=torch.int8).view(1, 5, 1), persistent=False
-        )
-        self.register_buffer("parity", (torch.arange(32) // COLUMNS % 2).view(1, 1, 32), persistent=False)
-        self.register_buffer("squares", torch.arange(32, dtype=torch.int8).view(1, 32), persistent=False)
-
-    def forward(
-        self,
-        board: Tensor,
-        jumper: Tensor,
-        halfmove_clock: Tensor,
-        dtype: torch.dtype,
-        extra: Tensor | None = None,
-    ) -> Tensor:
-        """Return `[B, 8, 8, 4]` in [0, 1]; the halfmove clock is capped at 80."""
-        size = board.shape[0]
-        pieces = (board.unsqueeze(1) == self.values).to(dtype)
-        parity = self.parity.to(dtype).expand(size, 1, 32)
-        jumper_at = (jumper.view(-1, 1) == self.squares).to(dtype).unsqueeze(1)
-        count = (halfmove_clock.to(dtype) / HALFMOVE_SCALE).clamp(max=1.0).view(-1, 1, 1).expand(size, 1, 32)
-        return torch.cat([pieces, parity, jumper_at, count], 1).view(
-            size, PlanesEncoding.PLANES, ROWS, COLUMNS
-        )
-
-
-class PiecesEncoding(PlanesEncoding):
-    """One plane per piece type, and the jumper: binary planes of which few squares are 1."""
-
-    VERSION = "pieces-1"
-    VALUES = (1, 3, -1, -3)
-    JUMPER = True
-    PLANES = 5
-    NAMES = (*PlanesEncoding.NAMES[:4], "jumper")
-
-    def forward(
-        self,
-        board: Tensor,
-        jumper: Tensor,
-        halfmove_clock: Tensor,
-        dtype: torch.dtype,
-        extra: Tensor | None = None,
-    ) -> Tensor:
-        """Return `[B, 5, 8, 4]` of 0 and 1."""
-        planes = super().forward(board, jumper, halfmove_clock, dtype)
-        # A list of indices would be copied to the GPU in every batch, which no CUDA graph can.
-        return torch.cat([planes[:, :4], planes[:, 6:7]], 1)
-
-
-class PairsEncoding(PiecesEncoding):
-    """`PiecesEncoding` and a plane for each combination of two neighbours: a sum of rows knows of both."""
-
-    VERSION = "pairs-1"
-    PAIRS = tuple(tuple(neighbour(i, d, 1) for i in range(SQUARES)) for d in (1, 2))
-    PLANES = PiecesEncoding.PLANES + 2 * 16
-    NAMES = (
-        *PiecesEncoding.NAMES,
-        *(f"{one} and {WAYS[d]} {other}" for d in (1, 2) for one, other in product(PIECES, PIECES)),
-    )
-
-    beside: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        # Off the board is index 32, an empty square.
-        to = torch.tensor(self.PAIRS).view(-1) % (SQUARES + 1)
-        self.register_buffer("beside", to, persistent=False)
-
-    def forward(
-        self,
-        board: Tensor,
-        jumper: Tensor,
-        halfmove_clock: Tensor,
-        dtype: torch.dtype,
-        extra: Tensor | None = None,
-    ) -> Tensor:
-        """Return `[B, 37, 8, 4]` of 0 and 1."""
-        planes = super().forward(board, jumper, halfmove_clock, dtype)
-        here = planes[:, :4].flatten(2)
-        near = torch.nn.functional.pad(here, (0, 1)).index_select(2, self.beside)
-        near = near.view(-1, 1, 4, len(self.PAIRS), SQUARES).permute(0, 3, 1, 2, 4)
-        pairs = here.view(-1, 1, 4, 1, SQUARES) * near
-        return torch.cat([planes, pairs.reshape(-1, 2 * 16, ROWS, COLUMNS)], 1)
-
-
-class MovesEncoding(PlanesEncoding):
-    """`PlanesEncoding` and four planes of the legal hops, one per direction.
-
-    So the network need not learn that captures are compulsory and that only the jumper may move between hops.
-    """
-
-    VERSION = "moves-1"
-    PLANES = PlanesEncoding.PLANES + 4
-    NAMES = (*PlanesEncoding.NAMES, *(f"hop {way}" for way in WAYS))
-
     near: Tensor
     far: Tensor
     up: Tensor
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "PARTS" in vars(cls):
+            cls.NAMES = tuple(
+                name.format(n) for part in cls.PARTS for n in _depths(cls, part) for name in _NAMES[part]
+            )
+            cls.PLANES, cls.EXTRA = len(cls.NAMES), NUM_ACTIONS * len(cls.DEPTHS)
+
     def __init__(self) -> None:
         super().__init__()
-        for name, distance in (("near", 1), ("far", 2)):
-            # Off the board is index 32, a square of its own.
-            to = [[neighbour(i, d, distance) % (SQUARES + 1) for i in range(SQUARES)] for d in range(4)]
-            self.register_buffer(name, torch.tensor(to).view(-1), persistent=False)
-        up = torch.tensor([True, False, False, True]).view(1, 4, 1)
-        self.register_buffer("up", up, persistent=False)
+        # Off the board is index 32, a square of its own.
+        near, far = (
+            torch.tensor([neighbour(i, d, n) % (SQUARES + 1) for d in range(4) for i in range(SQUARES)])
+            for n in (1, 2)
+        )
+        for name, table in {
+            "values": torch.tensor([1, 3, -1, -3], dtype=torch.int8).view(1, 4, 1),
+            "odd": (torch.arange(SQUARES) // COLUMNS % 2).view(1, 1, SQUARES),
+            "squares": torch.arange(SQUARES, dtype=torch.int8).view(1, SQUARES),
+            "near": near,
+            "far": far,
+            "up": torch.tensor([True, False, False, True]).view(1, 4, 1),
+        }.items():
+            self.register_buffer(name, table, persistent=False)
 
     def legal(self, board: Tensor, jumper: Tensor) -> Tensor:
         """Return `[B, 4, 32]` bool, whether the piece on a square may hop in each direction."""
-        padded = torch.nn.functional.pad(board, (0, 1), value=9)  # off the board is neither empty nor a piece
+        padded = functional.pad(board, (0, 1), value=9)  # off the board is neither empty nor a piece
         near = padded.index_select(1, self.near).view(-1, 4, SQUARES)
         far = padded.index_select(1, self.far).view(-1, 4, SQUARES)
         mine = board.unsqueeze(1)
@@ -366,48 +283,10 @@ class MovesEncoding(PlanesEncoding):
         must = jump.flatten(1).any(1).view(-1, 1, 1)
         return jump | (step & ~must)
 
-    def forward(
-        self,
-        board: Tensor,
-        jumper: Tensor,
-        halfmove_clock: Tensor,
-        dtype: torch.dtype,
-        extra: Tensor | None = None,
-    ) -> Tensor:
-        """Return `[B, 12, 8, 4]` in [0, 1]."""
-        planes = super().forward(board, jumper, halfmove_clock, dtype)
-        return torch.cat([planes, self.legal(board, jumper).to(dtype).view(-1, 4, ROWS, COLUMNS)], 1)
-
-
-def _tactics_names(*depths: int) -> tuple[str, ...]:
-    """Names of the planes of `MovesEncoding` and those of forced changes of material, by plies."""
-    found = [
-        f"{what} after {way}, {n} plies" for what in ("material", "loss") for n in depths for way in WAYS
-    ]
-    return (*MovesEncoding.NAMES, *found)
-
-
-class TacticsEncoding(MovesEncoding):
-    """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.inputs.tactics`."""
-
-    VERSION = "tactics-1"
-    DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
-    """Plies searched after the hop; each depth has planes of its own."""
-    PLANES = MovesEncoding.PLANES + 8 * 2
-    NAMES = _tactics_names(0, 2)
-    EXTRA = NUM_ACTIONS * 2
-    EXTRA_TEXT = (
-        "128 for each search, of 0 and of 2 plies (tactics4: and of 4) and all captures after them: for each "
-        "action the material in half men (a man 2, a king 3; -6 to 6) that it wins by force for the side to "
-        "move, 0 if it is illegal"
-    )
-    EXTRA_BITS = 4
-
-    SCALE = 6.0
-    """Change of material, in half men, at which a plane is 1: three men."""
-
     def append_extra(self, positions: NDArray[np.int8]) -> NDArray[np.int8]:
         """Append `[B, 128 * depths]` int8, the forced change of material after each hop, in half men."""
+        if not self.DEPTHS:
+            return positions
         from ckai.models.inputs.tactics import append_changes
 
         return append_changes(positions, self.DEPTHS)
@@ -420,23 +299,111 @@ class TacticsEncoding(MovesEncoding):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """Return `[B, PLANES, 8, 4]` in [-1, 1]."""
-        if extra is None:
-            extra = self.extra(board, jumper, halfmove_clock)
+        """Return `[B, PLANES, 8, 4]` in [0, 1], in [-1, 1] of `material`."""
+        if self.DEPTHS:
+            if extra is None:
+                extra = self.extra(board, jumper, halfmove_clock)
             assert extra is not None
-        changes = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3)
-        changes = changes.reshape(-1, len(self.DEPTHS) * 4, ROWS, COLUMNS)
-        amount = (changes.to(dtype) / self.SCALE).clamp(-1.0, 1.0)
-        return torch.cat(
-            [super().forward(board, jumper, halfmove_clock, dtype), amount, (changes < 0).to(dtype)], 1
+            extra = (
+                extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3).reshape(len(board), -1, SQUARES)
+            )
+        pieces = (board.unsqueeze(1) == self.values).to(dtype)
+
+        def planes(part: str) -> Tensor:
+            match part:
+                case "pieces":
+                    return pieces
+                case "empty":
+                    return (board == 0).unsqueeze(1)
+                case "odd rows":
+                    return self.odd.expand(len(board), 1, SQUARES)
+                case "jumper":
+                    return (jumper.view(-1, 1) == self.squares).unsqueeze(1)
+                case "halfmove clock":
+                    share = (halfmove_clock.to(dtype) / HALFMOVE_SCALE).clamp(max=1.0)
+                    return share.view(-1, 1, 1).expand(len(board), 1, SQUARES)
+                case "pairs":
+                    # Two of the four directions, so that each pair is seen once.
+                    near = functional.pad(pieces, (0, 1)).index_select(2, self.near[SQUARES : 3 * SQUARES])
+                    near = near.view(-1, 1, 4, 2, SQUARES).permute(0, 3, 1, 2, 4)
+                    return (pieces.view(-1, 1, 4, 1, SQUARES) * near).reshape(-1, 2 * 16, SQUARES)
+                case "hops":
+                    return self.legal(board, jumper)
+            assert extra is not None
+            return (extra.to(dtype) / TACTICS_SCALE).clamp(-1.0, 1.0) if part == "material" else extra < 0
+
+        return torch.cat([planes(part).to(dtype) for part in self.PARTS], 1).view(
+            len(board), -1, ROWS, COLUMNS
         )
+
+
+_NAMES = {
+    "pieces": PIECES,
+    "empty": ("empty",),
+    "odd rows": ("odd rows",),
+    "jumper": ("jumper",),
+    "halfmove clock": ("halfmove clock",),
+    "pairs": tuple(f"{one} and {way} {other}" for way in WAYS[1:3] for one, other in product(PIECES, PIECES)),
+    "hops": tuple(f"hop {way}" for way in WAYS),
+    "material": tuple(f"material after {way}, {{}} plies" for way in WAYS),
+    "loss": tuple(f"loss after {way}, {{}} plies" for way in WAYS),
+}
+"""Names of the planes of each part; `{}` is the depth of a search."""
+
+
+def _depths(encoding: type[PartsEncoding], part: str) -> tuple[int, ...]:
+    return encoding.DEPTHS if part in ("material", "loss") else (0,)
+
+
+class PlanesEncoding(PartsEncoding):
+    """One plane per piece type, row parity, jumper and halfmove clock.
+
+    Row parity is a plane because in the 8x4 grid a diagonal step leads to another column from an odd row
+    than from an even one.
+    """
+
+    VERSION = "planes-1"
+    PARTS = ("pieces", "empty", "odd rows", "jumper", "halfmove clock")
+
+
+class PiecesEncoding(PartsEncoding):
+    """One plane per piece type, and the jumper: binary planes of which few squares are 1."""
+
+    VERSION, PARTS = "pieces-1", ("pieces", "jumper")
+    VALUES, JUMPER = (1, 3, -1, -3), True
+
+
+class PairsEncoding(PiecesEncoding):
+    """`PiecesEncoding` and a plane for each combination of two neighbours: a sum of rows knows of both."""
+
+    VERSION, PARTS = "pairs-1", ("pieces", "jumper", "pairs")
+    PAIRS = tuple(tuple(neighbour(i, d, 1) for i in range(SQUARES)) for d in (1, 2))
+
+
+class MovesEncoding(PartsEncoding):
+    """`PlanesEncoding` and four planes of the legal hops, one per direction.
+
+    So the network need not learn that captures are compulsory and that only the jumper may move between hops.
+    """
+
+    VERSION, PARTS = "moves-1", (*PlanesEncoding.PARTS, "hops")
+
+
+class TacticsEncoding(PartsEncoding):
+    """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.inputs.tactics`."""
+
+    VERSION, PARTS = "tactics-1", (*MovesEncoding.PARTS, "material", "loss")
+    DEPTHS = (0, 2)
+    EXTRA_BITS = 4
+    EXTRA_TEXT = (
+        "128 for each search, of 0 and of 2 plies (tactics4: and of 4) and all captures after them: for each "
+        "action the material in half men (a man 2, a king 3; -6 to 6) that it wins by force for the side to "
+        "move, 0 if it is illegal"
+    )
 
 
 class DeepTacticsEncoding(TacticsEncoding):
     """`TacticsEncoding` with a search of four plies: 35 us per position instead of 4, for larger networks."""
 
-    VERSION = "tactics4-1"
+    VERSION, PARTS = "tactics4-1", TacticsEncoding.PARTS
     DEPTHS = (0, 2, 4)
-    PLANES = MovesEncoding.PLANES + 8 * 3
-    NAMES = _tactics_names(0, 2, 4)
-    EXTRA = NUM_ACTIONS * 3
