@@ -7,7 +7,7 @@ import click
 
 from ckai.cli.shared.output import json_option, print_json
 
-FORMATS = ("onnx", "openvino", "safetensors")
+FORMATS = ("onnx", "safetensors")
 
 
 @click.command("export")

@@ -52,14 +52,12 @@ def command(
     """
     from ckai.datasets.convert import parse_files
     from ckai.datasets.files import refuse_to_replace
-    from ckai.datasets.warmup import compile_conversion
     from ckai.game.compiling import compiled
     from ckai.pdn.sources import source_stem
 
     report_compilation()
     output = output or Path("data") / f"{source_stem(files[0])}.parquet"
     refuse_to_replace(output, force)
-    compile_conversion()
     with progress_bar("reading", "bytes") as progress:
         begun, before = time.perf_counter(), compiled.seconds
         tally = parse_files(
@@ -69,7 +67,6 @@ def command(
             from_zero=from_zero,
             progress=lambda done, total, _: progress(done, total) if total else None,
         )
-        # The reader that explains errors is compiled when a game needs it, which takes as long as the rest.
         seconds = time.perf_counter() - begun - (compiled.seconds - before)
     for skipped in tally.without_games:
         click.echo(f"ckai: warning: {skipped}; the file is skipped", err=True)

@@ -3,8 +3,6 @@
 import ctypes
 import math
 import os
-import sys
-import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,10 +50,8 @@ def available_memory() -> int:
 def set_environment() -> None:
     """Set the environment variables that PyTorch reads when it is loaded, unless they are set.
 
-    `ckai.datasets` calls it when it is imported, so nothing of ckai loads PyTorch before; a program may have.
+    `ckai.datasets` calls it when it is imported, so nothing of ckai loads PyTorch before.
     """
-    if "torch" in sys.modules and "OMP_WAIT_POLICY" not in os.environ:
-        _crowd_threads()
     # Threads that wait for each other sleep after some microseconds: spinning on, they take the time of the
     # one that works as soon as anything else runs.
     if "OMP_WAIT_POLICY" not in os.environ:
@@ -64,25 +60,6 @@ def set_environment() -> None:
     # PyTorch knows the cores it may run on, but not a container's share of their time.
     if (cores := available_cores()) < (os.cpu_count() or 1):
         os.environ.setdefault("OMP_NUM_THREADS", str(cores))
-
-
-def _crowd_threads() -> None:
-    """Let the threads of a PyTorch that was loaded before sleep as `WAITING` would.
-
-    GNU's threads spin less where they outnumber the cores, as a second team makes them. It sleeps after one
-    task.
-    """
-    import torch
-
-    begun = threading.Event()
-
-    def work() -> None:
-        torch.zeros(1 << 16 << torch.get_num_threads().bit_length()).add_(1)  # enough for every thread
-        begun.set()
-        threading.Event().wait()
-
-    threading.Thread(target=work, name="ckai-crowd", daemon=True).start()
-    begun.wait()
 
 
 def keep_freed_memory() -> None:

@@ -71,7 +71,7 @@ def ensure_tables(pieces: int) -> None:
 
 
 def build_with_progress(pieces: int, path: Path) -> dict[str, Any]:
-    """Build tables with a progress bar, after printing the estimated cost.
+    """Build tables with a progress bar, after printing how long it takes, roughly.
 
     Args:
         pieces: largest number of pieces.
@@ -80,15 +80,14 @@ def build_with_progress(pieces: int, path: Path) -> dict[str, Any]:
     Returns:
         The header of the file.
     """
-    from ckai.datasets.tables import build_tables, cost_of
+    from ckai.datasets.tables import RATE, build_tables, make_layout
 
     report_compilation()
     threads = available_cores()
-    cost = cost_of(pieces, threads)
+    positions = make_layout(pieces).positions
     stderr_console().print(
-        f"building tablebases for up to {pieces} pieces, {cost.positions:,} positions, in {path}: about "
-        f"{time_text(cost.seconds)} on {count_text(threads, 'thread')}, "
-        f"{cost.memory / 2**20:,.0f} MiB of memory"
+        f"building tablebases for up to {pieces} pieces, {positions:,} positions and as many bytes, in "
+        f"{path}: about {time_text(positions / RATE / threads)} on {count_text(threads, 'thread')}"
     )
     with progress_bar("solving", "positions") as progress:
         return build_tables(pieces, path, threads=threads, progress=progress)

@@ -7,19 +7,20 @@
 Draws by move count and repetition are not in the tables; see `ckai.datasets.tables.probe`.
 """
 
-from ckai.datasets.tables.build import Cost, build_tables, cost_of
+from ckai.datasets.tables.build import RATE, build_tables
+from ckai.datasets.tables.layout import make_layout
 from ckai.datasets.tables.probe import ADJUDICATED, DRAW, LOSS, SHIPPED, WIN, ProbeResult, Tables, table_path
 
 __all__ = [
     "ADJUDICATED",
     "DRAW",
     "LOSS",
+    "RATE",
     "SHIPPED",
     "WIN",
-    "Cost",
     "ProbeResult",
     "Tables",
     "build_tables",
-    "cost_of",
+    "make_layout",
     "table_path",
 ]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +15,7 @@ from ckai.datasets.tables.layout import Material, TableLayout, levels, make_layo
 from ckai.datasets.tables.solve import DRAWN, MAX_DISTANCE, UNKNOWN, solve_pair
 
 RATE = 1_000_000
-"""Positions/s that a core solves, roughly; for the estimate before a build."""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """Estimated cost of a build."""
-
-    positions: int
-    memory: int
-    """In bytes."""
-    seconds: float
-    """Wall time, roughly."""
-
-
-def cost_of(pieces: int, threads: int) -> Cost:
-    """Estimate the cost of building tables for up to `pieces` pieces on `threads` cores."""
-    layout = make_layout(pieces)
-    # All values, and two more bytes a position for each pair of classes that a thread is solving.
-    largest = max(layout.sizes)
-    return Cost(
-        layout.positions,
-        layout.positions + 4 * largest * threads,
-        layout.positions / RATE / threads,
-    )
+"""Positions/s that a core solves, roughly."""
 
 
 def build_tables(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import MAX_PIECES
-from ckai.datasets.tables.layout import TableLayout, make_layout
+from ckai.datasets.tables.layout import TableLayout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
 from ckai.game.jit import inner, kernel
 from ckai.game.kernels import apply_hop, legal_actions, legal_hops, lowest, popcount
@@ -207,7 +207,8 @@ class Tables:
         """Open the tables in a folder.
 
         Args:
-            pieces: open the tables for this many pieces, 2 to 6; None: the largest that exist.
+            pieces: open the tables for this many pieces, 2 to 6, those of the package for 3 or fewer; None:
+                the largest that exist.
             folder: None: the user's cache folder, and the package for up to 3 pieces.
 
         Raises:
@@ -223,11 +224,6 @@ class Tables:
         if folder is None and pieces <= SHIPPED and not path.exists():
             path = table_path(SHIPPED, Path(__file__).parent)
         layout, values, header = read_tables(path)
-        if pieces < layout.pieces:  # of those in the package, whose values are in the order of their pieces
-            layout = make_layout(pieces)
-            values = values[: layout.positions]
-            header["counts"] = {n: counts for n, counts in header["counts"].items() if int(n) <= pieces}
-            header["longest"] = {str(of): header["longest"][str(of)] for of in layout.classes}
         return cls(layout, values, header)
 
     @property

@@ -1,9 +1,9 @@
 """Networks in the formats of other programs, verified before a file is kept.
 
-ONNX and OpenVINO files have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32
-`[B, actions]` and `values` float32 `[B]`, in [-1, 1] for the side to move. safetensors files have the weights
-alone; `config.json` and a model card are next to them. All of them hold what `contract` says of inputs and
-outputs: ONNX in its metadata, OpenVINO as `rt_info/ckai`, safetensors in `config.json`.
+ONNX files have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, actions]` and
+`values` float32 `[B]`, in [-1, 1] for the side to move. safetensors files have the weights alone;
+`config.json` and a model card are next to them. Both hold what `contract` says of inputs and outputs: ONNX in
+its metadata, safetensors in `config.json`.
 """
 
 import io
@@ -28,13 +28,12 @@ from ckai.models.checkpoint import Checkpoint
 from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.card import CONFIG, README, model_card, record
 from ckai.models.inference.evaluator import BackendError, Boards, import_extra
-from ckai.models.inference.openvino_backend import convert, load_core
 from ckai.models.inference.torch_backend import TorchEvaluator, float32_copy
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
 
-SUFFIXES = {"onnx": ".onnx", "openvino": ".xml", "safetensors": ".safetensors"}
-"""Formats and their file extensions; OpenVINO's weights are in a `.bin` next to the `.xml`."""
+SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}
+"""Formats and their file extensions."""
 EXACT = 1e-4
 """Max difference from PyTorch in float32, in probabilities of legal actions and in values."""
 
@@ -72,7 +71,7 @@ def export_network(
     Args:
         network: the network to export.
         path: the file to write; of safetensors, `config.json` and `README.md` are written next to it.
-        to: "onnx", "openvino" or "safetensors".
+        to: "onnx" or "safetensors".
         source: the checkpoint that it is from: the model card says what that records.
         force: replace existing files.
 
@@ -88,11 +87,11 @@ def export_network(
     if path.suffix != SUFFIXES[to]:
         found = path.suffix or "no suffix"
         raise ValueError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
-    beside = {"openvino": [path.stem + ".bin"], "safetensors": [CONFIG, README]}
-    for file in (path, *map(path.with_name, beside.get(to, []))):
+    beside = [CONFIG, README] if to == "safetensors" else []
+    for file in (path, *map(path.with_name, beside)):
         refuse_to_replace(file, force)
     hub: _Format = (partial(_write_safetensors, source=source), _read_safetensors)
-    write, read = {"onnx": _onnx, "openvino": _openvino, "safetensors": hub}[to]
+    write, read = hub if to == "safetensors" else _onnx
     encode = network.encode
     boards = sample_positions(256, encode)
     original = evaluate_positions(TorchEvaluator(network), boards, encode)
@@ -118,7 +117,7 @@ def export_network(
                 f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "
                 f"{np.max([policy, value]):.2g}; the file was not kept"
             )
-        for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights come before their description
+        for file in Path(folder).iterdir():
             rename(file, path.parent / file.name)
     return Exported(
         path, encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS, len(boards), policy, value
@@ -214,27 +213,4 @@ def _read_onnx(path: Path) -> _Run:
     return lambda boards: session.run(["logits", "values"], {"boards": np.ascontiguousarray(boards)})
 
 
-def _write_openvino(network: Network, path: Path) -> None:
-    openvino = import_extra("openvino", "openvino")
-    copy, model = convert(openvino, network)
-    model.inputs[0].get_tensor().set_names({"boards"})
-    for output, name in zip(model.outputs, ("logits", "values"), strict=True):
-        output.get_tensor().set_names({name})
-    for key, text in _texts(network).items():
-        model.set_rt_info(text, ["ckai", key])
-    openvino.save_model(model, path, compress_to_fp16=False)
-    del copy  # the model may share its memory until here
-
-
-def _read_openvino(path: Path) -> _Run:
-    compiled = load_core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-
-    def run(boards: Boards) -> tuple[Any, Any]:
-        outputs = compiled({"boards": boards})
-        return outputs["logits"], outputs["values"]
-
-    return run
-
-
 _onnx = (_write_onnx, _read_onnx)
-_openvino = (_write_openvino, _read_openvino)

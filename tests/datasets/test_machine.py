@@ -74,24 +74,3 @@ def test_the_threads_of_pytorch_sleep_unless_the_user_says_otherwise(code, given
         [sys.executable, "-c", program], env=clean | given, capture_output=True, text=True, check=True
     )
     assert out.stdout.split() == [policy]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", ["torch", "ckai.datasets"])
-def test_threads_sleep_whatever_was_imported_first(first):
-    """Between two tasks, where threads that spin would take 3 ms of each."""
-    program = (
-        f"import {first}, torch, ckai.datasets, time\n"
-        "x = torch.zeros(1 << 20)\n"
-        "x.add_(1)\n"
-        "begun = time.process_time()\n"
-        "for _ in range(100):\n"
-        "    x.add_(1)\n"
-        "    time.sleep(0.01)\n"
-        "print(time.process_time() - begun)\n"
-    )
-    clean = {name: value for name, value in os.environ.items() if "OMP" not in name}
-    out = subprocess.run(
-        [sys.executable, "-c", program], env=clean, capture_output=True, text=True, check=True
-    )
-    assert float(out.stdout) < 0.25

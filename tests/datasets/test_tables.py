@@ -12,11 +12,9 @@ from numba import njit
 
 from ckai.cli.tables import command
 from ckai.datasets.files import LockedError
-from ckai.datasets.reader import read_rows
-from ckai.datasets.split import game_keys
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, Tables, build_tables, table_path
 from ckai.datasets.tables.file import read_tables
-from ckai.datasets.tables.index import STARTS, class_key, class_size, rank_position, unrank_position
+from ckai.datasets.tables.index import STARTS, class_key, rank_position, unrank_position
 from ckai.datasets.tables.layout import levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
@@ -125,18 +123,6 @@ def test_counts_are_those_that_are_known(three):
     assert ((values & 1 == 1) & (values != DRAWN)).sum() == 14_846
     assert (values == DRAWN).sum() == 34
     assert values[values != DRAWN].max() == 33
-
-
-def test_tables_of_two_pieces_are_a_part_of_those_of_three(three, monkeypatch, tmp_path):
-    monkeypatch.setenv("CKAI_CACHE", str(tmp_path))
-    two = Tables.open(2)
-    assert (two.pieces, two.header["counts"]) == (2, {"2": COUNTS["2"]})
-    assert set(two.header["longest"]) == {str(of) for of in two.layout.classes}
-    assert not two.knows(Position.from_fen("B:W18,K15:BK4"))
-    lookup = two.layout.lookup
-    numbers = range(0, class_size(0, 1, 0, 1, lookup), 7)
-    boards = np.array([(*unrank_position(i, 0, 1, 0, 1, lookup), -1) for i in numbers])
-    assert two.probe_many(boards).tolist() == three.probe_many(boards).tolist()
 
 
 def test_every_value_of_three_pieces_follows_from_its_successors(three):
@@ -293,24 +279,6 @@ def test_two_builds_of_one_table_do_not_share_a_folder(tmp_path):
     tried = []
     assert build_tables(2, path, threads=1, progress=second)["counts"]["2"] == COUNTS["2"]
     assert tried
-
-
-def test_rows_of_endgames_are_replaced_only_with_force(tmp_path, ckai):
-    output = tmp_path / "endgames.parquet"
-    rows = ("tables", "rows", "--pieces", 3, "--positions", 10, "-o")
-    assert "expected a name that ends in .parquet" in ckai(*rows, tmp_path / "x.csv")[2]
-    assert ckai(*rows, output)[0] == 0
-    assert "exists: give --force" in ckai(*rows, output)[2]
-    assert ckai(*rows, output, "--force")[0] == 0
-
-
-def test_a_repeated_endgame_is_a_copy(tmp_path, ckai):
-    """Drawn with repetition, each row a game of its own: the split must not see them as different games."""
-    path = tmp_path / "endgames.parquet"
-    assert ckai("tables", "rows", "--pieces", 3, "--positions", 2000, "-o", path)[0] == 0
-    rows = read_rows(path)
-    assert rows.game.tolist() == list(range(2000))
-    assert len(np.unique(game_keys(rows)[0])) == len(np.unique(rows.board, axis=0)) < 2000
 
 
 def test_the_commands(tmp_path, monkeypatch):

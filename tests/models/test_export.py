@@ -21,7 +21,7 @@ from ckai.models.inference.export import SUFFIXES, export_network
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 
-NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"], "safetensors": ["safetensors"]}
+NEEDS = {"onnx": ["onnx", "onnxruntime"], "safetensors": ["safetensors"]}
 
 
 @pytest.mark.parametrize("to", SUFFIXES)
@@ -157,7 +157,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, 
 
 
 def test_unknown_formats_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="expected onnx, openvino, safetensors, found 'tflite'"):
+    with pytest.raises(ValueError, match="expected onnx, safetensors, found 'tflite'"):
         export_network(build("cnn2x2"), tmp_path / "x", "tflite")
 
 
@@ -166,7 +166,7 @@ def test_an_export_replaces_nothing_unasked(tmp_path, ckai):
     path = tmp_path / "net.ckpt"
     save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
     (tmp_path / "net").mkdir()
-    for name, to in (("net.onnx", "onnx"), ("net.bin", "openvino"), ("net/README.md", "safetensors")):
+    for name, to in (("net.onnx", "onnx"), ("net/README.md", "safetensors")):
         (tmp_path / name).write_text("mine")
         status, _, err = ckai("export", path, "--to", to)
         assert (status, f"{name} exists: give --force to replace it, or another -o" in err) == (1, True)
