@@ -115,7 +115,7 @@ def parse_files(
         for path, size in zip(sources, sizes, strict=True):
             for source in open_sources(path):
                 before, earlier, length = tally.games_read, len(refused), 0
-                for chunk in read_chunks(source.file, from_zero=from_zero):
+                for chunk in read_chunks(source, from_zero=from_zero):
                     length = chunk.offset + len(chunk.data)
                     games = PdnGames(chunk, before + chunk.number, source.name)
                     refused += _count(tally, games, lenient)

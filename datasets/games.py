@@ -413,7 +413,7 @@ def find_games(paths: Sequence[str | Path], query: Query) -> Iterator[tuple[Game
             continue
         for source in open_sources(path):
             length = count = 0
-            for chunk in read_chunks(source.file):
+            for chunk in read_chunks(source):
                 games = PdnGames(chunk, chunk.number + 1, source.name)
                 length, count = chunk.offset + len(chunk.data), count + len(games.games)
                 yield games, games.find(query)

@@ -43,7 +43,7 @@ def read_games(source: str | Path | Readable, name: str | None = None) -> Genera
     """
     if isinstance(source, (str, Path)):
         for opened in open_sources(source):
-            yield from _read(opened.file, name or opened.name)
+            yield from _read(opened, name or opened.name)
         return
     yield from _read(source, name or str(getattr(source, "name", "")))
 

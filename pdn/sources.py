@@ -8,13 +8,11 @@ import errno
 import gzip
 import lzma
 import os
-import stat
 import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,41 +20,50 @@ from ckai.pdn.errors import PdnError
 
 STDIN = "-"
 """Path that stands for standard input."""
-STDIN_NAME = "standard input"
-
-_COMPRESSED = (".gz", ".bz2", ".zip")
-_GZIP, _BZIP2, _ZIP = b"\x1f\x8b", b"BZh", b"PK\x03\x04"
-_EMPTY_ZIP = b"PK\x05\x06"
+_FORMS = {
+    b"\x1f\x8b": "gzip file",
+    b"BZh": "bzip2 file",
+    b"PK\x03\x04": "zip archive",
+    b"PK\x05\x06": "zip archive",  # an empty one
+}
+_DAMAGE = (
+    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError,
+    UnicodeDecodeError, IndexError,  # of the names in a zip archive
+)  # fmt: skip
+"""What reading a compressed file may raise, besides OSError."""
 
 
 def packed_form(data: bytes) -> str:
     """Name the packed form of a file by its first bytes: gzip file, bzip2 file, zip archive; "" for none."""
-    if data.startswith(_GZIP):
-        return "gzip file"
-    if data.startswith(_BZIP2) and data[3:4].isdigit():
-        return "bzip2 file"
-    return "zip archive" if data[:4] in (_ZIP, _EMPTY_ZIP) else ""
+    return next((form for start, form in _FORMS.items() if data.startswith(start)), "")
 
 
-@dataclass(frozen=True)
 class OpenedSource:
     """PDN text that is open for reading.
 
     Attributes:
         name: printable name for messages; of a member of an archive `archive.zip/member.pdn`.
-        file: bytes of the text, unpacked. Reading raises PdnError for a damaged archive and OSError if the
-            system cannot read.
         raw: the file as it is stored, whose `tell()` is the progress; None for standard input and pipes.
     """
 
-    name: str
-    file: "_Checked"
-    raw: IO[bytes] | None = None
+    def __init__(self, name: str, file: Any, form: str = "file", raw: IO[bytes] | None = None) -> None:
+        self.name, self.raw, self._file, self._form = name, raw, file, form
+
+    def read(self, size: int) -> bytes:
+        """Up to `size` bytes of the text, unpacked.
+
+        Raises:
+            PdnError: for a damaged archive.
+            OSError: if the system cannot read.
+        """
+        with _explained(self.name, self._form):
+            block: bytes = self._file.read(size)
+        return block
 
 
 def source_name(path: str | Path) -> str:
     """A path as printable text; file names need not be valid UTF-8."""
-    return STDIN_NAME if str(path) == STDIN else os.fsencode(path).decode(errors="replace")
+    return "standard input" if str(path) == STDIN else os.fsencode(path).decode(errors="replace")
 
 
 def source_stem(path: str | Path) -> str:
@@ -64,7 +71,7 @@ def source_stem(path: str | Path) -> str:
     if str(path) == STDIN:
         return "stdin"
     path = Path(path)
-    if path.suffix.lower() in _COMPRESSED:
+    if path.suffix.lower() in (".gz", ".bz2", ".zip"):
         path = path.with_suffix("")
         return path.stem if path.suffix.lower() == ".pdn" else path.name
     return path.stem
@@ -79,13 +86,11 @@ def source_size(path: str | Path) -> int:
     """
     if str(path) == STDIN:
         return 0
-    try:
-        status = os.stat(path)
-    except OSError as error:
-        raise _read_error(error, source_name(path)) from error
-    if stat.S_ISDIR(status.st_mode):
+    with _explained(source_name(path)):
+        size = os.stat(path).st_size
+    if os.path.isdir(path):
         raise PdnError("expected a PDN file, found a folder: name the files in it", source_name(path))
-    return status.st_size
+    return size
 
 
 def open_sources(path: str | Path) -> Iterator[OpenedSource]:
@@ -103,26 +108,21 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
         with open_stream(sys.stdin.buffer, name) as source:
             yield source
         return
-    try:
+    with _explained(name):
         raw = open(path, "rb")  # noqa: SIM115 (closed below)
-    except OSError as error:
-        raise _read_error(error, name) from error
     with raw:
         seekable = raw.seekable()  # a pipe is not: it has no progress, and no archive can be read from it
-        if seekable and packed_form(_first_bytes(raw, name)) == "zip archive":
+        if seekable and _form_of(raw, name) == "zip archive":
             yield from _members(raw, name)
         else:
             with open_stream(raw, name, raw if seekable else None) as source:
                 yield source
 
 
-def _first_bytes(raw: Any, name: str) -> bytes:
-    """The next bytes, still to be read."""
-    try:
-        first: bytes = raw.peek(4)
-    except OSError as error:
-        raise _read_error(error, name) from error
-    return first
+def _form_of(raw: Any, name: str) -> str:
+    """The packed form by the next bytes, which are still to be read."""
+    with _explained(name):
+        return packed_form(raw.peek(4))
 
 
 @contextmanager
@@ -138,21 +138,22 @@ def open_stream(raw: Any, name: str, progress: IO[bytes] | None = None) -> Itera
         OSError: if it cannot be read.
         PdnError: for a zip archive, which cannot be read in one pass.
     """
-    form = packed_form(_first_bytes(raw, name))
+    form = _form_of(raw, name)
     if form == "zip archive":
         raise PdnError("expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name)
     unpack: Any = {"gzip file": gzip.open, "bzip2 file": bz2.open}.get(form, nullcontext)
     with unpack(raw) as file:
-        yield OpenedSource(name, _Checked(file, name, form or "file"), progress)
+        yield OpenedSource(name, file, form or "file", progress)
 
 
 def _members(raw: IO[bytes], name: str) -> Iterator[OpenedSource]:
-    with _damage(name, "zip archive"):
+    with _explained(name, "zip archive"):
         archive = zipfile.ZipFile(raw)
     with archive:
-        with _damage(name, "zip archive"):
-            files = [member for member in archive.infolist() if not member.is_dir()]
-        chosen = [m for m in files if m.filename.lower().endswith(".pdn") and not _hidden(m.filename)]
+        files = [member for member in archive.infolist() if not member.is_dir()]
+        # macOS adds resource forks, such as `__MACOSX/._games.pdn`.
+        named = [member for member in files if member.filename.lower().endswith(".pdn")]
+        chosen = [member for member in named if not Path(member.filename).name.startswith("._")]
         if not chosen:
             listed = ", ".join(m.filename for m in files[:3]) + (", ..." if len(files) > 3 else "")
             raise PdnError(f"expected .pdn files in the zip archive, found {listed or 'none'}", name)
@@ -160,61 +161,27 @@ def _members(raw: IO[bytes], name: str) -> Iterator[OpenedSource]:
             inside = f"{name}/{member.filename}"
             if member.flag_bits & 1:
                 raise PdnError("expected a zip archive without a password, found an encrypted file", inside)
-            with _damage(inside, "zip archive"):
+            with _explained(inside, "zip archive"):
                 file = archive.open(member)
             with file:
-                yield OpenedSource(inside, _Checked(file, inside, "zip archive"), raw)
-
-
-def _hidden(name: str) -> bool:
-    """Whether a member is a resource fork that macOS adds (`__MACOSX/._games.pdn`)."""
-    return name.startswith("__MACOSX/") or name.rsplit("/", 1)[-1].startswith("._")
-
-
-class _Checked:
-    """A file whose read errors say what to do."""
-
-    def __init__(self, file: Any, name: str, form: str) -> None:
-        self._file, self.name, self._form = file, name, form
-
-    def read(self, size: int) -> bytes:
-        with _damage(self.name, self._form):
-            block: bytes = self._file.read(size)
-        return block
-
-
-_DAMAGE = (
-    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError,
-    UnicodeDecodeError, IndexError,  # of the names in a zip archive
-)  # fmt: skip
-"""What reading a compressed file may raise, besides OSError."""
+                yield OpenedSource(inside, file, "zip archive", raw)
 
 
 @contextmanager
-def _damage(name: str, form: str) -> Iterator[None]:
+def _explained(name: str, form: str = "file") -> Iterator[None]:
+    """Let errors of reading a file say which one it is and what to do."""
     try:
         yield
-    except _DAMAGE as error:
-        raise _damaged(error, name, form) from error
-    except OSError as error:
-        # Raised by gzip and bz2, not by the system; or the place of a member is before the archive.
-        if error.errno is None or (form == "zip archive" and error.errno == errno.EINVAL):
-            raise _damaged(error, name, form) from error
-        raise _read_error(error, name) from error
-
-
-def _damaged(error: Exception, name: str, form: str) -> PdnError:
-    return PdnError(
-        f"expected a whole {form}, found one that is damaged, cut short or of an unknown form ({error}): "
-        "fetch or pack it again",
-        name,
-    )
-
-
-def _read_error(error: OSError, name: str) -> OSError:
-    if error.errno is None:  # one of these
-        return error
-    if isinstance(error, FileNotFoundError):
-        return FileNotFoundError(f"{name}: no such file; check the path")
-    why = error.strerror or error
-    return OSError(f"{name}: cannot be read ({why}); check its permissions and the disk")
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{name}: no such file; check the path") from error
+    except (*_DAMAGE, OSError) as error:
+        # An OSError without a number is gzip's or bz2's; or the place of a member is before the archive.
+        number = error.errno if isinstance(error, OSError) else None
+        if number is not None and not (form == "zip archive" and number == errno.EINVAL):
+            why = error.strerror if isinstance(error, OSError) else error
+            raise OSError(f"{name}: cannot be read ({why}); check its permissions and the disk") from error
+        raise PdnError(
+            f"expected a whole {form}, found one that is damaged, cut short or of an unknown form ({error}): "
+            "fetch or pack it again",
+            name,
+        ) from error

@@ -22,14 +22,7 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.files import first_line
-from ckai.models.inference.evaluator import (
-    BackendError,
-    Boards,
-    Floats,
-    check_boards,
-    output_arrays,
-    sizes_of,
-)
+from ckai.models.inference.evaluator import BackendError, Boards, Floats, output_arrays, sizes_of
 from ckai.models.inference.torch_backend import PackedNetwork
 from ckai.models.layers.network import Network
 
@@ -97,8 +90,7 @@ class CudaEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
-        logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
+        logits, values = output_arrays(boards, sizes_of(self._encoding), out_logits, out_values)
         rows = self._encoding.append_extra(boards)  # computed by each caller before it takes a lane
         for start in range(0, len(rows), MAX_BATCH):
             part = slice(start, start + MAX_BATCH)

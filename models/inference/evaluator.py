@@ -66,41 +66,30 @@ def sizes_of(encoding: "Encoding") -> tuple[int, int]:
     return encoding.position_bytes, encoding.NUM_ACTIONS
 
 
-def check_boards(
-    boards: Boards,
-    width: int,
-    actions: int,
-    out_logits: Floats | None = None,
-    out_values: Floats | None = None,
-) -> None:
-    """Check the arguments of `Evaluator.evaluate`.
+def output_arrays(
+    boards: Boards, sizes: tuple[int, int], out_logits: Floats | None, out_values: Floats | None
+) -> tuple[Floats, Floats]:
+    """Check the arguments of `Evaluator.evaluate`; return the output arrays, or new ones in place of None.
 
     Args:
         boards, out_logits, out_values: see `Evaluator.evaluate`.
-        width: bytes of a position.
-        actions: of the game.
+        sizes: of the game, see `sizes_of`.
 
     Raises:
         ValueError: wrong shape or dtype; says which was expected and which was passed.
     """
+    width, actions = sizes
     if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
         raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
-    size = len(boards)
+    found = []
     for name, out, shape in (
-        ("out_logits", out_logits, (size, actions)),
-        ("out_values", out_values, (size,)),
+        ("out_logits", out_logits, (len(boards), actions)),
+        ("out_values", out_values, (len(boards),)),
     ):
         if out is not None and (out.dtype != np.float32 or out.shape != shape):
             raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
-
-
-def output_arrays(
-    size: int, actions: int, out_logits: Floats | None, out_values: Floats | None
-) -> tuple[Floats, Floats]:
-    """The output arrays, or new ones in place of None."""
-    logits = np.empty((size, actions), np.float32) if out_logits is None else out_logits
-    values = np.empty(size, np.float32) if out_values is None else out_values
-    return logits, values
+        found.append(np.empty(shape, np.float32) if out is None else out)
+    return found[0], found[1]
 
 
 def import_extra(module: str, extra: str) -> Any:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ckai.game.jit import hot, kernel
 from ckai.game.kernels import lowest
-from ckai.models.inference.evaluator import Boards, Floats, check_boards, output_arrays
+from ckai.models.inference.evaluator import Boards, Floats, output_arrays
 from ckai.models.inference.vectors import (
     LANES,
     SCALE,
@@ -348,8 +348,7 @@ class IntegerEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, *self._sizes, out_logits, out_values)
-        logits, values = output_arrays(len(boards), self._sizes[1], out_logits, out_values)
+        logits, values = output_arrays(boards, self._sizes, out_logits, out_values)
         evaluate_boards(self.weights, self.working_memory(boards.shape[1]), boards, logits, values)
         return logits, values
 

@@ -14,7 +14,6 @@ from ckai.models.inference.evaluator import (
     BackendError,
     Boards,
     Floats,
-    check_boards,
     import_extra,
     output_arrays,
     sizes_of,
@@ -102,9 +101,8 @@ class OpenVINOEvaluator:
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`; raises `BackendError` in a process that was forked."""
         _check_process(self._process)
-        check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
+        logits, values = output_arrays(boards, sizes_of(self._encoding), out_logits, out_values)
         size = len(boards)
-        logits, values = output_arrays(size, self._encoding.NUM_ACTIONS, out_logits, out_values)
         if not size:
             return logits, values
         try:

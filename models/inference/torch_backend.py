@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from ckai.models.inference.evaluator import Boards, Floats, check_boards, sizes_of
+from ckai.models.inference.evaluator import Boards, Floats, output_arrays, sizes_of
 from ckai.models.layers.network import Network
 
 
@@ -62,20 +62,13 @@ class TorchEvaluator:
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """See `Evaluator.evaluate`; without output arrays, the results share torch's memory."""
-        check_boards(boards, *sizes_of(self.network.encode), out_logits, out_values)
+        """See `Evaluator.evaluate`."""
+        outputs = output_arrays(boards, sizes_of(self.network.encode), out_logits, out_values)
         with torch.inference_mode():
             rows = torch.from_numpy(self.network.encode.append_extra(boards))
-            logits, values = self._rows(rows.to(self.device, non_blocking=True))
-            return _deliver(logits, out_logits), _deliver(values, out_values)
+            for out, result in zip(outputs, self._rows(rows.to(self.device, non_blocking=True)), strict=True):
+                torch.from_numpy(out).copy_(result)
+        return outputs
 
     def close(self) -> None:
         """Nothing to release."""
-
-
-def _deliver(result: torch.Tensor, out: Floats | None) -> Floats:
-    if out is None:
-        array: Floats = result.to(device="cpu", dtype=torch.float32).numpy()
-        return array
-    torch.from_numpy(out).copy_(result)
-    return out

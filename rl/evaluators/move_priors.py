@@ -33,7 +33,7 @@ def move_priors(
         for n in range(1, len(move.actions)):
             at[move.actions[:n]] = at[move.actions[: n - 1]].push_action(move.actions[n - 1])
     boards = np.stack([spec.encoded(each) for each in at.values()])
-    logits, values = output_arrays(len(boards), spec.num_actions, None, None)
+    logits, values = output_arrays(boards, (boards.shape[1], spec.num_actions), None, None)
     with one_torch_thread():
         evaluate_into(evaluator, boards, logits, values)
     priors = dict.fromkeys(moves, 1.0)

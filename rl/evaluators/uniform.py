@@ -20,7 +20,7 @@ class UniformEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
-        logits, values = output_arrays(len(boards), self.num_actions, out_logits, out_values)
+        logits, values = output_arrays(boards, (boards.shape[1], self.num_actions), out_logits, out_values)
         logits[:] = 0.0
         values[:] = 0.0
         return logits, values
