@@ -1,16 +1,17 @@
 """Networks in the formats of other programs, verified before a file is kept.
 
 ONNX files have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, actions]` and
-`values` float32 `[B]`, in [-1, 1] for the side to move. safetensors files have the weights alone;
-`config.json` and a model card are next to them. Both hold what `contract` says of inputs and outputs: ONNX in
+`values` float32 `[B]`, in [-1, 1] for the side to move. safetensors files have the weights alone,
+and `config.json` is next to them. Both hold what `contract` says of inputs and outputs: ONNX in
 its metadata, safetensors in `config.json`.
 """
 
 import io
 import json
+import math
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
@@ -21,12 +22,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import WriteError, refuse_to_replace, rename
+from ckai.game.text import printable
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.inference.backends import evaluate_positions, sample_positions
-from ckai.models.inference.card import CONFIG, README, model_card, record
 from ckai.models.inference.evaluator import BackendError, Boards, import_extra
 from ckai.models.inference.torch_backend import TorchEvaluator, float32_copy
 from ckai.models.layers.network import Network
@@ -34,6 +36,8 @@ from ckai.models.registry import build
 
 SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}
 """Formats and their file extensions."""
+CONFIG = "config.json"
+"""Name that the Hugging Face Hub expects next to the weights."""
 EXACT = 1e-4
 """Max difference from PyTorch in float32, in probabilities of legal actions and in values."""
 
@@ -70,9 +74,9 @@ def export_network(
 
     Args:
         network: the network to export.
-        path: the file to write; of safetensors, `config.json` and `README.md` are written next to it.
+        path: the file to write; of safetensors, `config.json` is written next to it.
         to: "onnx" or "safetensors".
-        source: the checkpoint that it is from: the model card says what that records.
+        source: the checkpoint that it is from: `config.json` says what that records.
         force: replace existing files.
 
     Raises:
@@ -87,8 +91,7 @@ def export_network(
     if path.suffix != SUFFIXES[to]:
         found = path.suffix or "no suffix"
         raise ValueError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
-    beside = [CONFIG, README] if to == "safetensors" else []
-    for file in (path, *map(path.with_name, beside)):
+    for file in (path, *([path.with_name(CONFIG)] if to == "safetensors" else [])):
         refuse_to_replace(file, force)
     hub: _Format = (partial(_write_safetensors, source=source), _read_safetensors)
     write, read = hub if to == "safetensors" else _onnx
@@ -172,11 +175,21 @@ def _write_safetensors(network: Network, path: Path, *, source: Checkpoint | Non
     # It refuses tensors that share memory.
     weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
     path.write_bytes(save(weights, {"format": "pt"}))
-    name = source.path.stem if source else network.architecture
-    said = contract(network)
-    path.with_name(CONFIG).write_text(json.dumps(said | record(source), indent=2) + "\n", encoding="utf-8")
-    size = sum(each.numel() for each in network.parameters())
-    path.with_name(README).write_text(model_card(name, said, path.name, source, size), encoding="utf-8")
+    record = {"metrics": _plain(source.metrics), "info": _plain(source.info)} if source else {}
+    text = json.dumps(contract(network) | record, indent=2)
+    path.with_name(CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    """What a checkpoint records, as plain data without tensors; it may be a stranger's."""
+    if isinstance(value, Mapping):
+        each = ((k, v) for k, v in value.items() if not isinstance(v, Tensor))
+        return {printable(str(k), 200): _plain(v) for k, v in each}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, int) else printable(str(value), 200)
 
 
 def _read_safetensors(path: Path) -> _Run:

@@ -369,7 +369,8 @@ class PlanesEncoding(PartsEncoding):
 class PiecesEncoding(PartsEncoding):
     """One plane per piece type, and the jumper: binary planes of which few squares are 1."""
 
-    VERSION, PARTS = "pieces-1", ("pieces", "jumper")
+    VERSION = "pieces-1"
+    PARTS: ClassVar[tuple[str, ...]] = ("pieces", "jumper")
     VALUES, JUMPER = (1, 3, -1, -3), True
 
 
@@ -393,7 +394,7 @@ class TacticsEncoding(PartsEncoding):
     """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.inputs.tactics`."""
 
     VERSION, PARTS = "tactics-1", (*MovesEncoding.PARTS, "material", "loss")
-    DEPTHS = (0, 2)
+    DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
     EXTRA_BITS = 4
     EXTRA_TEXT = (
         "128 for each search, of 0 and of 2 plies (tactics4: and of 4) and all captures after them: for each "

@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-import yaml
 from installed import skip_without
 
 from ckai.cli.main import main
@@ -118,14 +117,12 @@ def test_an_onnx_file_says_what_its_inputs_are(tmp_path):
     ] == (policy.argmax(1).tolist())
 
 
-def test_a_model_card_tells_the_record_of_the_checkpoint(tmp_path, ckai):
+def test_the_record_of_the_checkpoint_is_next_to_the_weights(tmp_path, ckai):
     skip_without("safetensors")
     info = {
-        "kind": "pretrained",
-        "data": [{"name": "club|\x1b[1m<b>\n# games.parquet", "rows": 500}],
+        "data": [{"name": "club\x1b[1m games.parquet", "rows": 500}],
         "games": torch.zeros(3, dtype=torch.int64),
         "config": {"model": "mlp"},
-        "epochs": 3,
     }
     metrics = {"rows": 70, "top1_legal": 0.625, "value_mse": float("nan")}
     save_checkpoint(tmp_path / "net.ckpt", build("mlp", {"hidden": 8}), metrics=metrics, info=info)
@@ -133,20 +130,11 @@ def test_a_model_card_tells_the_record_of_the_checkpoint(tmp_path, ckai):
     hub.mkdir()
     status, _, err = ckai("export", tmp_path / "net.ckpt", "--to", "safetensors", "-o", hub)
     assert status == 0, err
-    assert sorted(path.name for path in hub.iterdir()) == ["README.md", "config.json", "model.safetensors"]
+    assert sorted(path.name for path in hub.iterdir()) == ["config.json", "model.safetensors"]
     config = json.loads((hub / "config.json").read_text())
-    assert config["info"]["config"] == {"model": "mlp"}
-    assert "games" not in config["info"]
+    data = [{"name": "club?[1m games.parquet", "rows": 500}]
+    assert config["info"] == {"data": data, "config": {"model": "mlp"}}
     assert config["metrics"] == {"rows": 70, "top1_legal": 0.625, "value_mse": None}
-    _, front, card = (hub / "README.md").read_text().split("---\n", 2)
-    said = yaml.safe_load(front)
-    assert (said["license"], said["library_name"], said["tags"][-1]) == ("unknown", "ckai", "mlp")
-    (result,) = said["model-index"][0]["results"]
-    assert {"type": "top1_legal", "value": 0.625} in result["metrics"]
-    assert result["dataset"]["name"]
-    for line in ("| top1_legal | 0.625 |", "| epochs | 3 |", "| club ? 1m b # games.parquet | 500 rows |"):
-        assert line in card
-    assert "nan" not in card
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, ckai, monkeypatch):
@@ -166,7 +154,7 @@ def test_an_export_replaces_nothing_unasked(tmp_path, ckai):
     path = tmp_path / "net.ckpt"
     save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
     (tmp_path / "net").mkdir()
-    for name, to in (("net.onnx", "onnx"), ("net/README.md", "safetensors")):
+    for name, to in (("net.onnx", "onnx"), ("net/config.json", "safetensors")):
         (tmp_path / name).write_text("mine")
         status, _, err = ckai("export", path, "--to", to)
         assert (status, f"{name} exists: give --force to replace it, or another -o" in err) == (1, True)
