@@ -132,18 +132,6 @@ def test_headers_say_what_the_tags_say(tmp_path):
     assert headers[0]["line"] == 2
 
 
-def test_games_of_several_files_are_numbered_through(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.pdn").write_text("1. 11-15 *\n1. 9-13 *\n1. 9-19 *\n")
-    tally = parse_files([tmp_path / "a.pdn", tmp_path / "b.pdn"], tmp_path / "rows.parquet")
-    assert pq.read_table(tally.output)["game"].to_pylist() == [0, 1, 3, 4]
-    refused = [json.loads(line) for line in tally.refused.read_text().splitlines()]
-    assert [(r["game"], Path(r["file"]).name, r["line"]) for r in refused] == [
-        (3, "a.pdn", 3),
-        (3, "b.pdn", 3),
-    ]
-
-
 @pytest.mark.parametrize(
     "text", [b"", b"   \n\n", b"hello world\n", b"\x00\xff\xfe\x80" * 300, b"{only a comment}"]
 )
@@ -419,11 +407,6 @@ def test_a_full_disk_is_explained_and_what_stood_there_stays(tmp_path, monkeypat
     with pytest.raises(WriteError, match=r"parquet: cannot be written \(No space left on device\); an"):
         convert("1. 9-13 *", tmp_path)
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
-
-
-def test_a_game_without_moves_is_kept_and_counted(tmp_path):
-    tally, rows, *_ = convert('[Event "a"]\n[Result "1-0"]\n\n[Event "b"]\n1. 11-15 *', tmp_path)
-    assert (tally.games_kept, tally.games_without_moves, rows.num_rows) == (2, 1, 1)
 
 
 def test_a_game_is_cut_where_its_numbers_would_not_fit_a_row(tmp_path):

@@ -161,17 +161,6 @@ def refuse(path, message):
     assert "\n" not in str(error.value)
 
 
-def test_missing_folder_and_foreign_files_are_refused(tmp_path, expert):
-    refuse(tmp_path / "none.parquet", "no such file")
-    refuse(tmp_path, "found a folder")
-    (tmp_path / "text.parquet").write_text("1. 11-15")
-    refuse(tmp_path / "text.parquet", "a file that is not one or is cut short")
-    (tmp_path / "short.parquet").write_bytes(expert.read_bytes()[:-500])
-    refuse(tmp_path / "short.parquet", "a file that is not one or is cut short")
-    with pytest.raises(DatasetError, match="at least one data set"):
-        RowsDataModule([])
-
-
 def test_damaged_pages_are_refused(tmp_path, expert):
     data = bytearray(expert.read_bytes())
     data[40:4000] = bytes(3960)
@@ -257,40 +246,6 @@ def test_copies_of_a_game_stand_on_one_side(tmp_path):
     assert data.train_rows == sum(len(batch["label"]) for batch in data.epoch(0)) == 154 - data.heldout_rows
 
 
-def test_a_game_cut_short_is_a_copy(tmp_path):
-    rows = make_rows.random_games(40, max_plies=60)
-    make_rows.write(tmp_path / "whole.parquet", rows)
-    make_rows.write(tmp_path / "cut.parquet", [row for row in rows if row["ply"] < 40])
-    data = RowsDataModule([tmp_path / "whole.parquet", tmp_path / "cut.parquet"], heldout=0.3)
-    sides = {
-        split: {int(g) for block in data.blocks(split) for g in block.game} for split in ("train", "heldout")
-    }
-    assert not sides["train"] & sides["heldout"]
-
-
-def test_games_of_self_play_that_repeat_are_copies(tmp_path):
-    rows = make_rows.with_search(make_rows.random_games(300, max_plies=2))
-    data = RowsDataModule([make_rows.write(tmp_path / "own.parquet", rows)], heldout=0.3)
-    played = {
-        split: {
-            tuple(block.label[block.game == game].tolist())
-            for block in data.blocks(split)
-            for game in np.unique(block.game)
-        }
-        for split in ("train", "heldout")
-    }
-    assert len(played["heldout"]) > 5
-    assert not played["train"] & played["heldout"]
-
-
-def test_the_value_of_a_search_is_finite(tmp_path, rows):
-    searched = make_rows.with_search(rows)
-    searched[3]["q"] = np.inf
-    path = make_rows.write(tmp_path / "own.parquet", searched)
-    with pytest.raises(DatasetError, match="row 3: expected a finite q, found inf"):
-        read_rows(path)
-
-
 def visit(label, count):
     return [{"label": label, "count": count}]
 
@@ -353,14 +308,6 @@ def shifted(rows, *columns):
     return [row | {name: after[name] for name in columns} for row, after in itertools.pairwise(rows)]
 
 
-def test_deep_metadata_are_not_read(tmp_path, expert):
-    table = pq.read_table(expert)
-    path = tmp_path / "deep.parquet"
-    notes = {b"ckai.copies": b"[" * 100_000 + b"]" * 100_000}
-    pq.write_table(table.replace_schema_metadata(table.schema.metadata | notes), path)
-    assert len(read_rows(path)) == table.num_rows
-
-
 def test_values_at_their_bounds_are_read(tmp_path, rows):
     searched = make_rows.with_search(rows[:150])
     last = max(i for i in range(128) if searched[5]["legal"][i // 8] >> i % 8 & 1)
@@ -399,3 +346,14 @@ def test_boards_of_other_games_have_values_of_their_own(tmp_path):
             continue
         with pytest.raises(DatasetError, match=message):
             read_rows(path, game="connect4")
+
+
+def test_missing_folder_and_foreign_files_are_refused(tmp_path, expert):
+    refuse(tmp_path / "none.parquet", "no such file")
+    refuse(tmp_path, "found a folder")
+    (tmp_path / "text.parquet").write_text("1. 11-15")
+    refuse(tmp_path / "text.parquet", "a file that is not one or is cut short")
+    (tmp_path / "short.parquet").write_bytes(expert.read_bytes()[:-500])
+    refuse(tmp_path / "short.parquet", "a file that is not one or is cut short")
+    with pytest.raises(DatasetError, match="at least one data set"):
+        RowsDataModule([])

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from ckai.cli.games import command
 from ckai.cli.shared.statistics_text import as_text
-from ckai.datasets.schema import HEADERS_SCHEMA, SCHEMA_VERSION, VERSION_KEY, DatasetError, headers_path
+from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path
 from ckai.datasets.statistics import describe
 from ckai.game import Position
 
@@ -177,49 +177,3 @@ def test_the_newest_data_set_is_the_default(rows, tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     make_rows.write(tmp_path / "data" / "g.parquet", rows[:50])
     assert run().stdout.startswith("data/g.parquet\n")
-
-
-def other_version(path):
-    table = pa.table({"game": [1]}).replace_schema_metadata({VERSION_KEY: b"99"})
-    pq.write_table(table, path)
-
-
-def without_label(path):
-    table = pa.table({"game": [1]}).replace_schema_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
-    pq.write_table(table, path)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda path: None, "no such file"),
-        (lambda path: path.mkdir(), "expected a Parquet file, found a folder"),
-        (lambda path: path.write_text("1. 11-15 *"), "found a file that is not one or is cut short"),
-        (lambda path: path.touch(), "found a file that is not one or is cut short"),
-        (lambda path: make_rows.write(path, []), "expected rows, found none"),
-        (other_version, "expected row format version 1, found 99"),
-        (
-            lambda path: pq.write_table(pa.table({"x": [1]}), path),
-            "expected row format version 1, found none",
-        ),
-        (without_label, "expected column game of type int32, found int64"),
-        (
-            lambda path: pq.write_table(HEADERS_SCHEMA.empty_table(), path),
-            "expected rows, found game headers",
-        ),
-    ],
-)
-def test_files_that_do_not_fit(tmp_path, make, message):
-    path = tmp_path / "d.parquet"
-    make(path)
-    with pytest.raises(DatasetError, match=message):
-        describe([path])
-
-
-def test_a_file_cut_short_anywhere(path, tmp_path):
-    whole = path.read_bytes()
-    for share in (0.1, 0.5, 0.9, 0.999):
-        cut = tmp_path / "cut.parquet"
-        cut.write_bytes(whole[: int(len(whole) * share)])
-        with pytest.raises(DatasetError, match="cut short"):
-            describe([cut])

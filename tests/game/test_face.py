@@ -1,14 +1,12 @@
 """The public face: colors, set-ups, FEN with its clock, the end of a game, pictures."""
 
-import pickle
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from positions import games, setups
+from positions import setups
 
 from ckai.game import BLACK, WHITE, Color, Game, Move, Outcome, Position, PositionError, Reason
 
@@ -24,13 +22,6 @@ def test_colors_are_their_words():
     assert (BLACK, WHITE) == (Color.BLACK, Color.WHITE) == ("black", "white")
     assert (BLACK.other, WHITE.other) == (WHITE, BLACK)
     assert Outcome(WHITE, Reason.RESIGNED).result == Outcome("white", Reason.RESIGNED).result == "0-1"
-
-
-def test_the_turn_changes_with_each_move():
-    game = Game()
-    assert game.turn is game.position.turn is BLACK
-    game.push("11-15")
-    assert game.turn is game.position.turn is WHITE
 
 
 def test_the_winner_is_a_color():
@@ -98,39 +89,7 @@ def test_unknown_pieces_are_refused(letter):
 # --- FEN ---------------------------------------------------------------------------------------------
 
 
-@OVER_GAMES
-@given(games())
-def test_fen_keeps_the_clock_of_positions_from_play(positions):
-    for position in positions:
-        assert Position.from_fen(position.fen) == position
-        assert (":H" in position.fen) == (position.halfmove_clock > 0)
-
-
-def test_fen_without_a_clock_has_no_field():
-    assert Position.from_fen("B:WK32:BK1:H0:F1").fen == "B:WK32:BK1"
-    assert Position.from_fen("W:WK32:BK1:F9:H12").fen == "W:WK32:BK1:H12"
-    assert repr(Position.from_fen("W:WK32:BK1:H12")) == "Position.from_fen('W:WK32:BK1:H12')"
-
-
 # --- moves -------------------------------------------------------------------------------------------
-
-
-@OVER_SETUPS
-@given(setups())
-def test_is_legal_agrees_with_legal_moves(position):
-    moves = position.legal_moves()
-    for move in moves:
-        assert position.is_legal(move)
-        assert position.is_legal(str(move))
-        assert (move.from_square, move.to_square) == (move.path[0], move.path[-1])
-        assert move.short in (f"{move.from_square}x{move.to_square}", f"{move.from_square}-{move.to_square}")
-        assert repr(move) == f"<Move {move}>"
-        assert pickle.loads(pickle.dumps(move)) == move
-    paths = {move.path for move in moves}
-    for start in range(1, 33):
-        for end in (start + 3, start + 4, start + 5):
-            if (start, end) not in paths and not any(p[0] == start and p[-1] == end for p in paths):
-                assert not position.is_legal(f"{start}-{end}")
 
 
 def test_text_that_names_no_move_is_not_legal():
@@ -167,28 +126,6 @@ def test_what_a_position_alone_decides(fen, result):
     assert position.is_game_over() == (result != "*")
     assert Game(position).result() == result
     assert Game(position).is_game_over() == (result != "*")
-
-
-def test_a_repetition_is_of_the_game_and_not_of_the_position():
-    game = Game(Position.from_fen("B:WK32:BK1"))
-    for text in ("1-5", "32-28", "5-1", "28-32") * 2:
-        assert not game.is_game_over()
-        game.push(text)
-    assert (game.result(), game.position.result()) == ("1/2-1/2", "*")
-
-
-@OVER_GAMES
-@given(games())
-def test_a_game_says_what_its_position_says(positions):
-    game = Game(positions[0])
-    for before, after in pairwise(positions):
-        game.push(next(m for m in before.legal_moves() if before.push(m) == after))
-    assert list(game) == game.moves
-    assert game.legal_moves() == positions[-1].legal_moves()
-    if positions[-1].is_game_over():
-        assert game.is_game_over()
-    outcome = game.outcome()
-    assert game.result() == ("*" if outcome is None else outcome.result)
 
 
 # --- text and pictures -------------------------------------------------------------------------------

@@ -12,13 +12,11 @@ from torch.utils._pytree import tree_leaves
 
 from ckai.models.inference import cuda_backend
 from ckai.models.inference.backends import make_evaluator, sample_positions
-from ckai.models.inference.cuda_backend import LANES, MAX_BATCH, CudaEvaluator, find_gpu
+from ckai.models.inference.cuda_backend import LANES, MAX_BATCH, CudaEvaluator
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.torch_backend import PackedNetwork, TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
-from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.play import play_games
 
 CPU = torch.device("cpu")
 NETWORKS = {
@@ -134,11 +132,6 @@ def test_a_gpu_that_is_not_there_is_one_line(monkeypatch, count, name, message):
     assert str(caught.value) == message
 
 
-def test_gpus_have_numbers(monkeypatch):
-    FakeCuda(monkeypatch, 2)
-    assert [str(find_gpu(name)) for name in ("cuda", "cuda:0", "cuda:1")] == ["cuda:0", "cuda:0", "cuda:1"]
-
-
 class NoHostMemory(TorchDispatchMode):
     """Refuses tensors that come from the host: a CUDA graph can neither copy them nor wait for them."""
 
@@ -165,12 +158,3 @@ def test_every_network_can_be_captured(name, encoding):
         logits, values = rows(inputs)
     assert logits.shape == (16, net.encode.NUM_ACTIONS)
     assert values.shape == (16,)
-
-
-def test_self_play_runs_on_it(cuda):
-    mine = CudaEvaluator(network("cnn2x2"), CPU)
-    config, games = SelfPlayConfig(sims=8, in_flight=12, groups=3, max_plies=30, tables=0), []
-    counts = play_games(mine, config, range(20), seed=0, on_game=games.append)
-    assert sorted(game.number for game in games) == list(range(20))
-    assert counts.evaluations > 1000
-    assert len(cuda.captured) <= LANES  # batches of 1 to 4 positions are all padded to the smallest size

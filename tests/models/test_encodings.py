@@ -13,7 +13,6 @@ from ckai.datasets import choices
 from ckai.models.inputs import registry
 from ckai.models.inputs.encodings import Encoding, MovesEncoding, TacticsEncoding
 from ckai.models.inputs.registry import encoding_names, encoding_type, register_encoding
-from ckai.models.inputs.stones import StonesEncoding
 from ckai.models.inputs.tactics import MOST, append_changes
 from ckai.models.registry import build
 from ckai.rl.games import registry as game_registry
@@ -99,18 +98,6 @@ def test_every_encoding_keeps_its_promises(position):
         assert torch.equal(planes, encode(*tensors(position), torch.float32, extra))
 
 
-def test_a_hop_into_a_capture_is_seen_to_lose():
-    from ckai.game import Position
-
-    position = Position.from_fen("B:W22,26:B13,3")
-    planes = TacticsEncoding()(*tensors(position), torch.float32)
-    assert planes[0, :, 3, 0].any()
-    # 13-17 gives a man for nothing (22x13), 3-7 and 3-8 do not.
-    amount = planes[0, MovesEncoding.PLANES : MovesEncoding.PLANES + 4]
-    assert amount.min() == pytest.approx(-2 / 6)
-    assert amount[:, 0].min() == 0
-
-
 @pytest.mark.parametrize("name", encoding_names())
 def test_every_plane_has_a_name_of_its_own(name):
     encoding = encoding_type(name)
@@ -171,30 +158,6 @@ def test_an_encoding_without_a_version_of_its_own_is_refused():
         register_encoding("mine")(Mine)
 
 
-@pytest.mark.usefixtures("unregistered")
-def test_planes_of_another_shape_than_declared_are_refused():
-    @register_encoding("mine")
-    class Mine(MovesEncoding):
-        VERSION, PLANES = "mine-1", 13
-
-    shapes = r"\(1, 13, 8, 4\) for one position, found \(1, 12, 8, 4\)"
-    with pytest.raises(ValueError, match=rf"encoding mine: expected planes of the shape {shapes}"):
-        build("mlp", {"encoding": "mine"})
-
-
-def test_more_planes_of_stones():
-    class More(StonesEncoding):
-        SHAPE, NUM_ACTIONS, PLANES = (2, 3), 6, 4
-
-        def forward(self, board, jumper, halfmove_clock, dtype, extra=None):
-            planes = super().forward(board, jumper, halfmove_clock, dtype, extra)
-            return torch.cat([planes, planes[:, :1] + planes[:, 1:2]], 1)
-
-    boards = torch.tensor([[1, 0, -1, 0, 0, 1]], dtype=torch.int8)
-    planes = More()(boards, torch.tensor([-1]), torch.tensor([0]), torch.float32)
-    assert planes.tolist()[0][3] == [[1, 0, 1], [0, 0, 1]]
-
-
 def test_what_is_computed_on_the_cpu_sees_the_halfmove_clock():
     class Late(MovesEncoding):
         EXTRA = 1
@@ -205,3 +168,15 @@ def test_what_is_computed_on_the_cpu_sees_the_halfmove_clock():
     board, jumper = torch.zeros(2, 32, dtype=torch.int8), torch.full((2,), -1, dtype=torch.int8)
     clock = torch.tensor([40, 500], dtype=torch.int16)
     assert Encoding.extra(Late(), board, jumper, clock).tolist() == [[40], [127]]
+
+
+def test_a_hop_into_a_capture_is_seen_to_lose():
+    from ckai.game import Position
+
+    position = Position.from_fen("B:W22,26:B13,3")
+    planes = TacticsEncoding()(*tensors(position), torch.float32)
+    assert planes[0, :, 3, 0].any()
+    # 13-17 gives a man for nothing (22x13), 3-7 and 3-8 do not.
+    amount = planes[0, MovesEncoding.PLANES : MovesEncoding.PLANES + 4]
+    assert amount.min() == pytest.approx(-2 / 6)
+    assert amount[:, 0].min() == 0

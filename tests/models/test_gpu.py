@@ -13,7 +13,7 @@ from whole_run import check_whole
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
-from ckai.models.inference.cuda_backend import SIZES, CudaEvaluator, find_gpu
+from ckai.models.inference.cuda_backend import CudaEvaluator, find_gpu
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
@@ -66,18 +66,6 @@ def test_every_network_agrees_with_the_cpu(gpu, logged, name, encoding):
     assert not [line for line in logged if "CUDA" in line]  # every graph was captured
 
 
-def test_every_size_of_batches(gpu):
-    network = plain()
-    mine, exact = evaluators(network, gpu)
-    rows = sample_positions(SIZES[-1] + 5, network.encode)
-    wanted = exact.evaluate(rows)
-    rng = np.random.default_rng(0)
-    for size in (*SIZES, *(size - 1 for size in SIZES), 1, len(rows)):
-        picked = rng.permutation(len(rows))[:size]
-        for found, right in zip(mine.evaluate(rows[picked]), wanted, strict=True):
-            np.testing.assert_allclose(found, right[picked], atol=1e-4)
-
-
 def check_from_threads(evaluator, rows, wanted, calls=50):
     worst, errors = [], []
 
@@ -99,13 +87,6 @@ def check_from_threads(evaluator, rows, wanted, calls=50):
     assert not errors
     assert len(worst) == 6 * 2 * calls
     assert max(worst) < 1e-4
-
-
-def test_threads_share_an_evaluator(gpu):
-    network = plain()
-    mine, exact = evaluators(network, gpu)
-    rows = sample_positions(1000, network.encode)
-    check_from_threads(mine, rows, exact.evaluate(rows))
 
 
 def test_graphs_outlive_those_of_other_evaluators(gpu):
@@ -148,19 +129,6 @@ def test_graphs_are_captured_and_replayed_beside_a_training(gpu, tmp_path, logge
     thread.join()
     assert not errors
     assert not [line for line in logged if "CUDA" in line]
-
-
-def test_evaluators_free_their_memory(gpu):
-    network = build("cnn2x2", {"channels": 32, "hidden": 1024}).eval()
-    rows, taken = sample_positions(4000, network.encode), []
-    for _ in range(4):
-        mine = CudaEvaluator(network, gpu)
-        mine.evaluate(rows)
-        mine.close()
-        del mine
-        torch.cuda.empty_cache()
-        taken.append(torch.cuda.memory_reserved(gpu))
-    assert taken[-1] <= taken[1]
 
 
 def test_auto_takes_it(gpu):

@@ -1,6 +1,5 @@
 """Encodings, architectures and the registry."""
 
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 import numpy as np
@@ -11,7 +10,7 @@ from ckai.datasets import choices
 from ckai.game import Position
 from ckai.models import networks, registry
 from ckai.models.inference.torch_backend import TorchEvaluator
-from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
+from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.layers.heads import StepPolicy
 from ckai.models.layers.network import _NETWORKS, Network, NetworkSettings, register
 from ckai.models.registry import build, names, network_type, parse_settings
@@ -32,13 +31,6 @@ def boards(size, seed=0):
     rows[:, 32] = rng.integers(-1, 32, size)
     rows[:, 33] = rng.integers(0, 128, size)
     return rows
-
-
-def test_the_grid_is_the_board_row_by_row():
-    board = torch.from_numpy(Position.from_fen("B:WK1,30:B2,K31").board)[None]
-    grid = GridEncoding()(board, torch.tensor([-1]), torch.tensor([0]), torch.float32)
-    assert grid.shape == (1, 1, 8, 4)
-    assert (grid[0, 0, 0, 0], grid[0, 0, 0, 1], grid[0, 0, 7, 1], grid[0, 0, 7, 2]) == (-3, 1, -1, 3)
 
 
 def test_planes_tell_pieces_parity_jumper_and_quiet():
@@ -87,15 +79,6 @@ def test_the_seed_network_has_the_articles_sizes():
     assert sum(p.numel() for p in network.parameters()) == 160 + 4128 + 1024 * 1025 + 1025 * 128 + 1025
 
 
-def test_a_window_of_the_seed_network_reaches_only_its_neighbours():
-    network = build("cnn2x2", TINY["cnn2x2"])
-    x = torch.zeros(1, 1, 8, 4)
-    base = network.conv1(torch.nn.functional.pad(x, (0, 1, 0, 1)))
-    x[0, 0, 3, 2] = 1
-    moved = network.conv1(torch.nn.functional.pad(x, (0, 1, 0, 1))) != base
-    assert moved.any(1)[0].nonzero().tolist() == [[2, 1], [2, 2], [3, 1], [3, 2]]
-
-
 def test_unknown_names_and_settings_are_refused_with_those_that_exist():
     with pytest.raises(ValueError, match="mlp, resnet, senet, swift, found 'resnett'"):
         network_type("resnett")
@@ -114,65 +97,6 @@ def test_unknown_names_and_settings_are_refused_with_those_that_exist():
     with pytest.raises(ValueError, match="expected blocks=VALUE, found 'blocks'"):
         parse_settings("resnet", ["blocks"])
     assert parse_settings("resnet", ["blocks=3", "channels=8"]) == {"blocks": 3, "channels": 8}
-
-
-def test_a_program_can_bring_its_own_network():
-    @dataclass(frozen=True, kw_only=True)
-    class Settings(NetworkSettings):
-        encoding: str = "grid"
-        scale: float = 1.0
-
-    @register("flat", settings=Settings)
-    class Flat(Network):
-        def __init__(self, settings):
-            super().__init__(settings)
-            self.policy = torch.nn.Linear(32, 128)
-
-        def forward_planes(self, x):
-            return self.policy(x.flatten(1)) * self.settings.scale, torch.zeros(len(x), 1)
-
-    try:
-        assert "flat" in names()
-        assert build("flat", {"scale": 2.0}).settings.scale == 2.0
-    finally:
-        from ckai.models.layers import network as registry
-
-        del registry._NETWORKS["flat"]
-
-
-@pytest.mark.parametrize("name", names())
-def test_the_evaluator_answers_as_the_network_and_fills_given_arrays(name):
-    network = build(name, TINY.get(name)).eval()
-    rows = boards(9)
-    logits = np.full((9, 128), np.nan, np.float32)
-    values = np.full(9, np.nan, np.float32)
-    evaluator = TorchEvaluator(network)
-    out = evaluator.evaluate(rows, logits, values)
-    assert out[0] is logits
-    assert out[1] is values
-    fresh = evaluator.evaluate(rows)
-    np.testing.assert_array_equal(fresh[0], logits)
-    np.testing.assert_array_equal(fresh[1], values)
-    x = torch.from_numpy(rows)
-    with torch.no_grad():
-        want = network(x[:, :32], x[:, 32], x[:, 33].to(torch.int16))
-    np.testing.assert_allclose(logits, want[0].numpy(), rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(values, want[1].numpy(), rtol=1e-5, atol=1e-5)
-    assert evaluator.evaluate(rows[:0])[0].shape == (0, 128)
-    assert evaluator.name == f"{name}, torch float32, cpu"
-
-
-def test_bf16_stays_near():
-    torch.manual_seed(0)
-    rows = boards(32)
-    network = build("cnn2x2", TINY["cnn2x2"])
-    with torch.no_grad():  # answers of a fresh network are all near 0
-        network.policy.weight.mul_(20)
-        network.value.weight.mul_(20)
-    exact, rough = TorchEvaluator(network), TorchEvaluator(network, dtype=torch.bfloat16)
-    for a, b in zip(exact.evaluate(rows), rough.evaluate(rows), strict=True):
-        assert a.std() > 0.2
-        assert np.abs(a - b).max() < 0.05 * a.std()
 
 
 def test_the_evaluator_refuses_other_shapes():

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from ckai.models.inference.threads import JoinableThread
-from ckai.rl.search.threads import run_all, running
+from ckai.rl.search.threads import run_all
 
 
 @pytest.fixture
@@ -61,20 +61,6 @@ def test_an_interrupted_join_may_be_called_again(interrupt, timeout):
     assert (worker.is_alive(), ended) == (False, [True])
 
 
-def test_an_interrupted_block_waits_for_its_threads(interrupt):
-    stop, ended = threading.Event(), []
-
-    def work():
-        stop.wait(30)
-        time.sleep(0.3)  # the last move
-        ended.append(True)
-
-    interrupt(JoinableThread.join)
-    with pytest.raises(KeyboardInterrupt):
-        run_all([work], stop)
-    assert ended == [True]
-
-
 def test_a_block_interrupted_while_it_starts_its_threads_waits_for_those_it_started(interrupt, monkeypatch):
     stop, ended = threading.Event(), []
     start, started = threading.Thread.start, []
@@ -94,16 +80,6 @@ def test_a_block_interrupted_while_it_starts_its_threads_waits_for_those_it_star
     with pytest.raises(KeyboardInterrupt):
         run_all([lambda: (stop.wait(30), ended.append(True))] * 3, stop)
     assert (ended, len(started)) == ([True, True], 2)
-
-
-def test_an_error_in_a_block_waits_for_its_threads():
-    stop, ended = threading.Event(), []
-    with (
-        pytest.raises(ValueError, match="mine"),
-        running([lambda: (stop.wait(30), ended.append(True))], stop),
-    ):
-        raise ValueError("mine")
-    assert ended == [True]
 
 
 def test_an_error_in_a_call_stops_the_others_and_is_raised_after_them():

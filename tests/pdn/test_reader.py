@@ -2,7 +2,6 @@
 
 import io
 import pickle
-from pathlib import Path
 
 import pytest
 
@@ -71,11 +70,6 @@ def test_a_game_as_archives_print_it():
 )
 def test_tags_with_or_without_blank_lines(text):
     assert first_moves(text) == OPENING
-
-
-def test_black_before_white_and_the_other_way():
-    assert one('[Black "b"]\n[White "w"]\n1. 11-15 *').header("Black") == "b"
-    assert one('[White "w"]\n[Black "b"]\n1. 11-15 *').header("Black") == "b"
 
 
 def test_a_repeated_tag_is_kept_and_the_first_counts():
@@ -185,12 +179,6 @@ def test_results(text, result):
     assert one(f"1. 11-15 {text}").result == result
 
 
-def test_a_result_is_told_from_a_move():
-    game = one('[FEN "W:W5:BK32"]\n1. ... 5-1 32-28 2. 1-5 0-1')
-    assert moves(game) == ["5-1", "32-28", "1-5"]
-    assert game.result == "0-1"
-
-
 # --- remarks ----------------------------------------------------------------------------------------
 
 
@@ -254,10 +242,6 @@ def test_an_ambiguous_short_capture_is_refused_not_guessed():
     assert game.problem is not None
     assert "ambiguous" in game.problem.reason
     assert game.problem.legal == ("2x9x18", "2x11x18")
-
-
-def test_the_full_text_of_an_ambiguous_capture_is_fine():
-    assert first_moves('[FEN "B:W6,7,14,15:B2"]\n1. 2x11x18 *') == ["2x11x18"]
 
 
 def test_a_circular_capture_needs_its_squares():
@@ -352,11 +336,6 @@ def test_a_move_after_the_end_is_illegal():
     assert "the game is over" in game.problem.reason
 
 
-def test_draws_by_rule_do_not_end_a_recorded_game():
-    text = '[FEN "B:WK32:BK1"]\n1. ' + " ".join(["1-5 32-28 5-1 28-32"] * 30) + " 1/2-1/2"
-    assert len(one(text).moves) == 120
-
-
 def test_an_unclosed_brace_costs_one_game():
     bad, good = read('[Event "a"]\n1. 11-15 {he thought\n22-18 1-0\n\n[Event "b"]\n1. 9-13 {fine} *')
     assert moves(bad) == ["11-15"]
@@ -394,11 +373,6 @@ def test_brackets_where_no_variation_can_be_are_remarks():
     assert game.final_comments == ["(and not 0-1)"]
 
 
-def test_marks_before_the_first_move_are_skipped():
-    game = one('[Event "a"]\n$7 1. 11-15 *')
-    assert moves(game) == ["11-15"]
-
-
 def test_a_pipe_that_gives_little_at_a_time():
     class Pipe(io.BytesIO):
         def read(self, size=-1):
@@ -428,12 +402,6 @@ def test_text_before_between_and_after_games_is_no_game():
     assert first_moves('{of 1952} Games, page 12. Enjoy. [Event "a"] 1. 11-15 *') == ["11-15"]
 
 
-def test_games_without_moves_one_after_the_other():
-    games = read('[Event "a"]\n[Result "1-0"]\n\n[Event "b"]\n[Result "0-1"]\n\n[Event "c"]\n1. 11-15 *')
-    assert [g.header("Event") for g in games] == ["a", "b", "c"]
-    assert [g.result for g in games] == ["1-0", "0-1", "*"]
-
-
 # --- chunks -----------------------------------------------------------------------------------------
 
 
@@ -455,45 +423,6 @@ def test_chunks_of_any_size_read_the_same(size):
 
 
 # --- writing ----------------------------------------------------------------------------------------
-
-
-def simple(game: PdnGame):
-    def line(moves):
-        return [
-            (
-                str(m.move),
-                m.nags,
-                m.marks,
-                m.comments,
-                [(v.comments, line(v.moves), v.rest) for v in m.variations],
-            )
-            for m in moves
-        ]
-
-    return (
-        game.headers,
-        game.start,
-        game.comments,
-        line(game.moves),
-        game.termination_marker,
-        game.final_comments,
-    )
-
-
-RICH = r"""[Event "The \"big\" one"]
-[FEN "W:W21-32:B1-12"]
-[Site "Dvořák \\ here"]
-
-{before} 1. ... 22-18! $1 {why not} (1. ... 24-19 {or} 2. 11-15 (9-14 $5 {deep}) ) 2. 11-16?
-18-14 (18-15 and so on) 3. 9x18 23x14 *  {after} ; the end
-"""
-
-
-def test_what_was_read_is_written_and_read_again():
-    game = one(RICH)
-    assert game.moves[2].variations[0].rest == "and so on"
-    assert simple(one(write_game(game))) == simple(game)
-    assert write_game(one(write_game(game))) == write_game(game)
 
 
 def test_lines_are_wrapped_and_numbered():
@@ -532,14 +461,3 @@ def test_wrong_results_and_comments_are_refused():
 
 
 # --- the shared archive, where it is ----------------------------------------------------------------
-
-ARCHIVE = Path(__file__).parents[3] / "shared" / "data" / "acf-expert.pdn"
-
-
-@pytest.mark.skipif(not ARCHIVE.exists(), reason="needs the expert games")
-def test_the_first_games_of_the_archive():
-    for n, game in enumerate(read_games(ARCHIVE)):
-        assert game.problem is None
-        assert simple(one(write_game(game)))[3] == simple(game)[3]
-        if n == 100:
-            break
