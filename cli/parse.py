@@ -98,8 +98,6 @@ def _summary(tally: "Tally", seconds: float) -> Iterator[str]:
         yield f"  {tally.results_unread:,} with a Result tag that is no result: rows without z"
     if tally.forfeits:
         yield f"  {tally.forfeits:,} lost on time or otherwise off the board, by Termination: rows without z"
-    if tally.stray_words:
-        yield f"  {count_text(tally.stray_words, 'word')} outside of games skipped"
     counts = f"{count_text(tally.plies, 'ply', 'plies')}, {count_text(tally.rows, 'row')}"
     yield f"{counts} in {click.format_filename(tally.output)} ({seconds:.1f} s)"
     if tally.reasons:

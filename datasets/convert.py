@@ -48,8 +48,6 @@ class Tally:
     forfeits: int = 0
     """Games with a result that their Termination tag says was not played (on time, an illegal move,
     abandoned): rows without z."""
-    stray_words: int = 0
-    """Words outside all games, skipped."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Truncated and rejected games by category of error."""
     without_games: list[PdnError] = field(default_factory=list)
@@ -147,7 +145,6 @@ def _count(tally: Tally, games: PdnGames, lenient: bool) -> list[tuple[PdnError,
     """
     chunk, found, whole = games.chunk, games.games, games.whole
     played, known = found["plies"] > 0, found["result"] != NO_RESULT
-    tally.stray_words += chunk.stray
     tally.games_read += len(found)
     tally.games_kept += int(whole.sum())
     tally.games_truncated += int((~whole & played).sum())

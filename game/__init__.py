@@ -38,7 +38,7 @@ from ckai.game.errors import MoveError, PositionError
 from ckai.game.game import Game
 from ckai.game.moves import Move
 from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
-from ckai.game.perft import divide, perft
+from ckai.game.perft import perft
 from ckai.game.position import Position
 
 __all__ = [
@@ -54,6 +54,5 @@ __all__ = [
     "Position",
     "PositionError",
     "Reason",
-    "divide",
     "perft",
 ]

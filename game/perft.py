@@ -1,7 +1,6 @@
 """Perft: the number of move paths to a depth, the standard check of a move generator."""
 
 from ckai.game import kernels
-from ckai.game.moves import Move
 from ckai.game.position import Position
 
 
@@ -24,28 +23,6 @@ def perft(position: Position, depth: int) -> int:
     if depth < 0:
         raise ValueError(f"expected depth >= 0, found {depth}")
     return _perft(position, depth, 3)
-
-
-def divide(position: Position, depth: int) -> dict[Move, int]:
-    """Count the paths of `depth` whole moves by their first move.
-
-    Args:
-        position: where the paths start.
-        depth: plies, 1 or more.
-
-    Returns:
-        Paths by move, in the order of `Position.legal_moves`.
-
-    Raises:
-        ValueError: if depth is below 1.
-
-    >>> from ckai.game import Position, divide
-    >>> {str(move): paths for move, paths in divide(Position.from_fen("B:W18:B1,11"), 2).items()}
-    {'1-5': 2, '1-6': 2, '11-15': 1, '11-16': 2}
-    """
-    if depth < 1:
-        raise ValueError(f"expected depth >= 1, found {depth}")
-    return {move: _perft(position.push(move), depth - 1, 2) for move in position.legal_moves()}
 
 
 def _perft(position: Position, depth: int, split: int) -> int:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ckai.models.inference.torch_backend import TorchEvaluator
     from ckai.models.inputs.encodings import Encoding
     from ckai.models.inputs.packing import pack_positions, pack_rows
-    from ckai.models.inputs.registry import encode_rows, encoding_type
+    from ckai.models.inputs.registry import encoding_type
     from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
     from ckai.models.registry import build, names
     from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
@@ -71,7 +71,6 @@ __all__ = [
     "TrainingError",
     "TrainingProgress",
     "build",
-    "encode_rows",
     "encoding_type",
     "evaluate_checkpoint",
     "export_network",

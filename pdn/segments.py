@@ -51,7 +51,6 @@ SEGMENT = np.dtype(
         ("last", np.int32),  # after the last token
         ("line", np.int32),  # 0-based line of the chunk where it starts
         ("game_type", np.int32),  # 21 without the tag, -1 if unreadable
-        ("stray", np.int32),  # tokens before it that belong to no game
         ("result_tag", np.uint8),  # NO_RESULT if missing or unreadable
     ],
     align=True,
@@ -209,9 +208,9 @@ def segment(data, tokens, segments):
         segments: `[>= T + 1]` SEGMENT, filled.
 
     Returns:
-        (number of games, number of tokens outside all games).
+        The number of games.
     """
-    count, stray = 0, 0
+    count = 0
     # `open_`: inside a game; `tagged`, `moved`: it has tags, moves; `ended`: its result was read.
     open_, tagged, moved, ended = False, False, False, False
     depth = 0
@@ -234,23 +233,16 @@ def segment(data, tokens, segments):
         elif kind in (NUMBER, BARE) and numbers_a_move(tokens, t, len(tokens)):
             starts = not open_ or ended
         else:
-            stray += 1
-            if open_ and not ended:  # comments before stray tokens are strays too
-                stray += t - segments[count].first
-                open_ = False
+            open_ = open_ and ended  # comments before stray tokens are strays too
             continue
         if starts:
-            if open_:
-                if tagged or moved:
-                    segments[count].last = t
-                    count += 1
-                else:
-                    stray += t - segments[count].first
+            if open_ and (tagged or moved):
+                segments[count].last = t
+                count += 1
             here = segments[count]
             here.first = t
             here.start = tokens[t].start
             here.line = tokens[t].line
-            here.stray = stray
             here.game_type = ENGLISH
             here.result_tag = NO_RESULT
             here.tags[:] = -1
@@ -267,20 +259,16 @@ def segment(data, tokens, segments):
             depth = max(0, depth - 1)
         elif kind == RESULT and (depth == 0 or begins_again(tokens, t + 1)):
             ended = True
-    if open_:
-        if tagged or moved:
-            segments[count].last = len(tokens)
-            count += 1
-        else:
-            stray += len(tokens) - segments[count].first
-    return count, stray
+    if open_ and (tagged or moved):
+        segments[count].last = len(tokens)
+        count += 1
+    return count
 
 
-def find_games(data: NDArray[np.uint8], read: Tokens) -> tuple[NDArray[Any], int]:
-    """Return (`[G]` SEGMENT, number of tokens outside all games) of a chunk."""
+def find_games(data: NDArray[np.uint8], read: Tokens) -> NDArray[Any]:
+    """Return `[G]` SEGMENT, the games of a chunk."""
     segments = np.empty(len(read.tokens) + 1, SEGMENT)
-    count, stray = segment(data, read.tokens, segments)
-    return segments[:count], stray
+    return segments[: segment(data, read.tokens, segments)]
 
 
 RESULT_TEXT = {BLACK_WON: "1-0", WHITE_WON: "0-1", DRAWN: "1/2-1/2", UNKNOWN: "*", NO_RESULT: None}

@@ -51,8 +51,6 @@ class Chunk:
     """0-based line of its first byte."""
     offset: int
     """Position of its first byte in the file."""
-    stray: int
-    """Number of tokens that belong to no game."""
 
     def text(self, start: int, end: int) -> str:
         """Decode bytes as UTF-8, or as cp1252 if they are not."""
@@ -106,16 +104,16 @@ def read_chunks(file: Readable, size: int = CHUNK, *, from_zero: bool = False) -
         read = read_tokens(data, final or long)
         if from_zero:
             np.add(read.squares, 1, out=read.squares, where=read.squares < 255)
-        segments, stray = find_games(data, read)
+        segments = find_games(data, read)
         if final or (long and len(segments) < 2):
             keep = len(data)
         elif len(segments) < 2:
             carry = data.tobytes()
             continue
         else:
-            keep, stray = int(segments[-1]["start"]), int(segments[-1]["stray"])
+            keep = int(segments[-1]["start"])
             segments = segments[:-1]
-        yield Chunk(data, read, segments, number, line, offset, stray)
+        yield Chunk(data, read, segments, number, line, offset)
         number += len(segments)
         line += int(count_lines(data, 0, keep))
         offset += keep

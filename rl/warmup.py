@@ -20,7 +20,7 @@ from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Game, Position
 from ckai.game.compiling import compiled
 from ckai.game.jit import FOLDER
-from ckai.game.perft import divide
+from ckai.game.perft import perft
 from ckai.game.warmup import compile_rules
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inputs.tactics import append_changes
@@ -76,7 +76,7 @@ def warm_up(progress: Callable[[int, int], None] = lambda done, total: None) -> 
 def steps() -> Iterator[Callable[[], object]]:
     """Yield the steps, in an order in which each needs about as much time as the others."""
     yield compile_rules
-    yield lambda: divide(Position.start(), 3)
+    yield lambda: perft(Position.start(), 3)
     yield _compile_conversion
     yield _compile_tables
     yield _compile_material

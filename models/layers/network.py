@@ -50,31 +50,11 @@ def require_at_least(settings: NetworkSettings, **least: float) -> None:
 class Network(nn.Module):
     """A PyTorch module with a policy and a value head: the base class of every architecture.
 
-    A subclass implements `forward_planes` and is decorated with `register`.
+    A subclass implements `forward_planes` and is decorated with `register`; see docs/tutorials/network.md.
 
     Attributes:
         settings: the frozen dataclass it was built from.
         encode: its encoding, from the columns of rows to input planes.
-
-    Examples:
-        >>> from dataclasses import dataclass
-        >>> import torch
-        >>> from ckai.models import Network, NetworkSettings, build, register
-        >>> @dataclass(frozen=True, kw_only=True)
-        ... class LinearSettings(NetworkSettings):
-        ...     bias: bool = True
-        >>> @register("linear", settings=LinearSettings)
-        ... class Linear(Network):
-        ...     def __init__(self, settings):
-        ...         super().__init__(settings)
-        ...         inputs = self.encode.PLANES * self.encode.board_size
-        ...         self.policy = torch.nn.Linear(inputs, self.encode.NUM_ACTIONS, bias=settings.bias)
-        ...         self.value = torch.nn.Linear(inputs, 1, bias=settings.bias)
-        ...
-        ...     def forward_planes(self, x):
-        ...         return self.policy(x.flatten(1)), self.value(x.flatten(1))
-        >>> build("linear", {"bias": False}).architecture
-        'linear'
     """
 
     architecture: ClassVar[str]

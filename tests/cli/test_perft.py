@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from click.testing import CliRunner
 
 from ckai.cli.perft import command
@@ -29,15 +28,6 @@ def test_a_position_in_another_spelling():
     assert (found["fen"], found["nodes"]) == ("W:W22,26,30,31:BK7,12,13,K18", 26)
 
 
-def test_divide():
-    found = json.loads(run("--depth", 2, "--divide", "--json").stdout)
-    assert found["divide"] == dict.fromkeys(["9-13", "9-14", "10-14", "10-15", "11-15", "11-16", "12-16"], 7)
-    assert found["nodes"] == 49
-    text = run("--depth", 2, "--divide").stdout.splitlines()
-    assert text[0].split() == ["9-13", "7"]
-    assert text[-1].startswith("depth 2: 49 nodes in ")
-
-
 def test_text_has_the_speed_of_large_counts():
     assert run("--depth", 4).stdout.startswith("depth 4: 1,469 nodes in 0.0")
     assert run("--depth", 9).stdout.rstrip().endswith("M nodes/s")
@@ -47,9 +37,8 @@ def test_depth_zero():
     assert json.loads(run("--depth", 0, "--json").stdout)["nodes"] == 1
 
 
-@pytest.mark.parametrize("words", [["--depth", 0, "--divide"], ["--depth", -1]])
-def test_wrong_usage(words):
-    assert run(*words).exit_code == 2
+def test_wrong_usage():
+    assert run("--depth", -1).exit_code == 2
 
 
 def test_no_fen():

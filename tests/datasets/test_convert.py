@@ -78,7 +78,6 @@ def test_every_game_is_accounted_for(tmp_path):
     assert (tally.games_kept, tally.games_truncated, tally.games_rejected) == (5, 2, 3)
     assert (tally.plies, tally.rows) == (11, 13) == (11, rows.num_rows)
     assert tally.result_conflicts == 1
-    assert tally.stray_words == 3
     assert dict(tally.reasons) == {
         "illegal move": 2,
         "another kind of draughts": 1,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import slow_rules
 
-from ckai.game import Position, divide, perft
+from ckai.game import Position, perft
 
 FAST_NODES, TWIN_NODES = 20_000_000, 8000
 
@@ -53,14 +53,6 @@ def test_turned_positions_have_the_same_nodes():
         assert perft(Position.from_fen(fen).rotated(), 4) == ([*counts, 0, 0])[3]
 
 
-def test_divide_adds_up_and_names_every_move():
-    start = Position.start()
-    for depth in (1, 2, 5, 9):
-        parts = divide(start, depth)
-        assert list(parts) == start.legal_moves()
-        assert sum(parts.values()) == perft(start, depth)
-
-
 def test_depth_zero_is_the_position_itself():
     assert perft(Position.start(), 0) == 1
 
@@ -71,7 +63,6 @@ def test_from_the_middle_of_a_capture():
     assert perft(position.push_action(position.legal_actions()[0]), 1) == 1
 
 
-@pytest.mark.parametrize(("count", "depth"), [(perft, -1), (divide, 0)])
-def test_depths_that_cannot_be(count, depth):
-    with pytest.raises(ValueError, match=r"expected depth >= \d, found"):
-        count(Position.start(), depth)
+def test_depths_that_cannot_be():
+    with pytest.raises(ValueError, match="expected depth >= 0, found -1"):
+        perft(Position.start(), -1)

@@ -20,8 +20,6 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.predict import predict
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.packing import pack_positions, pack_rows
-from ckai.models.inputs.registry import encode_rows
-from ckai.models.layers import network
 from ckai.models.registry import build
 
 FACES = (ckai.datasets, ckai.models)
@@ -46,10 +44,7 @@ def modules_of(package):
 @pytest.mark.parametrize("name", [name for package in FACES for name in modules_of(package)])
 def test_the_examples_run(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    registered = dict(network._NETWORKS)  # an example registers a network of its own
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
-    for added in network._NETWORKS.keys() & {"linear"} - registered.keys():
-        del network._NETWORKS[added]
     assert not result.failed
 
 
@@ -79,7 +74,8 @@ def test_predictions_of_rows_are_those_of_the_network_on_their_planes(folder):
     small = build("resnet", {"channels": 4, "blocks": 1}).eval()
     policy, value = predict(small, rows, batch_size=4)  # 11 rows: two whole batches and a smaller one
     with torch.inference_mode():
-        logits, raw = small.forward_planes(encode_rows(rows, small.encode))
+        columns = (torch.from_numpy(column.copy()) for column in (rows.board, rows.jumper, rows.quiet))
+        logits, raw = small.forward_planes(small.encode(*columns, torch.float32))
     legal = torch.from_numpy(rows.legal_mask())
     expected = torch.softmax(logits.masked_fill(~legal, -torch.inf), 1)
     np.testing.assert_allclose(policy, expected, atol=1e-6)
@@ -105,17 +101,10 @@ def test_a_long_halfmove_clock_fits_its_byte():
     assert pack_positions([position])[0, 33] == 127
 
 
-def test_no_legal_move_and_wrong_sizes_are_refused(folder):
+def test_no_legal_move_and_wrong_sizes_are_refused():
     evaluator = TorchEvaluator(build("cnn2x2", {"channels": 2, "hidden": 4}))
     lost = Position.from_fen("B:W32:B")
     with pytest.raises(ValueError, match="position 1: expected a legal move, found none"):
         predict(evaluator, [Position.start(), lost])
     with pytest.raises(ValueError, match="expected batch_size >= 1, found 0"):
         predict(evaluator, [Position.start()], batch_size=0)
-    rows = read_rows(folder / "games.parquet")
-    with pytest.raises(
-        ValueError, match="expected boards of 9 squares for the encoding tictactoe-1, found 32"
-    ):
-        encode_rows(rows, "tictactoe")
-    with pytest.raises(ValueError, match=r"expected one of the encodings grid, .*, found 'plains'"):
-        encode_rows(rows, "plains")
