@@ -96,13 +96,9 @@ class RowFile:
             q=to_numpy(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
         )
-        black, hop, before = (
-            to_numpy(columns["black"]),
-            to_numpy(columns["hop"]),
-            self._last_keys.get(group - 1),
-        )
+        hop, before = to_numpy(columns["hop"]), self._last_keys.get(group - 1)
         first = sum(self.group_rows[:group])
-        self._last_keys[group] = check_rows(self.path, rows, black, hop, first, before, self.game)
+        self._last_keys[group] = check_rows(self.path, rows, hop, first, before, self.game)
         return rows.take(~np.isin(rows.game, list(self.repeated))) if self.repeated else rows
 
     def table(self, *names: str) -> pa.Table:

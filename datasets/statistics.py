@@ -1,4 +1,4 @@
-"""Statistics of a data set: a few facts of every row, grouped by phase, game and position."""
+"""Statistics of a data set: a few facts of every row, grouped by game and position."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,30 +21,7 @@ from ckai.pdn.kernels import UNKNOWN_Z
 ProgressCallback = Callable[[int, int], None]
 """Called with the rows done and the rows in all."""
 
-PHASE_PLIES = 10
-_OF_ROWS, _OF_PLIES = ("forced", "legal_hops", "pieces", "kings"), ("captures", "king_moves")
 _RESULTS = {"black": 1, "white": -1, "drawn": 0, "unknown": UNKNOWN_Z}
-
-
-@dataclass(frozen=True)
-class Phase:
-    """Plies `first_ply` to `first_ply` + 9 of all games."""
-
-    first_ply: int
-    plies: int
-    rows: int
-    forced: float
-    """Share of rows with one legal hop."""
-    legal_hops: float
-    """Mean number of legal hops of a row."""
-    captures: float
-    """Share of plies that capture."""
-    king_moves: float
-    """Share of plies played by a king."""
-    pieces: float
-    """Mean number of pieces on the board."""
-    kings: float
-    """Mean number of kings on the board."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +72,6 @@ class Statistics:
     """Distinct positions: board in mover's view, and jumper."""
     rows_repeated: int
     """Rows whose position occurs in another row too."""
-    phases: list[Phase]
     headers: Headers | None
     """None if there is no headers file."""
 
@@ -147,7 +123,6 @@ def describe(
         crownings=sums["crowned"],
         positions=len(again),
         rows_repeated=int(again[again > 1].sum()),
-        phases=_phases(facts),
         headers=_headers(files.files),
     )
 
@@ -167,7 +142,6 @@ def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
     first = hop == 0
     return {
         "game": rows.game.astype(np.int64) + (number << 32),
-        "phase": np.maximum(rows.ply, 0) // PHASE_PLIES,
         "first": first,
         "second": hop == 1,
         "forced": legal == 1,
@@ -175,27 +149,9 @@ def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
         "captures": capture & first,
         "king_moves": king & first,
         "crowned": ~king & (to >= 28),
-        "pieces": (rows.board != 0).sum(1, dtype=np.uint8),
-        "kings": (np.abs(rows.board) == 3).sum(1, dtype=np.uint8),
         "key": position_keys(rows.board, rows.jumper),
         "result": np.where(rows.z_known, np.where(black, rows.z, -rows.z), np.int8(UNKNOWN_Z)),
     }
-
-
-def _phases(facts: dict[str, NDArray[Any]]) -> list[Phase]:
-    phase = facts["phase"]
-    rows, plies = np.bincount(phase), np.bincount(phase, facts["first"])
-    means = {name: np.bincount(phase, facts[name]) / np.maximum(rows, 1) for name in _OF_ROWS}
-    means |= {name: np.bincount(phase, facts[name]) / np.maximum(plies, 1) for name in _OF_PLIES}
-    return [
-        Phase(
-            first_ply=n * PHASE_PLIES,
-            plies=int(plies[n]),
-            rows=int(rows[n]),
-            **{name: float(mean[n]) for name, mean in means.items()},
-        )
-        for n in np.flatnonzero(rows).tolist()
-    ]
 
 
 def _headers(files: Sequence[RowFile]) -> Headers | None:

@@ -42,25 +42,9 @@ def as_text(statistics: "Statistics", names: str) -> str:
     line("  legal hops", f"{statistics.legal_hops:.2f} on average")
     line("positions", f"{statistics.positions:,} distinct")
     line("  repeated rows", share(statistics.rows_repeated, statistics.rows))
-    lines += ["", *_phases(statistics)]
     if statistics.headers:
         lines += ["", *_headers(statistics.headers)]
     return "\n".join(lines)
-
-
-def _phases(statistics: "Statistics") -> list[str]:
-    """A line for every ten plies; one for all after ply 150."""
-    lines = ["  plies        moves  captures  by kings  forced  legal hops  pieces  kings"]
-    for phase in statistics.phases[:15]:
-        lines.append(
-            f"  {f'{phase.first_ply}-{phase.first_ply + 9}':<9}{phase.plies:>9,}{phase.captures:>10.1%}"
-            f"{phase.king_moves:>10.1%}{phase.forced:>8.1%}{phase.legal_hops:>12.2f}{phase.pieces:>8.1f}"
-            f"{phase.kings:>7.1f}"
-        )
-    rest = statistics.phases[15:]
-    if rest:
-        lines.append(f"  later    {sum(phase.plies for phase in rest):>9,}")
-    return lines
 
 
 def _headers(headers: "Headers") -> list[str]:

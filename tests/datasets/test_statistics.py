@@ -31,7 +31,7 @@ def path(rows, tmp_path_factory):
 def by_hand(rows):
     """The same figures from rows as dicts, with the moves replayed as a person would."""
     found = Counter()
-    games, lengths, keys, phases = {}, Counter(), Counter(), {}
+    games, lengths, keys = {}, Counter(), Counter()
     captured = Counter()
     for r in rows:
         own, opp = [sum(1 << i for i, p in enumerate(r["board"]) if p * sign > 0) for sign in (1, -1)]
@@ -57,16 +57,11 @@ def by_hand(rows):
             # a king may be taken in the same hop
             sum(position.piece(s) in "BW" for s in move.captured[:1])
         )
-        phase = phases.setdefault(r["ply"] // 10, Counter())
-        phase["plies"] += first
-        phase["rows"] += 1
-        phase["pieces"] += own.bit_count() + opp.bit_count()
-        phase["king_moves"] += king and first
-    return found, games, lengths, keys, phases, captured
+    return found, games, lengths, keys, captured
 
 
 def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
-    found, games, lengths, keys, phases, captured = by_hand(rows)
+    found, games, lengths, keys, captured = by_hand(rows)
     s = describe([path])
     assert (s.rows, s.games, s.plies) == (len(rows), 30, found["plies"])
     assert s.results == {
@@ -88,12 +83,6 @@ def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
     assert (s.lengths.least, s.lengths.most) == (plies[0], plies[-1])
     assert s.lengths.mean == pytest.approx(np.mean(plies))
     assert s.lengths.median == np.median(plies)
-    assert [phase.first_ply // 10 for phase in s.phases] == sorted(phases)
-    for phase in s.phases:
-        hand = phases[phase.first_ply // 10]
-        assert (phase.plies, phase.rows) == (hand["plies"], hand["rows"])
-        assert phase.pieces == pytest.approx(hand["pieces"] / hand["rows"])
-        assert phase.king_moves == pytest.approx(hand["king_moves"] / hand["plies"])
     assert s.headers is None
 
 
@@ -158,14 +147,12 @@ def test_json(path):
     found = json.loads(result.stdout)
     assert result.stdout.count("\n") == 1
     assert (found["games"], found["results"]["unknown"]) == (30, 6)
-    assert found["phases"][0]["first_ply"] == 0
 
 
 def test_text(path):
     lines = run(path).stdout.splitlines()
     assert lines[0] == str(path)
     assert "  games                 30" in lines
-    assert any(line.startswith("  0-9") for line in lines)
     assert max(len(line) for line in lines[1:]) <= 80
 
 
