@@ -53,7 +53,6 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
                     number: dict(zip(("win", "loss", "draw"), counts, strict=True))
                     for number, counts in header["counts"].items()
                 },
-                "longest": header["longest"],
             }
         )
         return

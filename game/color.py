@@ -9,9 +9,7 @@ class Color(StrEnum):
 
     Black moves first.
 
-    >>> from ckai.game import BLACK, Color, Position
-    >>> Position.start().turn == BLACK == "black"
-    True
+    >>> from ckai.game import Color
     >>> Color("white").other
     <Color.BLACK: 'black'>
     """

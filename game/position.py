@@ -123,9 +123,6 @@ class Position:
 
         Raises:
             PositionError: if the text is not a FEN or the rules exclude the position.
-
-        >>> Position.from_fen("W:WK18:BK1:H17").halfmove_clock
-        17
         """
         p = parse_fen(fen)
         clock = p.halfmove_clock if halfmove_clock is None else halfmove_clock
@@ -188,11 +185,7 @@ class Position:
 
     @property
     def turn(self) -> Color:
-        """The side to move.
-
-        >>> Position.start().turn
-        <Color.BLACK: 'black'>
-        """
+        """The side to move."""
         return Color.BLACK if self.black else Color.WHITE
 
     @property
@@ -208,9 +201,6 @@ class Position:
         """The position as a PDN 3.0 FEN, with the H field if `halfmove_clock` is above 0.
 
         A FEN cannot express `jumper_square`: keep it beside the text, as `repr` does.
-
-        >>> Position.from_pieces({1: "B", 32: "W"}, halfmove_clock=5).fen
-        'B:WK32:BK1:H5'
         """
         if self.black:
             return format_fen(Placement(True, self.own, self.opp, self.kings, self.halfmove_clock))
@@ -250,11 +240,7 @@ class Position:
         return letter.upper() if self.kings & bit else letter
 
     def pieces(self) -> dict[int, str]:
-        """The occupied PDN squares, ascending, each with its piece as in `piece`.
-
-        >>> Position.from_fen("W:W30,K9:B1").pieces()
-        {1: 'b', 9: 'W', 30: 'w'}
-        """
+        """The occupied PDN squares, ascending, each with its piece as in `piece`."""
         return {square: letter for square in range(1, SQUARES + 1) if (letter := self.piece(square)) != "."}
 
     def __str__(self) -> str:
@@ -294,9 +280,6 @@ class Position:
 
         Raises:
             ValueError: for a square outside 1..32 or a size below 1.
-
-        >>> Position.start().svg(size=200, last_move=(11, 15)).startswith("<svg ")
-        True
         """
         return board_svg(
             self.pieces(),
@@ -338,19 +321,11 @@ class Position:
         return None
 
     def is_game_over(self) -> bool:
-        """Whether the side to move cannot move, or 80 plies passed without a capture or a man's move.
-
-        >>> [Position.from_fen(f"B:WK32:BK1:H{clock}").is_game_over() for clock in (79, 80)]
-        [False, True]
-        """
+        """Whether the side to move cannot move, or 80 plies passed without a capture or a man's move."""
         return self.outcome() is not None
 
     def result(self) -> str:
-        """The PDN result by the position alone: "1-0" (Black won), "0-1", "1/2-1/2", or "*" before the end.
-
-        >>> Position.from_fen("W:W:B18").result(), Position.start().result()
-        ('1-0', '*')
-        """
+        """The PDN result by the position: "1-0" (Black won), "0-1", "1/2-1/2", or "*" before the end."""
         outcome = self.outcome()
         return "*" if outcome is None else outcome.result
 
@@ -409,11 +384,7 @@ class Position:
         return sorted(self._moves)
 
     def is_legal(self, move: Move | str) -> bool:
-        """Whether `push` accepts a move or text such as `11-15`; False for ambiguous text and other words.
-
-        >>> Position.start().is_legal("11-15"), Position.start().is_legal("11x18")
-        (True, False)
-        """
+        """Whether `push` accepts a move or text such as `11-15`; False for ambiguous text and other words."""
         if isinstance(move, Move):
             return move in self._moves
         try:
@@ -430,9 +401,6 @@ class Position:
 
         Raises:
             MoveError: see `find_move`.
-
-        >>> Position.from_fen("B:W15,22:B11").push("11x25")
-        Position.from_fen('W:W:B25')
         """
         if isinstance(move, str):
             move = self.find_move(move)

@@ -76,18 +76,10 @@ UNKNOWN_Z = 2
 
 def make_columns(rows: int) -> Columns:
     """Allocate uninitialized columns for that many rows."""
-    return Columns(
-        np.empty(rows, np.int32),
-        np.empty(rows, np.int16),
-        np.empty(rows, np.int8),
-        np.empty(rows, np.bool_),
-        np.empty((rows, 32), np.int8),
-        np.empty(rows, np.int8),
-        np.empty(rows, np.int16),
-        np.empty((rows, 16), np.uint8),
-        np.empty(rows, np.uint8),
-        np.empty(rows, np.int8),
-    )
+    wide = {"board": 32, "legal": 16}
+    kinds = (np.int32, np.int16, np.int8, np.bool_, np.int8, np.int8, np.int16, np.uint8, np.uint8, np.int8)
+    shapes = ((rows, wide[name]) if name in wide else rows for name in Columns._fields)
+    return Columns(*map(np.empty, shapes, kinds))
 
 
 @inner

@@ -34,8 +34,7 @@ def build_tables(
         progress: called with the positions solved and the positions in all.
 
     Returns:
-        The file's header: `counts` (won, lost, drawn for the side to move, by number of pieces), `longest`
-        (distance in plies, by class) and more.
+        The file's header: `pieces` and `counts` (won, lost, drawn for the side to move, by number of pieces).
 
     Raises:
         ValueError: `pieces` out of range.
@@ -52,7 +51,7 @@ def build_tables(
     with locked(path.with_name(f".{path.name}.lock")):
         remove_temporaries(path.parent, of=path.name)
         values = _solve(layout, threads or available_cores(), progress)
-        header = {"pieces": pieces, "counts": _counts(layout, values), "longest": _longest(layout, values)}
+        header = {"pieces": pieces, "counts": _counts(layout, values)}
         write_tables(path, values, header)
     return header
 
@@ -96,13 +95,3 @@ def _counts(layout: TableLayout, values: NDArray[np.uint8]) -> dict[str, list[in
         total = counts.setdefault(str(of.pieces), [0, 0, 0])
         counts[str(of.pieces)] = [a + b for a, b in zip(total, (won, lost, drawn), strict=True)]
     return counts
-
-
-def _longest(layout: TableLayout, values: NDArray[np.uint8]) -> dict[str, int]:
-    """The longest distance of each class."""
-    longest = {}
-    for of in layout.classes:
-        part = layout.part(values, of)
-        decided = part[part != DRAWN]
-        longest[str(of)] = int(decided.max()) if len(decided) else 0
-    return longest

@@ -2,7 +2,7 @@
 
 b"ckai tables 2\\n"    the format
 8 hexadecimal digits, \\n   CRC-32 of all that follows
-JSON, \\n             pieces, counts, longest
+JSON, \\n             pieces, counts
 values                one byte a position, in the order of `TableLayout`
 """
 

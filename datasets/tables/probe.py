@@ -186,7 +186,7 @@ class Tables:
     Attributes:
         layout: where the values of each material class are.
         values: `[positions]` uint8, see `ckai.datasets.tables.solve`.
-        header: of the file: counts, longest distances.
+        header: of the file: pieces, counts.
 
     Examples:
         >>> from ckai.game import Position
