@@ -258,18 +258,6 @@ def test_a_move_number_1_after_a_blank_line_begins_a_game(tmp_path):
         assert tally.games_kept == len(moves)
 
 
-def test_what_strangers_wrote_obeys_no_terminal(tmp_path):
-    text = '1. 9-13 \x9b31m \x1b]0;x\x07 *\n[Event "a"]\n1. 9-13 \u202e *\n1. 9-13 ' + "11" * 10**6 + "-15 *"
-    tally, *_ = convert(text + "\n1. 9-13 *", tmp_path)
-    listed = tally.refused.read_text()
-    assert all(c == "\n" or c.isprintable() for c in listed)
-    assert len(listed) < 2000
-    game = Game.from_pdn("1. 11-15 (1. 9-13 \x9b31m) 22-18 *")
-    assert game.moves
-    written = "".join(map(write_game, read_games(io.BytesIO(b"1. 11-15 (1. 9-13 \x1b[31m\xc2\x9b) *"))))
-    assert not set(written) & {"\x1b", "\x9b"}
-
-
 def zipped(members):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -450,15 +438,6 @@ def book():
     return texts
 
 
-def test_many_games_come_back_as_they_were_played(tmp_path, book):
-    tally, rows, refused = convert("".join(book), tmp_path)
-    assert (tally.games_kept, refused) == (100, [])
-    assert rows.num_rows == tally.rows
-    games = list(read_games(tmp_path / "games.pdn"))
-    labels = [action for game in games for each in game.moves for action in each.move.actions]
-    assert rows["label"].to_pylist() == labels
-
-
 def check_readers_agree(data: bytes, folder: Path) -> int:
     """The complete reader and the fast one say the same of any bytes. Returns the games."""
     source = folder / "x.pdn"
@@ -544,3 +523,15 @@ def test_what_stood_there_stays_when_no_game_can_be_used(tmp_path):
             convert(text, tmp_path)
         assert tally.output.read_bytes() == before
     assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_what_strangers_wrote_obeys_no_terminal(tmp_path):
+    text = '1. 9-13 \x9b31m \x1b]0;x\x07 *\n[Event "a"]\n1. 9-13 \u202e *\n1. 9-13 ' + "11" * 10**6 + "-15 *"
+    tally, *_ = convert(text + "\n1. 9-13 *", tmp_path)
+    listed = tally.refused.read_text()
+    assert all(c == "\n" or c.isprintable() for c in listed)
+    assert len(listed) < 2000
+    game = Game.from_pdn("1. 11-15 (1. 9-13 \x9b31m) 22-18 *")
+    assert game.moves
+    written = "".join(map(write_game, read_games(io.BytesIO(b"1. 11-15 (1. 9-13 \x1b[31m\xc2\x9b) *"))))
+    assert not set(written) & {"\x1b", "\x9b"}

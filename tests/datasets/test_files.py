@@ -112,14 +112,6 @@ def test_a_device_is_not_replaced_by_a_file(tmp_path):
     assert list(tmp_path.iterdir()) == [pipe]
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(WriteError, match=r"file/x\.parquet: cannot be written"):
-        write_rows(tmp_path / "file" / "x.parquet")
-    with pytest.raises(WriteError, match=r"cannot be written .File name too long"):
-        write_rows(tmp_path / f"{'x' * 300}.parquet")
-
-
 def test_an_existing_file_is_replaced_only_by_force(tmp_path):
     path = tmp_path / "deep" / "x"
     refuse_to_replace(path, force=False)
@@ -144,10 +136,3 @@ def test_what_killed_processes_left_is_removed_and_what_is_written_stays(tmp_pat
         remove_temporaries(tmp_path)
         assert not left[1].exists()
     assert all(path.exists() for path in (*keep, tmp_path / "y.parquet"))
-
-
-@pytest.mark.parametrize("write", [whole_file, table_writer])
-def test_two_writers_of_one_path_do_not_mix(tmp_path, write):
-    with write(tmp_path / "x"), write(tmp_path / "x"):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["x"]

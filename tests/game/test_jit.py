@@ -86,24 +86,6 @@ def test_kernels_are_compiled_again_when_one_that_they_may_call_changes(tmp_path
     assert len(set(digests)) == 5
 
 
-def test_the_games_of_other_packages_count(tmp_path, monkeypatch):
-    (tmp_path / "mygame").mkdir()
-    rules = tmp_path / "mygame" / "rules.py"
-    (tmp_path / "mygame" / "__init__.py").touch()
-    (tmp_path / "mygame-1.dist-info").mkdir()
-    (tmp_path / "mygame-1.dist-info" / "entry_points.txt").write_text(
-        "[ckai.games]\nmy = mygame.rules:SPEC\n"
-    )
-    digests = [jit.sources_digest(tmp_path)]
-    monkeypatch.syspath_prepend(tmp_path)
-    for when in (1, 2):
-        rules.touch()
-        os.utime(rules, (when, when))
-        digests.append(jit.sources_digest(tmp_path))
-    assert len(set(digests)) == 3
-    assert "mygame" not in sys.modules
-
-
 def test_the_code_of_older_sources_goes(tmp_path, monkeypatch):
     monkeypatch.setattr(jit.config, "CACHE_DIR", str(tmp_path))
     for n in range(6):

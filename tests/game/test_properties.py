@@ -1,6 +1,5 @@
 """What holds in every position, tried on thousands of them."""
 
-import numpy as np
 import pytest
 import slow_rules
 from hypothesis import given, settings
@@ -8,7 +7,6 @@ from hypothesis import strategies as st
 from positions import games, setups
 
 from ckai.game import MoveError, Position, PositionError, kernels
-from ckai.game.squares import index_of, neighbour
 
 # A game is 30 to 120 positions, so each test over games sees thousands.
 OVER_GAMES = settings(max_examples=60)
@@ -91,22 +89,6 @@ def test_fen_and_repr_lead_back(positions):
         for label in position.legal_actions()[:2]:
             after = position.push_action(label)
             assert eval(repr(after)) == after
-
-
-@OVER_GAMES
-@given(games())
-def test_what_a_network_sees(positions):
-    for position in positions:
-        board = position.board
-        for square in range(1, 33):
-            mine = {"b": 1, "B": 3, "w": -1, "W": -3, ".": 0}[position.piece(square)]
-            assert board[index_of(square, position.black)] == (mine if position.black else -mine)
-        bits = np.empty(16, np.uint8)
-        count = kernels.write_legal(position.own, position.opp, position.kings, position.jumper, bits)
-        labels = np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
-        assert labels == position.legal_actions()
-        assert count == len(labels)
-        assert all(neighbour(*divmod(label, 4)) >= 0 for label in labels)
 
 
 @OVER_SETUPS

@@ -184,16 +184,6 @@ def test_outputs_that_are_not_finite_are_refused(networks, positions):
         evaluate_positions(NotANumber(networks["cnn2x2"]), positions, PlanesEncoding())
 
 
-def test_evaluators_are_loaded_by_name(networks, tmp_path):
-    path = tmp_path / "network.ckpt"
-    save_checkpoint(path, networks["cnn2x2"])
-    with pytest.raises(ValueError, match=r"expected one of the evaluators auto, integers, .*, found 'tpu'"):
-        load_evaluator(path, "tpu")
-    with pytest.raises(BackendError, match="expected a network of architecture swift, found cnn2x2"):
-        load_evaluator(path, "integers")
-    assert load_evaluator("uniform", "openvino").name == "uniform"
-
-
 @pytest.mark.parametrize("installed", [True, False])
 def test_auto_is_a_gpu_then_openvino_then_torch(networks, tmp_path, monkeypatch, installed):
     path = tmp_path / "network.ckpt"

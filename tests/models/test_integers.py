@@ -7,8 +7,7 @@ import pytest
 import torch
 from pytorch_lightning.core.optimizer import LightningOptimizer
 
-from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions, usual_backend
+from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
@@ -168,30 +167,6 @@ def test_a_step_of_training_ends_within_the_bounds():
     integers_of(module.network)
 
 
-def test_training_keeps_the_weights_within_their_bounds():
-    net = network(spread=1.0).train()
-    optimizer = torch.optim.SGD(net.parameters(), lr=100.0)
-    boards = torch.from_numpy(sample_positions(64, net.encode))
-    for _ in range(3):
-        planes = net.encode(boards[:, :32], boards[:, 32], boards[:, 33].short(), torch.float32)
-        logits, raw = net.forward_planes(planes)
-        optimizer.zero_grad()
-        (logits.pow(2).mean() + raw.pow(2).mean()).backward()
-        optimizer.step()
-    net.clip_weights()
-    assert net.policy.weight.abs().max() <= MAX_WEIGHT
-    integers_of(net)
-
-
-def test_a_checkpoint_in_float16_leaves_the_network_as_it_is(tmp_path):
-    net = network(spread=1.3)
-    before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
-    save_checkpoint(tmp_path / "swift.ckpt", net, dtype=torch.float16)
-    loaded = load_checkpoint(tmp_path / "swift.ckpt")
-    assert loaded.weights["second.weight"].dtype == torch.float16
-    assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
-
-
 def test_positions_with_few_and_many_pieces_have_their_own_layers():
     net = network()
     few, many = np.zeros((1, 34), np.int8), np.ones((1, 34), np.int8)
@@ -217,8 +192,3 @@ def test_other_networks_and_broken_ones_are_refused():
         build("swift", {"encoding": "grid"})
     with pytest.raises(ValueError, match=f"expected hidden <= {MAX_UNITS}"):
         build("swift", {"hidden": MAX_UNITS + 1})
-
-
-def test_integers_need_no_trial():
-    assert usual_backend(network()) == "integers"
-    assert make_evaluator(network(), "auto").name == "swift, integers, cpu"

@@ -59,9 +59,3 @@ def test_a_name_means_the_installed_network(tmp_path, monkeypatch):
     assert Engine.load("level:3").play("B:W18:B14,1").move
     assert network_path(tmp_path / CKAI) == tmp_path / CKAI
     assert str(network_path("other.ckpt")) == "other.ckpt"
-
-
-def test_an_engine_without_a_source_has_the_installed_network():
-    with Engine.load(evaluator="integers") as engine, Engine.load(HUMAN, evaluator="integers") as human:
-        start = Position.start()
-        assert engine.policy(start).priors != human.policy(start).priors
