@@ -48,12 +48,8 @@ def first_line(error: BaseException) -> str:
 def refuse_to_replace(path: Path, force: bool) -> None:
     """Check that a file may be written, before the work whose result it gets; make its folder.
 
-    Args:
-        path: the file.
-        force: value of `--force`: an existing file may be replaced.
-
     Raises:
-        FileExistsError: the file exists, whatever is in it.
+        FileExistsError: the file exists, whatever is in it, and `force`, the value of `--force`, is not set.
         WriteError: it is a folder, a device or a pipe, or its folder cannot be made.
     """
     make_parent(path)
@@ -132,12 +128,7 @@ def write_whole(path: Path, data: Any) -> None:
 
 
 def save_figure(path: Path, figure: Any, dpi: int) -> None:
-    """Write a figure of matplotlib as a PNG, atomically.
-
-    Raises:
-        ValueError: `path` does not end in .png.
-        WriteError: it cannot be written.
-    """
+    """Write a figure of matplotlib as a PNG, atomically; ValueError for another suffix."""
     if path.suffix != ".png":
         raise ValueError(f"{path}: expected a name that ends in .png: plots are PNG files")
     with whole_file(path) as file:
@@ -150,11 +141,7 @@ def files_in(folder: Path, pattern: str) -> list[Path]:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file, 64 hexadecimal digits.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Return the SHA-256 of a file, 64 hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -196,9 +183,6 @@ def _is_being_written(temporary: Path) -> bool:
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file during a `with` block; a process that dies frees it, and the file stays.
-
-    Args:
-        path: the lock file. Its folder is made if missing.
 
     Raises:
         LockedError: another process, or another block of this one, holds it.

@@ -190,11 +190,7 @@ def newest_dataset(folder: Path) -> Path:
 
 
 def check_dataset(path: Path) -> None:
-    """Check that there is a file.
-
-    Raises:
-        DatasetError: there is none, or it is a folder.
-    """
+    """Raise DatasetError if there is no such file, or it is a folder."""
     if not path.exists():
         raise DatasetError(f"{path}: expected a data set, found no such file; check the path")
     if path.is_dir():

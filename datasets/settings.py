@@ -216,12 +216,7 @@ class Setting:
         return text
 
     def refuse(self, value: Any, *, wrong_type: bool = False) -> ValueError:
-        """Return the error for an invalid value.
-
-        Args:
-            value: the value.
-            wrong_type: whether its type is wrong; otherwise it is out of range.
-        """
+        """Return the error for an invalid value: of a wrong type, or out of range."""
         if self.choices:
             *others, last = self.choices
             return ValueError(f"expected {self.path} {', '.join(others)} or {last}, found {value!r}")
@@ -245,10 +240,6 @@ def all_settings(cls: Any, path: str = "", heading: str = "") -> Iterator[Settin
 def read_settings(cls: type[T], data: Any) -> T:
     """Read settings from plain data, such as config.json; missing ones have their defaults.
 
-    Args:
-        cls: the settings class.
-        data: values by name, with a dict for each section.
-
     Raises:
         ValueError: an unknown setting (names the closest), a wrong type or a value out of range.
         TypeError: data that are not plain.
@@ -262,14 +253,7 @@ def read_settings(cls: type[T], data: Any) -> T:
 
 
 def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
-    """Parse texts such as `learn.batch_size=256`.
-
-    Args:
-        cls: the settings class.
-        pairs: the texts.
-
-    Returns:
-        Values by path, `{"learn.batch_size": 256}`.
+    """Parse texts such as `learn.batch_size=256`: values by path, `{"learn.batch_size": 256}`.
 
     Raises:
         ValueError: a malformed text, an unknown setting or an invalid value.
@@ -285,11 +269,7 @@ def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def find_setting(cls: Any, name: str) -> Setting:
-    """Return the declaration of a setting by its name with its sections, such as `learn.lr`.
-
-    Raises:
-        ValueError: an unknown setting; names the closest.
-    """
+    """Return the declaration of a setting by its path; ValueError names the closest to an unknown one."""
     known = {one.path: one for one in all_settings(cls)}
     if name not in known:
         raise _unknown(known, name)
@@ -297,11 +277,7 @@ def find_setting(cls: Any, name: str) -> Setting:
 
 
 def change_settings(config: T, values: Mapping[str, Any]) -> T:
-    """Return a copy of settings with some changed.
-
-    Args:
-        config: the settings.
-        values: new values by path, as from `parse_settings`.
+    """Return a copy of settings with some changed, by path as from `parse_settings`.
 
     Raises:
         ValueError: as `read_settings`.

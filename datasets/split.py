@@ -27,15 +27,7 @@ _mix: Callable[[Hashes], Hashes] = mix
 
 
 def check_share(name: str, share: float) -> None:
-    """Check a share of the games to hold out.
-
-    Args:
-        name: of the setting, for the error.
-        share: 0 <= share < 1.
-
-    Raises:
-        ValueError: it is out of range or NaN.
-    """
+    """Raise ValueError if a share of the games to hold out is not in [0, 1); `name` is of the setting."""
     if not 0 <= share < 1:
         raise ValueError(f"expected {name} in [0, 1), found {share}")
 
@@ -65,15 +57,12 @@ def _add_actions(keys, starts, lengths, labels):  # type: ignore[no-untyped-def]
 
 
 def held_out(keys: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
-    """Which games are held out.
+    """Which games are held out, `[G]` bool.
 
     Args:
         keys: `[G]` integers, of `game_keys`.
         seed: selects the games.
         share: expected share of the games to hold out, in [0, 1].
-
-    Returns:
-        `[G]` bool.
     """
     start = np.uint64(seed % 2**64)
     with np.errstate(over="ignore"):
@@ -83,14 +72,11 @@ def held_out(keys: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
 
 
 def position_keys(board: NDArray[np.int8], jumper: NDArray[np.int8]) -> Hashes:
-    """Hashes of positions, equal where board and jumper are; the halfmove clock does not count.
+    """Hashes of positions, `[N]` uint64, equal where board and jumper are; the halfmove clock does not count.
 
     Args:
         board: `[N, squares]` int8, mover's view.
         jumper: `[N]` int8.
-
-    Returns:
-        `[N]` uint64.
     """
     if board.shape[1] % 8:  # to whole words
         board = np.pad(board, ((0, 0), (0, -board.shape[1] % 8)))

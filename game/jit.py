@@ -145,11 +145,10 @@ def _njit(function: Any, **options: Any) -> Any:
 
 
 def compile_for(function: Any, *arguments: Any) -> Any:
-    """Compile a kernel for the types of arguments, or load it from the cache, without calling it.
+    """Return a kernel compiled for the types of arguments, or loaded from the cache, without calling it.
 
-    Returns:
-        The compiled function for these types. It skips the lookup of types, 8 us per call of a kernel with
-        trees; arguments of other types, array layouts included, go unnoticed.
+    It skips the lookup of types, 8 us per call of a kernel with trees; arguments of other types, array
+    layouts included, go unnoticed.
     """
     return function.compile(tuple(typeof(argument) for argument in arguments))
 

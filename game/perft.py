@@ -5,13 +5,9 @@ from ckai.game.position import Position
 
 
 def perft(position: Position, depth: int) -> int:
-    """Count the paths of `depth` whole moves. Draw rules do not end a path.
+    """Count the paths of `depth` whole moves, 0 or more. Draw rules do not end a path.
 
     Two routes of a capture over different squares are two moves, even if they capture the same pieces.
-
-    Args:
-        position: where the paths start.
-        depth: plies, 0 or more; depth 0 has one path.
 
     Raises:
         ValueError: if depth is negative.

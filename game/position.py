@@ -220,13 +220,7 @@ class Position:
         return out
 
     def piece(self, square: int) -> str:
-        """The piece on a square.
-
-        Args:
-            square: PDN square 1..32.
-
-        Returns:
-            `b` or `w` for a man, `B` or `W` for a king, `.` for an empty square.
+        """The piece on a PDN square 1..32: `b` or `w` for a man, `B` or `W` for a king, `.` for none.
 
         Raises:
             ValueError: if there is no such square.
@@ -338,10 +332,7 @@ class Position:
         return [int(action) for action in out[:n]]
 
     def push_action(self, action: int) -> "Position":
-        """The position after one hop; the same side stays to move while its piece must continue capturing.
-
-        Args:
-            action: 0..127 in mover's view.
+        """The position after one hop, 0..127; the same side stays to move while its piece must go on.
 
         Raises:
             MoveError: if the hop is illegal.
@@ -412,14 +403,7 @@ class Position:
         return position
 
     def move_of(self, actions: Sequence[int]) -> Move | None:
-        """The legal move made of these hops.
-
-        Args:
-            actions: 0..127 each, in mover's view.
-
-        Returns:
-            The move, or None if there is none or hops are missing.
-        """
+        """The legal move made of these hops, 0..127 each; None if there is none or hops are missing."""
         wanted = tuple(actions)
         return next((move for move in self._moves if move.actions == wanted), None)
 

@@ -25,12 +25,7 @@ from ckai.models.layers.network import _NETWORKS, Network
 
 
 def names() -> list[str]:
-    """Names of all architectures, sorted.
-
-    Examples:
-        >>> "resnet" in names()
-        True
-    """
+    """Names of all architectures, sorted."""
     return sorted({*_NETWORKS, *networks.shipped(), *entry_points_of(NETWORKS)})
 
 
@@ -123,9 +118,5 @@ def _check_outputs(network: Network) -> None:
 
 
 def parse_settings(name: str, pairs: Sequence[str]) -> dict[str, Any]:
-    """Parse `key=value` texts as settings of an architecture.
-
-    Raises:
-        ValueError: no `=`, an unknown setting, or an invalid value.
-    """
+    """Parse `key=value` texts as settings of an architecture; ValueError as in `datasets.settings`."""
     return parse(network_type(name).settings_type, pairs)

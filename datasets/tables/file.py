@@ -24,13 +24,7 @@ FORMAT = b"ckai tables 2\n"
 
 
 def write_tables(path: Path, values: NDArray[np.uint8], header: dict[str, Any]) -> None:
-    """Write tables atomically.
-
-    Args:
-        path: the file.
-        values: `[positions]` uint8, see `ckai.datasets.tables.solve`.
-        header: `pieces` and further entries.
-    """
+    """Write values, see `ckai.datasets.tables.solve`, and a header with `pieces`, atomically."""
     text = json.dumps(header).encode() + b"\n"
     with whole_file(path) as file:
         file.write(FORMAT + f"{zlib.crc32(values.data, zlib.crc32(text)):08x}\n".encode() + text)

@@ -275,11 +275,7 @@ class Tables:
         return self.probe(position).value if self.knows(position) else None
 
     def best_moves(self, position: Position) -> list[Move]:
-        """The moves that keep the result, and win fastest or lose slowest; empty when the game is over.
-
-        Raises:
-            ValueError: see `probe`.
-        """
+        """The moves that keep the result, and win fastest or lose slowest; raises as `probe`."""
         self.probe(position)
         return [move for move in position.legal_moves() if self._is_best(position, move)]
 
@@ -301,15 +297,7 @@ class Tables:
         return [int(action) for action in out[:count]]
 
     def line(self, position: Position, most: int = 300) -> list[Move]:
-        """Best play to the end, the first of the best moves each time; empty for a drawn position.
-
-        Args:
-            position: in the tables.
-            most: longest line to return, in plies.
-
-        Raises:
-            ValueError: see `probe`.
-        """
+        """Best play to the end, `most` plies or fewer; empty for a drawn position; raises as `probe`."""
         if self.probe(position).plies is None:
             return []
         played: list[Move] = []

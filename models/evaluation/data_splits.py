@@ -46,12 +46,7 @@ class LearnedGames:
 
 
 def origin(info: Mapping[str, Any], data: RowsDataModule) -> dict[str, Any]:
-    """Return the entries `data`, `split` and `games` of a checkpoint after training.
-
-    Args:
-        info: of the checkpoint that the training began from; empty if there is none.
-        data: what is trained on.
-    """
+    """Return the entries `data`, `split` and `games` of a checkpoint whose training began from `info`."""
     entries = list(info.get("data") or ())
     rows: Counter[str] = Counter()
     for file in data.files.files:
@@ -76,13 +71,8 @@ def origin(info: Mapping[str, Any], data: RowsDataModule) -> dict[str, Any]:
 def check_held_out(name: str, info: Mapping[str, Any], data: RowsDataModule) -> None:
     """Check that no held-out games are among those that a network to be trained further has learned.
 
-    Args:
-        name: of its checkpoint, for the error.
-        info: of its checkpoint.
-        data: what it will be trained on.
-
     Raises:
-        DatasetError: some are.
+        DatasetError: some are; `name` is of the network's checkpoint.
     """
     learned = LearnedGames.of(info)
     if learned and (common := learned.among(data.heldout_games)):

@@ -87,14 +87,7 @@ def usual_backend(network: Network, backend: str = AUTO) -> str:
 def evaluations_per_second(
     evaluator: Evaluator, rows: Boards, threads: int, seconds: float = SECONDS
 ) -> float:
-    """Measure the evaluations/s of an evaluator.
-
-    Args:
-        evaluator: the evaluator.
-        rows: `[batch, position_bytes]` int8 positions, evaluated repeatedly.
-        threads: threads that call at once.
-        seconds: duration of the measurement.
-    """
+    """Measure the evaluations/s of an evaluator, called by some threads at once with the same positions."""
 
     def outputs(_: int) -> tuple[Floats, Floats]:
         logits, values = evaluator.evaluate(rows)
@@ -123,12 +116,7 @@ def best_rate(
 ) -> tuple[float, int, int]:
     """Return the most evaluations/s of an evaluator alone, and the batch and the number of callers for it.
 
-    Args:
-        evaluator: the evaluator.
-        encoding: encoding of its network.
-        batches: positions in a batch.
-        callers: threads that call at once, each with a batch that is made once.
-        seconds: duration of each measurement, after a shorter one that warms up.
+    Each of the `callers` evaluates a batch that is made once, for `seconds` after a shorter time to warm up.
     """
     best: tuple[float, int, int] = (0.0, 0, 0)
     for batch in batches:

@@ -124,13 +124,7 @@ class CudaLane:
     """
 
     def __init__(self, network: PackedNetwork, device: torch.device, stream: torch.cuda.Stream) -> None:
-        """Allocate the buffers.
-
-        Args:
-            network: on the device, in evaluation mode.
-            device: the GPU.
-            stream: a stream of the GPU; whoever uses the lane has it to itself.
-        """
+        """Allocate the buffers, for a network in evaluation mode on the device and a stream of its own."""
         self._network, self._device, self._stream = network, device, stream
         self._host_inputs, *self._host_outputs = _buffers(network, torch.device("cpu"), device.type == CUDA)
         self._inputs, *self._outputs = _buffers(network, device, pinned=False)
@@ -207,10 +201,7 @@ class CudaLane:
 
 
 def find_gpu(name: str) -> torch.device:
-    """Return the GPU of a backend's name.
-
-    Args:
-        name: `cuda` for the first GPU, or `cuda:N`, N counted from 0.
+    """Return the GPU of a backend's name, `cuda` for the first one or `cuda:N`, N counted from 0.
 
     Raises:
         BackendError: there is no such GPU.
@@ -264,11 +255,7 @@ def drop_workspaces() -> None:
 
 @contextmanager
 def _memory_for(what: str, device: torch.device) -> Iterator[None]:
-    """Turn PyTorch's error for a full GPU memory in the block into one line.
-
-    Raises:
-        BackendError: the GPU's memory is full.
-    """
+    """Turn PyTorch's error for a full GPU memory in the block into one line, a BackendError."""
     try:
         yield
     except torch.cuda.OutOfMemoryError as error:

@@ -270,15 +270,7 @@ def logit(weights, hidden, action):
 
 @kernel
 def evaluate_boards(weights, hidden, boards, logits, values):
-    """Evaluate positions one after the other.
-
-    Args:
-        weights: the `IntegerWeights`.
-        hidden: working memory.
-        boards: `[B, squares + 2]` int8.
-        logits: `[B, A]` float32, filled for all actions.
-        values: `[B]` float32, filled.
-    """
+    """Evaluate positions, `[B, squares + 2]` int8, one after the other, into `[B, A]` and `[B]` float32."""
     for row in range(len(boards)):
         activate(weights, boards[row], hidden, 0)
         values[row] = value(weights, hidden)

@@ -38,11 +38,7 @@ def pack_boards(board: NDArray[np.int8], jumper: ArrayLike, halfmove_clock: Arra
 
 
 def pack_rows(rows: Rows) -> NDArray[np.int8]:
-    """Pack rows into the bytes that evaluators take.
-
-    Returns:
-        `[N, squares + 2]` int8, for checkers `[N, 34]`: the board, the jumper's index (-1: none) and the
-        halfmove clock, capped at 127. In the view of the side to move.
+    """Pack rows into the bytes that evaluators take: `[N, squares + 2]` int8, for checkers `[N, 34]`.
 
     Examples:
         >>> from ckai.datasets import read_rows
@@ -53,13 +49,7 @@ def pack_rows(rows: Rows) -> NDArray[np.int8]:
 
 
 def pack_positions(positions: Sequence[Position]) -> NDArray[np.int8]:
-    """Pack positions of checkers into the bytes that evaluators take: `[N, 34]` int8, see `pack_rows`.
-
-    Examples:
-        >>> from ckai.game import Position
-        >>> pack_positions([Position.start()]).shape
-        (1, 34)
-    """
+    """Pack positions of checkers into the bytes that evaluators take: `[N, 34]` int8, see `pack_rows`."""
     board = np.array([position.board for position in positions], np.int8).reshape(-1, SQUARES)
     return pack_boards(board, [p.jumper for p in positions], [p.halfmove_clock for p in positions])
 
@@ -75,11 +65,6 @@ def unpack_position(board: NDArray[np.int8], jumper: int, halfmove_clock: int, *
 
     Raises:
         PositionError: if the rules exclude the position.
-
-    Examples:
-        >>> from ckai.game import Position
-        >>> unpack_position(Position.start().board, -1, 0, black=True) == Position.start()
-        True
     """
     own, opp, kings = (int(_BITS[pieces].sum()) for pieces in (board > 0, board < 0, np.abs(board) == 3))
     return Position(own, opp, kings, black, jumper, halfmove_clock)

@@ -59,8 +59,7 @@ def append_changes(positions: NDArray[np.int8], depths: Sequence[int]) -> NDArra
     whenever it acquires the GIL again.
 
     Args:
-        positions: `[B, P]` int8: 32 squares in the mover's view (1 own man, 3 own king, -1 / -3 the other's,
-            0 empty), the index of the piece that must continue a capture, or -1, and anything.
+        positions: `[B, P]` int8: 32 squares in the mover's view, the jumper, and anything.
         depths: plies searched after the hop, before captures only.
 
     Returns:

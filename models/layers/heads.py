@@ -49,13 +49,7 @@ class StepPolicy(nn.Module):
     def __init__(
         self, channels: int, hidden: int = 0, *, squares: int = SQUARES, actions: int = NUM_ACTIONS
     ) -> None:
-        """Create the layers.
-
-        Args:
-            channels: of the input planes.
-            hidden: units of the dense part; 0 omits it.
-            squares: of the board; by default, those of checkers.
-            actions: four a square.
+        """Create the layers, with `hidden` units in the dense part; 0 omits it.
 
         Raises:
             ValueError: the actions are not four a square.

@@ -33,11 +33,7 @@ class NetworkSettings:
 
 
 def require_at_least(settings: NetworkSettings, **least: float) -> None:
-    """Check the lower bounds of settings; for the `__post_init__` of a settings class.
-
-    Args:
-        settings: to check.
-        least: the lower bound of each setting, by name.
+    """Check the lower bounds of settings by name; for the `__post_init__` of a settings class.
 
     Raises:
         ValueError: names the first setting below its bound.
