@@ -46,14 +46,12 @@ def errors_of(ckai):
 
 
 def test_one_is_singular(here):
-    (here / "a.pdn").write_text("word " + GAME)
+    (here / "a.pdn").write_text(GAME)
     lines = parse("a.pdn").stdout.splitlines()
     assert lines[0] == "1 game read: 1 kept, 0 truncated, 0 rejected"
-    assert lines[1] == "  1 word outside of games skipped"
-    assert lines[2].startswith("1 ply, 1 row in data/a.parquet (")
-    assert len(lines) == 3
+    assert lines[1].startswith("1 ply, 1 row in data/a.parquet (")
+    assert len(lines) == 2
     text = CliRunner().invoke(games, ["data/a.parquet", "--stats"], catch_exceptions=False).stdout
-    assert "up to 1 time each" in text
     assert "headers of 1 game: 0 players, 1 event, 1 opening" in text
 
 
