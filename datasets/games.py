@@ -170,11 +170,16 @@ def _masks(board: NDArray[np.int8]) -> NDArray[np.uint32]:
     return masks
 
 
+def landings(board: NDArray[np.int8], label: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
+    """`[N]` whether hops from `[N, 32]` boards are jumps, and `[N]` the index where each ends."""
+    jumps = board[np.arange(len(board)), STEP_TO[label]] < 0
+    return jumps, np.where(jumps, JUMP_TO[label], STEP_TO[label])
+
+
 def _after(board: NDArray[np.int8], label: NDArray[np.uint8]) -> NDArray[np.int8]:
     """`[N, 32]` the boards after hops that end the turn, in the view of the next side to move."""
+    jumps, to = landings(board, label)
     board, at, origin, beyond = board.copy(), np.arange(len(board)), label >> 2, STEP_TO[label]
-    jumps = board[at, beyond] < 0
-    to = np.where(jumps, JUMP_TO[label], beyond)
     piece = board[at, origin]
     board[at, origin] = 0
     board[at[jumps], beyond[jumps]] = 0
@@ -305,12 +310,11 @@ class RowGames(Games):
         game, hop, black, quiet, label = (
             _column(table, name) for name in ("game", "hop", "black", "quiet", "label")
         )
-        board, beyond = _column(table, "board"), STEP_TO[label]
-        masks = _masks(board)
-        jumps = board[np.arange(len(board)), beyond] < 0
+        board = _column(table, "board")
+        masks, (jumps, ends) = _masks(board), landings(board, label)
         origin, to, over = (
             np.where(black, index + 1, 32 - index)  # squares of PDN
-            for index in ((label >> 2).astype(np.int8), np.where(jumps, JUMP_TO[label], beyond), beyond)
+            for index in ((label >> 2).astype(np.int8), ends, STEP_TO[label])
         )
         columns = label, origin, to, np.where(jumps, over, 0)
         hops = list(zip(*(column.tolist() for column in columns), strict=True))

@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ckai.datasets.games import RowGames
+from ckai.datasets.games import RowGames, landings
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.split import position_keys
 from ckai.datasets.writer import from_numpy, to_numpy
-from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.pdn.kernels import UNKNOWN_Z
 
 ProgressCallback = Callable[[int, int], None]
@@ -134,10 +133,8 @@ def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
     """
     rows = file.read(group)
     black, hop = file.columns(group, "black", "hop")
-    at, origin = np.arange(len(rows)), rows.label >> 2
-    capture = rows.board[at, STEP_TO[rows.label]] < 0
-    to = np.where(capture, JUMP_TO[rows.label], STEP_TO[rows.label]).astype(np.uint8)
-    king = rows.board[at, origin] == 3
+    capture, to = landings(rows.board, rows.label)
+    king = rows.board[np.arange(len(rows)), rows.label >> 2] == 3
     legal = np.bitwise_count(np.ascontiguousarray(rows.legal).view(np.uint64)).sum(1, dtype=np.uint8)
     first = hop == 0
     return {

@@ -82,35 +82,29 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         if isinstance(error, RuntimeError):
             raise
         raise ValueError(f"settings of {name}: {error}") from error
-    _check_planes(network)
-    _check_outputs(network)
+    _check_shapes(network)
     return network
 
 
-def _check_planes(network: Network) -> None:
-    """Refuse an encoding whose planes have another shape than it declares."""
-    encode = network.encode
+def _check_shapes(network: Network) -> None:
+    """Refuse planes and outputs of other shapes than the encoding and `Network.forward_planes` promise."""
+    encode, training = network.encode, network.training
     board, extra = (torch.zeros(1, n, dtype=torch.int8) for n in (encode.board_bytes, encode.EXTRA))
     jumper, clock = torch.tensor([-1], dtype=torch.int8), torch.zeros(1, dtype=torch.int16)
-    found = tuple(encode(board, jumper, clock, network.dtype, extra if encode.EXTRA else None).shape)
-    if found != (1, encode.PLANES, *encode.SHAPE):
+    planes = encode(board, jumper, clock, network.dtype, extra if encode.EXTRA else None)
+    expected = (1, encode.PLANES, *encode.SHAPE)
+    if tuple(planes.shape) != expected:
         raise ValueError(
-            f"encoding {network.settings.encoding}: expected planes of the shape "
-            f"{(1, encode.PLANES, *encode.SHAPE)} for one position, found {found}; see PLANES and SHAPE"
+            f"encoding {network.settings.encoding}: expected planes of the shape {expected} for one "
+            f"position, found {tuple(planes.shape)}; see PLANES and SHAPE"
         )
-
-
-def _check_outputs(network: Network) -> None:
-    """Refuse a network whose outputs have other shapes than `Network.forward_planes` promises."""
-    encode, training = network.encode, network.training
     network.eval()
     with torch.inference_mode():
-        planes = torch.zeros(1, encode.PLANES, *encode.SHAPE, dtype=network.dtype)
         found = [tuple(output.shape) for output in network.forward_planes(planes)]
     network.train(training)
-    expected = [(1, encode.NUM_ACTIONS), (1, OUTPUTS[network.settings.value])]
-    if found != expected:
-        shapes = [" and ".join(map(str, shapes)) for shapes in (expected, found)]
+    outputs = [(1, encode.NUM_ACTIONS), (1, OUTPUTS[network.settings.value])]
+    if found != outputs:
+        shapes = [" and ".join(map(str, shapes)) for shapes in (outputs, found)]
         raise ValueError(
             f"{network.architecture}: expected logits and raw values of the shapes {shapes[0]} for one "
             f"position, found {shapes[1]}; see forward_planes"

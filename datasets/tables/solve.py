@@ -194,6 +194,16 @@ def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
     return solved
 
 
+@inner
+def _longest(values, at, size):
+    """The longest distance known of a class."""
+    longest = np.int64(0)
+    for number in range(at, at + size):
+        if values[number] < UNKNOWN:
+            longest = max(longest, np.int64(values[number]))
+    return longest
+
+
 @kernel
 def solve_pair(m1, k1, m2, k2, values, lookup):
     """Solve a class and the class with the sides exchanged; all classes they lead to must be solved.
@@ -217,12 +227,7 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
         else:
             _initialise(m2, k2, m1, k1, values, lookup, left[1], late[1])
     first, second = lookup[STARTS + class_key(m1, k1, m2, k2)], lookup[STARTS + class_key(m2, k2, m1, k1)]
-    longest = 0
-    for side in range(sides):
-        at = first if side == 0 else second
-        for number in range(size):
-            if values[at + number] < UNKNOWN:
-                longest = max(longest, np.int64(values[at + number]))
+    longest = max(_longest(values, first, size), _longest(values, second, size))
     plies = 0
     while plies <= longest:
         for side in range(sides):
@@ -240,11 +245,7 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
                     longest = max(longest, plies + 1)
         # A losing exit may put the end off beyond this distance.
         if plies == longest:
-            for side in range(sides):
-                at = first if side == 0 else second
-                for number in range(size):
-                    if values[at + number] < UNKNOWN:
-                        longest = max(longest, np.int64(values[at + number]))
+            longest = max(longest, _longest(values, first, size), _longest(values, second, size))
         if longest > MAX_DISTANCE:
             return -1
         plies += 1
