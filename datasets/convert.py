@@ -163,7 +163,8 @@ def _count(tally: Tally, games: PdnGames, lenient: bool) -> list[tuple[PdnError,
         if SQUARE_0 in error.reason and not lenient:
             error.reason += "; give --from-zero if this file counts them from 0, or --lenient if it errs"
             raise error
-        tally.reasons[_category(error)] += 1
+        known_reasons = (name for words, name in _CATEGORIES.items() if words in error.reason)
+        tally.reasons[next(known_reasons, "other")] += 1
         refused.append((error, not played[g]))
     return refused
 
@@ -185,11 +186,6 @@ def _nothing_usable(first: PdnError | None, tally: Tally, name: str) -> PdnError
         listed = source_name(tally.refused)
         rest = f"none of {tally.games_read:,} games can be used; {listed} says why for each"
     return PdnError(f"{first.reason}; {rest}", first.path, first.line, first.game, first.ply)
-
-
-def _category(error: PdnError) -> str:
-    """The reason without the details of this game."""
-    return next((category for words, category in _CATEGORIES.items() if words in error.reason), "other")
 
 
 _CATEGORIES = {

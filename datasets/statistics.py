@@ -1,6 +1,5 @@
 """Statistics of a data set: a few facts of every row, grouped by game and position."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,19 +33,6 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Headers:
-    """Contents of the games' headers; each list has the most frequent (name, games) first."""
-
-    games: int
-    players: int
-    events: int
-    openings: int
-    top_players: list[tuple[str, int]]
-    top_events: list[tuple[str, int]]
-    top_openings: list[tuple[str, int]]
-
-
-@dataclass(frozen=True)
 class Statistics:
     """Statistics of a data set; see `describe`."""
 
@@ -71,8 +57,8 @@ class Statistics:
     """Distinct positions: board in mover's view, and jumper."""
     rows_repeated: int
     """Rows whose position occurs in another row too."""
-    headers: Headers | None
-    """None if there is no headers file."""
+    headers: dict[str, int] | None
+    """Numbers of `games`, `players`, `events` and `openings` in the headers; None if there are none."""
 
 
 def describe(
@@ -151,31 +137,15 @@ def _facts(file: RowFile, group: int, number: int) -> dict[str, NDArray[Any]]:
     }
 
 
-def _headers(files: Sequence[RowFile]) -> Headers | None:
+def _headers(files: Sequence[RowFile]) -> dict[str, int] | None:
     """Contents of the headers, next to the rows or in shards of self-play; None if there are none."""
     tables = [games.headers for games in map(RowGames, files) if games.known]
     if not tables:
         return None
     table = pa.concat_tables(tables)
-    players, events, openings = (
-        _names(table, names) for names in (("black", "white"), ("event",), ("opening",))
-    )
-    return Headers(
-        games=table.num_rows,
-        players=len(players),
-        events=len(events),
-        openings=len(openings),
-        top_players=players.most_common(5),
-        top_events=events.most_common(5),
-        top_openings=openings.most_common(5),
-    )
-
-
-def _names(table: pa.Table, columns: Sequence[str]) -> Counter[str]:
-    """How often each name is in some columns; empty and unknown ones left out."""
-    counts: Counter[str] = Counter()
-    for column in columns:
-        for found in pc.value_counts(table[column]).to_pylist():
-            if found["values"] not in (None, "", "?"):
-                counts[found["values"]] += found["counts"]
-    return counts
+    columns = {"players": ("black", "white"), "events": ("event",), "openings": ("opening",)}
+    names = {
+        kind: {name for column in of for name in table[column].unique().to_pylist()} - {None, "", "?"}
+        for kind, of in columns.items()
+    }
+    return {"games": table.num_rows} | {kind: len(found) for kind, found in names.items()}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from ckai.cli.shared.output import count_text
 
 if TYPE_CHECKING:
-    from ckai.datasets.statistics import Headers, Statistics
+    from ckai.datasets.statistics import Statistics
 
 
 def as_text(statistics: "Statistics", names: str) -> str:
@@ -42,22 +42,8 @@ def as_text(statistics: "Statistics", names: str) -> str:
     line("  legal hops", f"{statistics.legal_hops:.2f} on average")
     line("positions", f"{statistics.positions:,} distinct")
     line("  repeated rows", share(statistics.rows_repeated, statistics.rows))
-    if statistics.headers:
-        lines += ["", *_headers(statistics.headers)]
+    if (headers := statistics.headers) is not None:
+        line("headers", f"of {count_text(headers['games'], 'game')}")
+        for kind in ("players", "events", "openings"):
+            line(f"  {kind}", f"{headers[kind]:,}")
     return "\n".join(lines)
-
-
-def _headers(headers: "Headers") -> list[str]:
-    lines = [
-        f"  headers of {count_text(headers.games, 'game')}: {count_text(headers.players, 'player')}, "
-        f"{count_text(headers.events, 'event')}, {count_text(headers.openings, 'opening')}"
-    ]
-    for label, names in (
-        ("players", headers.top_players),
-        ("events", headers.top_events),
-        ("openings", headers.top_openings),
-    ):
-        if names and names[0][1] > 1:
-            lines.append(f"  most frequent {label}")
-            lines += [f"    {games:>7,}  {name}" for name, games in names]
-    return lines

@@ -114,22 +114,6 @@ VIEWS = 2
 """Positions whose sums are kept: in alpha-beta one for each side."""
 
 
-def hidden_arrays(weights: IntegerWeights, squares: int) -> Hidden:
-    """Return new working memory for `activate`, aligned with cache lines."""
-    widths = weights.policy.shape[-1], weights.second_bias.shape[-1], weights.third_bias.shape[-1]
-    wide, narrow, narrowest = (aligned(np.zeros(each, np.int16)) for each in widths)
-    inputs = squares + 1 + len(weights.pairs)
-    return Hidden(
-        wide,
-        narrow,
-        narrowest,
-        bucket=np.zeros(1, np.int64),
-        rows=np.full((VIEWS, inputs), weights.first.size - weights.first.shape[1]),
-        sums=aligned(np.tile(weights.first_bias, (VIEWS, 1))),
-        changed=np.zeros((2, inputs + 1), np.int64),
-    )
-
-
 @hot
 def plus_dot(sums, rows, at, inputs):
     """Return sums of products of inputs and as many weights, those from element `at` on, added to others."""
@@ -346,7 +330,18 @@ class IntegerEvaluator:
 
     def working_memory(self, position_bytes: int) -> Hidden:
         """Return new arrays for `activate`, aligned with cache lines; every thread needs its own."""
-        return hidden_arrays(self.weights, position_bytes - 2)
+        weights, inputs = self.weights, position_bytes - 1 + len(self.weights.pairs)
+        widths = weights.policy.shape[-1], weights.second_bias.shape[-1], weights.third_bias.shape[-1]
+        wide, narrow, narrowest = (aligned(np.zeros(each, np.int16)) for each in widths)
+        return Hidden(
+            wide,
+            narrow,
+            narrowest,
+            bucket=np.zeros(1, np.int64),
+            rows=np.full((VIEWS, inputs), weights.first.size - weights.first.shape[1]),
+            sums=aligned(np.tile(weights.first_bias, (VIEWS, 1))),
+            changed=np.zeros((2, inputs + 1), np.int64),
+        )
 
     def close(self) -> None:
         """Nothing to release."""

@@ -52,7 +52,7 @@ def test_one_is_singular(here):
     assert lines[1].startswith("1 ply, 1 row in data/a.parquet (")
     assert len(lines) == 2
     text = CliRunner().invoke(games, ["data/a.parquet", "--stats"], catch_exceptions=False).stdout
-    assert "headers of 1 game: 0 players, 1 event, 1 opening" in text
+    assert "headers               of 1 game\n" in text
 
 
 def test_the_seconds_leave_compiling_out(here, monkeypatch):

@@ -120,12 +120,8 @@ def test_headers(rows, tmp_path):
     path = make_rows.write(tmp_path / "g.parquet", rows[:50])
     write_headers(path, [("Tinsley", "Chinook", "Match"), ("Lafferty", "Tinsley", "Match"), ("?", None, "")])
     headers = describe([path]).headers
-    assert (headers.games, headers.players, headers.events) == (3, 3, 1)
-    assert headers.top_players[0] == ("Tinsley", 2)
-    assert headers.top_events == [("Match", 2)]
-    text = as_text(describe([path]), "rows")
-    assert "headers of 3 games: 3 players, 1 event, " in text
-    assert "2  Tinsley" in text
+    assert (headers["games"], headers["players"], headers["events"]) == (3, 3, 1)
+    assert "  headers               of 3 games" in as_text(describe([path]), "rows")
 
 
 def test_damaged_headers_are_named(rows, tmp_path):
