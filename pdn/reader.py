@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Generator
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -115,11 +115,14 @@ class _Builder:
         self.position = self.before = first
         """The current position of the main line, and the one a move earlier."""
         self.kinds: list[int] = self.tokens["kind"][self.first : self.last].tolist()
-        self.levels: list[int] = list(accumulate((k == lexer.OPEN) - (k == lexer.CLOSE) for k in self.kinds))
-        """How deep in brackets each token is, an opening one included, a closing one not."""
-
-    def level(self, t: int) -> int:
-        return self.levels[t - self.first]
+        self.closing: dict[int, int] = {}
+        """The token that closes each opening bracket which is closed."""
+        opened = []
+        for t, kind in enumerate(self.kinds, self.first):
+            if kind == lexer.OPEN:
+                opened.append(t)
+            elif kind == lexer.CLOSE and opened:
+                self.closing[opened.pop()] = t
 
     def kind(self, t: int) -> int:
         return self.kinds[t - self.first]
@@ -199,9 +202,10 @@ class _Builder:
 
     def other_board(self, t: int) -> str:
         """Say that the game, whose move at token `t` is illegal, has squares of another board; "" if not."""
-        here = self.level(t)
         while t < self.last and self.kind(t) not in (lexer.JUNK, lexer.RESULT, lexer.TAG, lexer.UNCLOSED):
-            squares = self.squares(t) if self.kind(t) == lexer.MOVE and self.level(t) == here else []
+            if self.kind(t) == lexer.OPEN:
+                t = self.closing.get(t, self.last - 1)
+            squares = self.squares(t) if self.kind(t) == lexer.MOVE else []
             move = self.quoted(t, "")
             if 0 in squares:
                 return f"'{move}' has {SQUARE_0}"
@@ -233,19 +237,17 @@ class _Builder:
             The token after them.
         """
         game = self.game
-        end, closed = t, False
-        while end < self.last and not closed:
-            kind, closed = self.kind(end), self.level(end) < self.level(t)
-            if kind == lexer.TAG:
-                game.headers.append(_split_tag(self.text(end)))
-            elif kind == lexer.UNCLOSED and not game.problem and game.termination_marker is None:
-                self.problem(end, "expected a closing }, found none before the next tag or the end")
-            end += 1
+        end = self.closing.get(t, self.last - 1) + 1
+        for k in range(t, end):
+            if self.kind(k) == lexer.TAG:
+                game.headers.append(_split_tag(self.text(k)))
+            elif self.kind(k) == lexer.UNCLOSED and not game.problem and game.termination_marker is None:
+                self.problem(k, "expected a closing }, found none before the next tag or the end")
         if game.termination_marker is not None:
             game.final_comments.append(self.remark(t, end))
         elif game.problem:
             pass
-        elif not closed:
+        elif t not in self.closing:
             self.problem(t, "expected a closing ), found none: what follows may be a variation or the game")
         elif game.moves:
             game.moves[-1].variations.append(self.variation(t + 1, end - 1, self.before))
@@ -253,8 +255,8 @@ class _Builder:
             game.comments.append(self.remark(t, end))
         return end
 
-    def variation(self, t: int, end: int, start: Position) -> Variation:
-        """Read the line of tokens `t` to `end`; DEEPEST bounds the recursion."""
+    def variation(self, t: int, end: int, start: Position, depth: int = 1) -> Variation:
+        """Read the line of tokens `t` to `end`, so deep in brackets; DEEPEST bounds the recursion."""
         line = Variation()
         position, before = start, start
         while t < end:
@@ -262,9 +264,9 @@ class _Builder:
             if kind in (lexer.COMMENT, lexer.LINE):
                 (line.moves[-1].comments if line.moves else line.comments).append(_comment(self.text(t)))
             elif kind == lexer.OPEN:
-                close = self.closing(t)
-                if line.moves and self.depth(t, close) < DEEPEST:
-                    line.moves[-1].variations.append(self.variation(t + 1, close, before))
+                close = self.closing[t]
+                if line.moves and depth < DEEPEST:
+                    line.moves[-1].variations.append(self.variation(t + 1, close, before, depth + 1))
                     t = close + 1
                     continue
                 line.rest = self.rest(t, end)
@@ -283,13 +285,6 @@ class _Builder:
                 break
             t += 1
         return line
-
-    def closing(self, t: int) -> int:
-        return next(k for k in range(t, self.last) if self.level(k) < self.level(t))
-
-    def depth(self, t: int, end: int) -> int:
-        """Deepest nesting of brackets between two tokens."""
-        return max(self.levels[t - self.first : end - self.first]) - self.level(t) + 1
 
     def rest(self, t: int, end: int) -> str:
         """The text from token `t` on, on one line, with comments in braces."""
