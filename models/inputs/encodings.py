@@ -300,13 +300,12 @@ class PartsEncoding(CheckersEncoding):
         extra: Tensor | None = None,
     ) -> Tensor:
         """Return `[B, PLANES, 8, 4]` in [0, 1], in [-1, 1] of `material`."""
+        size = board.shape[0]  # `len` would be a constant of a traced network
         if self.DEPTHS:
             if extra is None:
                 extra = self.extra(board, jumper, halfmove_clock)
             assert extra is not None
-            extra = (
-                extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3).reshape(len(board), -1, SQUARES)
-            )
+            extra = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3).reshape(size, -1, SQUARES)
         pieces = (board.unsqueeze(1) == self.values).to(dtype)
 
         def planes(part: str) -> Tensor:
@@ -316,12 +315,12 @@ class PartsEncoding(CheckersEncoding):
                 case "empty":
                     return (board == 0).unsqueeze(1)
                 case "odd rows":
-                    return self.odd.expand(len(board), 1, SQUARES)
+                    return self.odd.expand(size, 1, SQUARES)
                 case "jumper":
                     return (jumper.view(-1, 1) == self.squares).unsqueeze(1)
                 case "halfmove clock":
                     share = (halfmove_clock.to(dtype) / HALFMOVE_SCALE).clamp(max=1.0)
-                    return share.view(-1, 1, 1).expand(len(board), 1, SQUARES)
+                    return share.view(-1, 1, 1).expand(size, 1, SQUARES)
                 case "pairs":
                     # Two of the four directions, so that each pair is seen once.
                     near = functional.pad(pieces, (0, 1)).index_select(2, self.near[SQUARES : 3 * SQUARES])
@@ -332,9 +331,7 @@ class PartsEncoding(CheckersEncoding):
             assert extra is not None
             return (extra.to(dtype) / TACTICS_SCALE).clamp(-1.0, 1.0) if part == "material" else extra < 0
 
-        return torch.cat([planes(part).to(dtype) for part in self.PARTS], 1).view(
-            len(board), -1, ROWS, COLUMNS
-        )
+        return torch.cat([planes(part).to(dtype) for part in self.PARTS], 1).view(size, -1, ROWS, COLUMNS)
 
 
 _NAMES = {
