@@ -236,6 +236,8 @@ class PartsEncoding(CheckersEncoding):
 
     PARTS: ClassVar[tuple[str, ...]]
     DEPTHS: ClassVar[tuple[int, ...]] = ()
+    _COUNT: ClassVar[int]
+    """Planes of the parts; a subclass may add some to them."""
 
     values: Tensor
     odd: Tensor
@@ -250,7 +252,8 @@ class PartsEncoding(CheckersEncoding):
             cls.NAMES = tuple(
                 name.format(n) for part in cls.PARTS for n in _depths(cls, part) for name in _NAMES[part]
             )
-            cls.PLANES, cls.EXTRA = len(cls.NAMES), NUM_ACTIONS * len(cls.DEPTHS)
+            cls.PLANES = cls._COUNT = len(cls.NAMES)
+            cls.EXTRA = NUM_ACTIONS * len(cls.DEPTHS)
 
     def __init__(self) -> None:
         super().__init__()
@@ -305,7 +308,8 @@ class PartsEncoding(CheckersEncoding):
             if extra is None:
                 extra = self.extra(board, jumper, halfmove_clock)
             assert extra is not None
-            extra = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3).reshape(size, -1, SQUARES)
+            extra = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3)
+            extra = extra.reshape(-1, len(self.DEPTHS) * 4, SQUARES)
         pieces = (board.unsqueeze(1) == self.values).to(dtype)
 
         def planes(part: str) -> Tensor:
@@ -331,7 +335,8 @@ class PartsEncoding(CheckersEncoding):
             assert extra is not None
             return (extra.to(dtype) / TACTICS_SCALE).clamp(-1.0, 1.0) if part == "material" else extra < 0
 
-        return torch.cat([planes(part).to(dtype) for part in self.PARTS], 1).view(size, -1, ROWS, COLUMNS)
+        found = torch.cat([planes(part).to(dtype) for part in self.PARTS], 1)
+        return found.view(-1, self._COUNT, ROWS, COLUMNS)
 
 
 _NAMES = {

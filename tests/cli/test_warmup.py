@@ -109,7 +109,6 @@ def test_warmup_compiles_all_and_nothing_is_compiled_where_time_counts(tmp_path)
         ("match", "pretrained.ckpt@0.01s", "random", "alphabeta@2", "rollout@20", "--games", "2"),
         ("tables", "build", "--pieces", "3"),
         ("tables", "probe", "B:WK32:BK1,K5"),
-        ("tables", "rows", "--pieces", "3", "--positions", "50", "-o", "ends.parquet"),
         ("bench", "rules", "parse", "tree", "games", "search", "--set", "hidden=16", "--evaluator", "torch"),
     ):  # fmt: skip
         assert run(*command)[1] == [], command
