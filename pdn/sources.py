@@ -33,11 +33,6 @@ _DAMAGE = (
 """What reading a compressed file may raise, besides OSError."""
 
 
-def packed_form(data: bytes) -> str:
-    """Name the packed form of a file by its first bytes: gzip file, bzip2 file, zip archive; "" for none."""
-    return next((form for start, form in _FORMS.items() if data.startswith(start)), "")
-
-
 class OpenedSource:
     """PDN text that is open for reading.
 
@@ -105,45 +100,27 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
     name = source_name(path)
     source_size(path)
     if str(path) == STDIN:
-        with open_stream(sys.stdin.buffer, name) as source:
-            yield source
+        yield from _unpacked(sys.stdin.buffer, name, None)
         return
     with _explained(name):
         raw = open(path, "rb")  # noqa: SIM115 (closed below)
     with raw:
-        seekable = raw.seekable()  # a pipe is not: it has no progress, and no archive can be read from it
-        if seekable and _form_of(raw, name) == "zip archive":
-            yield from _members(raw, name)
-        else:
-            with open_stream(raw, name, raw if seekable else None) as source:
-                yield source
+        yield from _unpacked(raw, name, raw if raw.seekable() else None)
 
 
-def _form_of(raw: Any, name: str) -> str:
-    """The packed form by the next bytes, which are still to be read."""
+def _unpacked(raw: Any, name: str, progress: IO[bytes] | None) -> Iterator[OpenedSource]:
+    """Open what is in a file; a pipe has no progress, and no archive can be read from it."""
     with _explained(name):
-        return packed_form(raw.peek(4))
-
-
-@contextmanager
-def open_stream(raw: Any, name: str, progress: IO[bytes] | None = None) -> Iterator[OpenedSource]:
-    """Open text that is being read, unpacked if it is a gzip or bzip2 file.
-
-    Args:
-        raw: bytes, buffered: with `peek`.
-        name: printable name for messages.
-        progress: `OpenedSource.raw`.
-
-    Raises:
-        OSError: if it cannot be read.
-        PdnError: for a zip archive, which cannot be read in one pass.
-    """
-    form = _form_of(raw, name)
-    if form == "zip archive":
+        first = raw.peek(4)  # still to be read
+    form = next((form for start, form in _FORMS.items() if first.startswith(start)), "file")
+    if form == "zip archive" and progress is None:
         raise PdnError("expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name)
+    if form == "zip archive":
+        yield from _members(raw, name)
+        return
     unpack: Any = {"gzip file": gzip.open, "bzip2 file": bz2.open}.get(form, nullcontext)
     with unpack(raw) as file:
-        yield OpenedSource(name, file, form or "file", progress)
+        yield OpenedSource(name, file, form, progress)
 
 
 def _members(raw: IO[bytes], name: str) -> Iterator[OpenedSource]:
