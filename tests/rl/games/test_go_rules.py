@@ -130,17 +130,6 @@ def test_komi_decides(komi, text):
     assert str(position.push(GoMove(PASS)).outcome()) == text
 
 
-def test_neutral_points_are_nobodys():
-    rows = [*["bbbbbwwww"] * 4, *["bbbb.wwww"] * 2, *["bbbbbwwww"] * 3]
-    position = SPEC.with_komi(7).read_position("/".join(rows) + " b 1")
-    assert position.area == 7
-    assert str(position.push(GoMove(PASS)).outcome()) == "drawn: two passes, equal points"
-    empty = SPEC.with_komi(0).game()
-    for _ in range(2):
-        empty.push("pass")
-    assert str(empty.outcome()) == "drawn: two passes, equal points"
-
-
 def test_the_longest_game_is_scored_as_it_stands():
     spec = SPEC.with_komi(0.5)
     state = np.array(played("E5 A1").position.state)
@@ -150,10 +139,6 @@ def test_the_longest_game_is_scored_as_it_stands():
     after = position.push(GoMove(80))
     assert after.plies == 162
     assert str(after.outcome()) == "White won: by 1.5 points"
-
-
-def test_what_is_meant_as_a_move():
-    assert [text for text in ("d5", "PASS", "help", "5", "I5") if SPEC.names_move(text)] == ["d5", "PASS"]
 
 
 def test_texts_of_positions():

@@ -18,12 +18,9 @@ from ckai.models.inference.backends import make_evaluator, sample_positions
 from ckai.models.registry import build, names
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.loading import game_of
-from ckai.rl.engine.simple import PerfectEngine, RandomEngine
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.solving import Solver
-from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn, parse_match_games
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.events import RunError
 from ckai.rl.run.run import Run
@@ -147,21 +144,6 @@ def test_files_of_another_game_are_refused(tmp_path):
             Engine.load(name, game=get_game("connect4"))
     with pytest.raises(ValueError, match="expected a game that can be solved, found checkers"):
         Engine.load("perfect")
-
-
-def test_matches_of_stones_are_fair_and_can_be_saved():
-    game_spec = get_game("tictactoe")
-    openings = draw_openings(10, 0, game_spec)
-    perfect = PerfectEngine(game_spec)
-    result = play_match(perfect, RandomEngine(game_spec), openings, spec=game_spec, threads=2)
-    assert len(result.games) == 20
-    for game in result.games:
-        # Perfect play keeps the opening's value for its side, or more.
-        first = game.game.positions[0]
-        value = solve(first) if first.black == game.a_black else -solve(first)
-        assert 2 * game.score - 1 >= value
-    again = parse_match_games(match_pdn(result, "a", "b", game_spec), openings, game_spec)
-    assert [g.score for g in again] == [g.score for g in result.games]
 
 
 def test_the_game_of_players_is_that_of_their_network(tmp_path):

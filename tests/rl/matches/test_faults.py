@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -74,13 +73,6 @@ def test_a_program_that_is_never_ready_is_an_error(monkeypatch):
     monkeypatch.setattr(hub, "START_SECONDS", 0.5)
     with pytest.raises(ProgramError, match="'wait'"):
         Engine.load(f"hub:{PROGRAM} mute")
-
-
-def test_threads_never_share_a_program(started):
-    with Engine.load(f"hub:{PROGRAM}@1") as engine, ThreadPoolExecutor(4) as pool:
-        for twin in list(pool.map(lambda _: engine.twin(), range(4))):
-            twin.close()
-    assert len(started) == 4
 
 
 def test_a_program_ended_with_the_match_has_not_lost(monkeypatch):

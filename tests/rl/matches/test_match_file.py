@@ -74,16 +74,6 @@ def test_an_error_of_a_player_costs_no_game(play, tmp_path, monkeypatch):
     assert f"{len(rounds(tmp_path))} games" in out
 
 
-def test_a_match_may_get_more_games_or_fewer(play, tmp_path):
-    assert play("--games", 4)[0] == 0
-    before = (tmp_path / "games.pdn").read_bytes()
-    for games in (10, 2):
-        status, out, _ = play("--games", games, "--json")
-        assert (status, json.loads(out)["games"]) == (0, games)
-    assert (tmp_path / "games.pdn").read_bytes().startswith(before)
-    assert len(rounds(tmp_path)) == 10
-
-
 def test_a_decided_match_stays_decided(play, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "IN_FLIGHT", 4)
     play("--games", 200, "--sprt", 0, 100)
