@@ -201,6 +201,16 @@ def test_what_people_type_wrongly_is_one_line(spec):
             spec.read_position(text)
 
 
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_named_openings_can_be_played(spec):
+    for name, moves in spec.named_openings.items():
+        game = spec.game()
+        for move in moves:
+            assert str(game.push(move)) == move
+        assert spec.opening_name(game) == name
+    assert len(set(spec.named_openings.values())) == len(spec.named_openings)
+
+
 @slow_for("go", "connect4")
 def test_symmetries_change_nothing(spec):
     rng = np.random.default_rng(0)
