@@ -18,15 +18,10 @@ VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfm
 
 
 @cache
-def balanced_openings(plies: int = 3, depth: int = DEPTH) -> tuple[Position, ...]:
-    """Return the distinct positions after `plies` plies where no side loses a man by force.
-
-    Args:
-        plies: 0 or more.
-        depth: plies searched, captures that go on not counted.
-    """
+def balanced_openings(plies: int = 3) -> tuple[Position, ...]:
+    """Return the distinct positions after `plies` plies where no side loses a man by force."""
     after = positions_after(Position.start(), plies)
-    return tuple(p for p in after if abs(material_value(p, depth)) < VALUES.man)
+    return tuple(p for p in after if abs(material_value(p, DEPTH)) < VALUES.man)
 
 
 def material_value(position: Position, depth: int) -> int:

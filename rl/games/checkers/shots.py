@@ -12,12 +12,10 @@ LATER = (2, 4)
 """Plies beyond the depth after which a gain must still stand: a man may be won back after the exchange."""
 
 
-def find_shot(position: Position, depth: int = DEPTH) -> Shot | None:
+def find_shot(position: Position) -> Shot | None:
     """Return the shortest line by which the side to move wins a man or more by force.
 
-    Args:
-        position: where the line begins. What pending captures win at once is no shot.
-        depth: most plies searched.
+    What pending captures win at once is no shot.
 
     >>> shot = find_shot(Position.from_fen("W:W14,22,26,29,30,31,32:B3,4,5,6,7,12,15,24"))
     >>> " ".join(map(str, shot.line)), shot.taken, shot.given
@@ -32,12 +30,12 @@ def find_shot(position: Position, depth: int = DEPTH) -> Shot | None:
     if not position.legal_moves():
         return None
     at_once = material_value(position, 0)
-    for plies in range(1, depth + 1):
+    for plies in range(1, DEPTH + 1):
         if material_value(position, plies) - at_once >= LEAST:
             shot = _shot(position, plies)
             # In the middle of an exchange a gain may only make up for what was given before.
             if shot.wins or shot.taken > shot.given:
-                stands = (material_value(position, depth + more) - at_once >= LEAST for more in LATER)
+                stands = (material_value(position, DEPTH + more) - at_once >= LEAST for more in LATER)
                 return shot if all(stands) else None
     return None
 
