@@ -7,8 +7,6 @@ values                one byte a position, in the order of `TableLayout`
 """
 
 import json
-import re
-import shlex
 import zlib
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.files import whole_file
-from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.layout import TableLayout, make_layout
 
 FORMAT = b"ckai tables 2\n"
@@ -37,15 +34,16 @@ def read_tables(path: Path) -> tuple[TableLayout, NDArray[np.uint8], dict[str, A
     Raises:
         ValueError: a file that is missing, of another format, cut short or damaged.
     """
+    command = f"ckai tables build --pieces {path.stem.removeprefix('tables-')}"
     try:
         with path.open("rb") as file:
             start, checksum, text = file.readline(len(FORMAT)), file.readline(16), file.readline()
             at, size = file.tell(), path.stat().st_size
     except FileNotFoundError:
-        raise ValueError(f"{path}: no such file; `{_command(path)}` builds it") from None
+        raise ValueError(f"{path}: no such file; `{command}` builds it") from None
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error.strerror or error})") from error
-    again = f"build it again with `{_command(path)} --force`"
+    again = f"build it again with `{command} --force`"
     if start != FORMAT:
         found = start.decode("ascii", "replace").strip()
         raise ValueError(f"{path}: expected {FORMAT.decode().strip()!r}, found {found!r}; {again}")
@@ -60,13 +58,3 @@ def read_tables(path: Path) -> tuple[TableLayout, NDArray[np.uint8], dict[str, A
         )
     header: dict[str, Any] = json.loads(text)
     return make_layout(header["pieces"]), values, header
-
-
-def _command(path: Path) -> str:
-    """The command that builds a table file."""
-    words = ["ckai tables build"]
-    if path.parent != cache_folder():
-        words.insert(0, f"CKAI_CACHE={shlex.quote(str(path.parent))}")
-    if pieces := re.fullmatch(r"tables-([2-6])\.ckt", path.name):
-        words.append(f"--pieces {pieces[1]}")
-    return " ".join(words)
