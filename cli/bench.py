@@ -1,4 +1,4 @@
-"""`ckai bench`: measure the speed of each part on this machine."""
+"""`ckai bench`: measure the speed of networks, searches and self-play on this machine."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,13 +9,13 @@ import click
 from ckai.cli.shared.networks import evaluator_option, set_option
 from ckai.cli.shared.output import json_option, print_json, report_compilation, stderr_console
 
-PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
+PARTS = ("network", "search", "selfplay")
 ROUNDS = 5
 """Repetitions of each measurement."""
 SECONDS = 2.0
 """Duration of a measurement of self-play."""
-IN_FLIGHT, GAMES, SIMS = 256, 256, 200
-"""Games at the same time on a CPU, whole games to play, and visits per move."""
+IN_FLIGHT, SIMS = 256, 200
+"""Games at the same time on a CPU, and visits per move."""
 
 
 @click.command("bench")
@@ -40,13 +40,12 @@ def command(
 ) -> None:
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
-    PART is rules, playouts, parse, network, tree, selfplay, games, search or training. The network and the
-    search are measured with every backend that is installed, unless --evaluator names one; the other parts
-    with one.
+    PART is network, search or selfplay. The network and the search are measured with every backend that is
+    installed, unless --evaluator names one; self-play with one. `ckai perft`, `parse` and `pretrain` tell
+    their own speed.
     """
     import tempfile
 
-    from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
     from ckai.models.inference.backends import BACKENDS
     from ckai.models.inference.cuda_backend import CudaEvaluator
@@ -54,48 +53,31 @@ def command(
     from ckai.models.registry import build, parse_settings
     from ckai.rl import bench
     from ckai.rl.evaluators.loading import load_evaluator
-    from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig
 
     report_compilation()
     measures: list[Any] = []
     console = stderr_console()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        checkpoint = engine or folder / "new.ckpt"
+        checkpoint = engine or Path(name) / "new.ckpt"
         if engine is None:
             save_checkpoint(checkpoint, build(model, parse_settings(model, list(pairs))))
         network = load_network(checkpoint, game=None)
         encoding = network.encode
         game = encoding.GAME
-        unsupported = () if game == DEFAULT_GAME_NAME else ("search", "training")
-        if wrong := [part for part in parts if part in unsupported]:
-            raise click.UsageError(
-                f"expected a network for {DEFAULT_GAME_NAME} to measure {wrong[0]}, found {checkpoint} for "
-                f"{game}"
-            )
-        selected = parts or [part for part in PARTS if part not in unsupported]
         groups = SelfPlayConfig(in_flight=IN_FLIGHT).group_count
         loaded = load_evaluator(checkpoint, evaluator, threads=groups, game=game)
         in_flight = GPU_BATCH * groups if isinstance(loaded, CudaEvaluator) else IN_FLIGHT
         backends = BACKENDS if evaluator == AUTO else (evaluator,)
         benchmarks = {
-            "rules": lambda: bench.bench_rules(ROUNDS),
-            "playouts": lambda: bench.bench_playouts(ROUNDS),
-            "parse": lambda: bench.bench_parse(ROUNDS, folder),
             "network": lambda: bench.bench_network(network, backends, ROUNDS, SECONDS / 4),
-            "tree": lambda: bench.bench_tree(ROUNDS, SECONDS, sims=SIMS, in_flight=IN_FLIGHT),
             "selfplay": lambda: bench.bench_selfplay(
                 loaded, encoding, sims=SIMS, in_flight=in_flight, rounds=ROUNDS, seconds=SECONDS
             ),
-            "games": lambda: bench.bench_games(
-                loaded, sims=SIMS, games=GAMES, in_flight=IN_FLIGHT, spec=get_game(game)
-            ),
             "search": lambda: bench.bench_search(network, backends, ROUNDS, SECONDS / 4),
-            "training": lambda: bench.bench_training(ROUNDS, load_network(checkpoint, game=None)),
         }
         try:
-            for part in selected:
+            for part in parts or PARTS:
                 console.print(f"measuring {part} ...")
                 measures += list(benchmarks[part]())
         finally:

@@ -42,7 +42,7 @@ GROUPS = {
         "warmup": "Compile everything for this machine, once.",
         "perft": "Count the move paths from a position, to test the rules.",
         "tables": "Build and probe endgame tablebases.",
-        "bench": "Measure the speed of each part on this machine.",
+        "bench": "Measure the speed of networks, searches and self-play.",
     },
 }
 """Help for each command, by section; command `name` is the object `command` of the module of that name."""

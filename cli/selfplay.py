@@ -297,7 +297,6 @@ def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
     """
     from ckai.models.checkpoint import load_network
     from ckai.models.inference.backends import usual_backend
-    from ckai.rl.run.joining import join
     from ckai.rl.run.run import Run
 
     run = Run.open(folder)
@@ -314,7 +313,7 @@ def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
                 status.update(f"{folder}: {games} with {worker.evaluator}")
 
         threads = threads or available_cores()
-        worker = join(folder, backend=evaluator, threads=threads, on_gpu=on_gpu, on_progress=show)
+        worker = run.join(backend=evaluator, threads=threads, on_gpu=on_gpu, on_progress=show)
     games = worker.progress.games
     if as_json:
         print_json({"run": str(folder), "games": games, "evaluator": worker.evaluator})

@@ -11,16 +11,19 @@ def command() -> None:
 
     Without it each command compiles what it needs when it first needs it. Repeat it after an update.
     """
+    from time import perf_counter
+
     from ckai.cli.shared.output import report_compilation
+    from ckai.game.jit import FOLDER
     from ckai.rl.warmup import warm_up
 
     report_compilation()
+    begun = perf_counter()
     with progress_bar("compiling", "steps") as progress:
-        result = warm_up(progress)
-    folder = None if result.folder is None else str(result.folder)
-    where = f"cache: {folder}" if folder else "not kept: set NUMBA_CACHE_DIR to a folder that can be written"
-    if result.functions:
-        functions = count_text(result.functions, "function")
-        click.echo(f"{functions} compiled in {result.seconds:.0f} s; {where}")
+        functions = warm_up(progress)
+    where = f"cache: {FOLDER}" if FOLDER else "not kept: set NUMBA_CACHE_DIR to a folder that can be written"
+    if functions:
+        seconds = perf_counter() - begun
+        click.echo(f"{count_text(functions, 'function')} compiled in {seconds:.0f} s; {where}")
     else:
         click.echo(f"everything is compiled already; {where}")

@@ -7,10 +7,8 @@ types. A test compares the kernels that were called with all that are defined.
 import random
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from time import perf_counter
 
 import numpy as np
 
@@ -19,7 +17,6 @@ from ckai.datasets.tables import Tables, build_tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Game, Position
 from ckai.game.compiling import compiled
-from ckai.game.jit import FOLDER
 from ckai.game.perft import perft
 from ckai.game.warmup import compile_rules
 from ckai.models.inference.evaluator import Evaluator
@@ -34,43 +31,24 @@ from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import as_state
-from ckai.rl.games.playouts import playouts
-from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
+from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.inline_search import InlineSearcher
-from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.inline_search import make_searcher
 from ckai.rl.selfplay.warmup import compile_selfplay, small_network
 
 
-@dataclass(frozen=True)
-class WarmUp:
-    """What was compiled.
-
-    Attributes:
-        functions: number of functions compiled; 0 if the cache had all of them.
-        seconds: duration.
-        folder: the folder of the cache; None if none can be written, so that nothing was kept.
-    """
-
-    functions: int
-    seconds: float
-    folder: Path | None
-
-
-def warm_up(progress: Callable[[int, int], None] = lambda done, total: None) -> WarmUp:
+def warm_up(progress: Callable[[int, int], None] = lambda done, total: None) -> int:
     """Compile every kernel for every game, or load it where the cache has it.
 
-    Args:
-        progress: called with the number of steps done and their total.
+    `progress` is called with the number of steps done and their total. Returns the number of functions
+    compiled; 0 if the cache had all of them.
     """
-    begun = perf_counter()
-    work = list(steps())
-    before = compiled.functions
+    before, work = compiled.functions, list(steps())
     for done, step in enumerate(work):
         progress(done, len(work))
         step()
     progress(len(work), len(work))
-    return WarmUp(compiled.functions - before, perf_counter() - begun, FOLDER)
+    return compiled.functions - before
 
 
 def steps() -> Iterator[Callable[[], object]]:
@@ -79,10 +57,10 @@ def steps() -> Iterator[Callable[[], object]]:
     yield lambda: perft(Position.start(), 3)
     yield _compile_conversion
     yield _compile_tables
-    yield _compile_material
+    yield lambda: MaterialEngine().play(Game(), Limit(depth=1))
+    yield lambda: append_changes(np.full((1, 34), -1, np.int8), (1,))
     yield _compile_engine
-    yield _compile_playouts
-    yield compile_walks
+    yield _compile_walks
     for spec in map(get_game, game_names()):
         yield lambda spec=spec: compile_positions(spec)  # type: ignore[misc]
         yield lambda spec=spec: compile_search(spec)  # type: ignore[misc]
@@ -106,24 +84,10 @@ def _compile_tables() -> None:
     compile_probes(Tables.open(3))
 
 
-def _compile_material() -> None:
-    """Compile the alpha-beta search of material, which openings, a player and an encoding use."""
-    MaterialEngine().play(Game(), Limit(depth=1))
-    append_changes(np.full((1, 34), -1, np.int8), (1,))
-
-
 def _compile_engine() -> None:
     """Compile what an engine calls, with tables and without."""
     with TreeEngine(UniformEvaluator(), nodes=100, tables=Tables.open(3)) as engine:
         engine.search("B:W32,31,30,29:B1,2,3,4", Limit(depth=2, visits=20), lines=2)
-
-
-def _compile_playouts() -> None:
-    """Compile random games of checkers."""
-    spec = DEFAULT_GAME
-    state = tuple(np.int64(word) for word in spec.state(spec.position()))
-    playouts(spec.rules, state, 1, 0, np.empty(0, np.uint8))
-    RolloutEvaluator().evaluate(np.zeros((1, spec.position_bytes), np.int8))
 
 
 def compile_positions(spec: GameSpec) -> None:
@@ -140,32 +104,24 @@ def compile_positions(spec: GameSpec) -> None:
 
 def compile_search(spec: GameSpec) -> None:
     """Compile the searches of a game."""
-    rules = spec.rules
-    uniform = UniformEvaluator(spec.num_actions)
-    integers = small_network(spec)
-    state = tuple(np.int64(word) for word in spec.state(spec.position()))
-    inline: list[Evaluator] = [RolloutEvaluator(game=rules), *([] if integers is None else [integers])]
-    for searcher in (
-        Searcher(uniform, nodes=50, game=rules),
-        *(InlineSearcher(evaluator, nodes=50, game=rules) for evaluator in inline),
-    ):
-        searcher.set_root(0, as_state(state))
+    rules, integers = spec.rules, small_network(spec)
+    state = as_state(spec.state(spec.position()))
+    evaluators: list[Evaluator | None] = [UniformEvaluator(spec.num_actions), RolloutEvaluator(game=rules)]
+    for evaluator in filter(None, [*evaluators, integers]):
+        searcher = make_searcher(evaluator, nodes=50, game=rules)
+        searcher.set_root(0, state)
         searcher.run(np.array([8], np.int32))
         searcher.play(0, searcher.best(0))
         searcher.close()
-    position = np.zeros((2, rules.POSITION_BYTES), np.int8)
     if integers is not None:
-        integers.evaluate(position)
-        AlphaBetaSearch(integers, game=rules, entries=64).search(as_state(state), [as_state(state)], depth=2)
+        integers.evaluate(np.zeros((2, rules.POSITION_BYTES), np.int8))
+        AlphaBetaSearch(integers, game=rules, entries=64).search(state, [state], depth=2)
 
 
-def compile_walks() -> None:
+def _compile_walks() -> None:
     """Compile the walks of a distillation in checkers."""
-    spec = DEFAULT_GAME
     config = DistillConfig(positions=1, plies=2, opening_share=0.5, heldout=0)
     with tempfile.TemporaryDirectory() as name:
-        rows = Path(name) / "rows.parquet"
-        distill(UniformEvaluator(spec.num_actions), rows, config, spec=spec)
-        distill(
-            UniformEvaluator(spec.num_actions), rows.with_name("more.parquet"), config, data=[rows], spec=spec
-        )
+        rows, teacher = Path(name) / "rows.parquet", UniformEvaluator()
+        distill(teacher, rows, config)
+        distill(teacher, rows.with_name("more.parquet"), config, data=[rows])

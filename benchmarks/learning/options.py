@@ -44,27 +44,6 @@ COMPARED: dict[str, dict[str, Options]] = {
         "half and half": {"learn.q_weight": 0.5},
         "from z to q": {"learn.q_first": 0.0, "learn.q_weight": 1.0},
     },
-    "search": {
-        "visits": {},
-        # Builds a new tree for every move, so half the visits cost as much.
-        "gumbel": {"selfplay.root_rule": "gumbel", "selfplay.sims": 0.5, "selfplay.gumbel_scale": 1.0},
-        # A quarter of the searches has 2.3 times the visits, the others 0.56 times.
-        "playout cap": {
-            "selfplay.full_search_prob": 0.25,
-            "selfplay.sims": 2.32,
-            "selfplay.fast_visits": 0.56,
-        },
-        "gumbel, values a quarter": {
-            "selfplay.root_rule": "gumbel",
-            "selfplay.sims": 0.5,
-            "selfplay.gumbel_scale": 0.25,
-        },
-        "gumbel, values a twentieth": {
-            "selfplay.root_rule": "gumbel",
-            "selfplay.sims": 0.5,
-            "selfplay.gumbel_scale": 0.05,
-        },
-    },
     "rate": {
         "as it is": {},
         "learning rate 0.0015": {"learn.lr": 0.0015},
@@ -77,7 +56,6 @@ COMPARED: dict[str, dict[str, Options]] = {
     },
     "learning": {
         "as it is": {},
-        "averaged weights": {"learn.ema": 0.999},
         "pool": {"pool.share": 0.2},
         "no tables": {"selfplay.tables": 0},
     },
@@ -98,7 +76,7 @@ COMPARED: dict[str, dict[str, Options]] = {
         "a match, every network is taken": {"games": 0.75, "gate.games": 0.25, "gate.rule": "none"},
     },
 }
-"""Comparison -> variant -> settings of the run; visits and games relative to --sims and --games."""
+"""Comparison -> variant -> settings of the run; games relative to --games."""
 FOLDER_NAME = str.maketrans({" ": "-", ",": None, "%": None, ".": None})
 """What becomes of these characters of a variant in the name of its run's folder."""
 
@@ -112,13 +90,10 @@ def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backe
     return run
 
 
-def absolute_counts(options: Options, sims: int, games: int) -> dict[str, int]:
-    """Return the visits and games of a variant as numbers, with even numbers of games."""
-    visits = {
-        key: round(options[key] * sims) for key in ("selfplay.sims", "selfplay.fast_visits") if key in options
-    }
+def absolute_counts(options: Options, games: int) -> dict[str, int]:
+    """Return the games of a variant as even numbers."""
     halves = {key: round(options[key] * games / 2) for key in ("games", "gate.games") if key in options}
-    return visits | {key: 2 * half for key, half in halves.items()}
+    return {key: 2 * half for key, half in halves.items()}
 
 
 def match_against_start(
@@ -228,7 +203,7 @@ def main(
                 "gate.games": 0,
             }
             config = change_settings(
-                RunConfig.defaults_for(spec.name), common | options | absolute_counts(options, sims, games)
+                RunConfig.defaults_for(spec.name), common | options | absolute_counts(options, games)
             )
             folder = output / f"{name.translate(FOLDER_NAME)}-{seed}"
             run = one_run(folder, init, config, generations, evaluator)

@@ -40,7 +40,7 @@ from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.presets import PRESETS, preset_settings
 from ckai.models.training.pretrain import network_and_data
 from ckai.models.training.trainer import TrainingProgress, fit
-from ckai.rl.bench import ceiling, selfplay_rates
+from ckai.rl.bench import selfplay_rates
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig
@@ -216,7 +216,7 @@ class Bench:
 
     def ceiling(self, evaluator: Evaluator, network: Network, batch: int) -> float:
         """Return the evaluations/s of an evaluator called by all threads."""
-        return ceiling(evaluator, batch, self.threads, self.sizes.seconds, network.encode)
+        return best_rate(evaluator, network.encode, [batch], [self.threads], self.sizes.seconds)[0]
 
 
 def products(network: Network, rows: int, device: torch.device, seconds: float) -> float:

@@ -46,10 +46,7 @@ def evaluations_of(config: "RunConfig", games: int) -> float:
     from ckai.rl.games.registry import get_game
 
     play = config.selfplay
-    visits = play.full_search_prob * play.sims + (1 - play.full_search_prob) * min(
-        play.fast_visits, play.sims
-    )
-    return games * visits * get_game(config.game).plies * EVALUATIONS
+    return games * play.sims * get_game(config.game).plies * EVALUATIONS
 
 
 def games_in_flight(config: "RunConfig", network: "Network") -> int:

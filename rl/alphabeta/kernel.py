@@ -196,8 +196,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
         state: the state.
         depth: int64, plies left; 0 or below: quiescence search.
         alpha, beta: int64, the window.
-        at: int64, index of the state in `memory.path`.
-        root: int64, index of the root there.
+        at, root: int64, indices of the state and of the root in `memory.path`.
         plies: int64, plies from the root.
         within: int64, 1 if the state is within a move of several actions, else 0.
     """
@@ -235,7 +234,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
         bound = bound_of(entry)
         if bound != STATIC_ONLY:
             table_action = action_of(entry)
-            score = score_of(entry, PROVEN, plies)
+            score = score_of(entry, plies)
             if at > root and depth_of(entry) >= depth and (narrow or leaf):
                 in_time = abs(score) < PROVEN or WON - abs(score) - plies <= left_plies
                 if in_time and (
@@ -263,10 +262,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
             static = np.int64(VALUE_SCALE * value(evaluation.weights, evaluation.hidden))
             if not entry:
                 nothing = np.int64(0)
-                store(
-                    memory.table, place, row, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN,
-                    plies,
-                )  # fmt: skip
+                store(memory.table, place, row, nothing, static, nothing, nothing, STATIC_ONLY, age, plies)
             if leaf or (prunable and (static >= above or static <= below)):
                 return static
     if at > root and table_action < 0 and depth >= constants.internal_depth:
@@ -322,7 +318,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
                     reward(memory, at, i, depth)
                 break
     bound = UPPER if best <= alpha else LOWER if best >= beta else EXACT
-    store(memory.table, place, row, best, static, depth, best_action, bound, age, PROVEN, plies)
+    store(memory.table, place, row, best, static, depth, best_action, bound, age, plies)
     return best
 
 

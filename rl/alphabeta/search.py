@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,16 +69,6 @@ class AlphaBetaResult:
     """The main line, as actions."""
 
 
-class _Helper(NamedTuple):
-    """What a thread beside the main one works with."""
-
-    evaluation: InlineNetwork
-    memory: Memory
-    """Its own, except for the shared table and stop flag."""
-    number: int
-    """From 1 on."""
-
-
 class AlphaBetaSearch:
     """Alpha-beta search of single positions; keeps its table from one search to the next."""
 
@@ -99,10 +89,8 @@ class AlphaBetaSearch:
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             entries: T, size of the table in positions, 1 or more; one takes 24 bytes in most games.
             constants: see `Constants`; None: the defaults.
-            threads: threads of a search; a search limited by depth or positions uses one, so that it is
-                reproducible.
-            seed: varies the order of moves that are about as good, and so which of them is found best; None:
-                the order is always the same.
+            threads: threads of a search by time; others have one, so that they are reproducible.
+            seed: varies the order of moves that are about as good; None: it is always the same.
         """
         self.game: Any = DEFAULT_GAME.rules if game is None else game
         self.constants, self.seed = constants or Constants(), seed
@@ -111,11 +99,10 @@ class AlphaBetaSearch:
             np.zeros((entries, self.game.STATE_WORDS + 1), np.int64), np.zeros(1, np.uint8)
         )
         self._helpers = [
-            _Helper(
-                inline_network(evaluator, self.game), self._memory(self.memory.table, self.memory.stop), n
-            )
-            for n in range(1, threads)
+            (inline_network(evaluator, self.game), self._memory(self.memory.table, self.memory.stop))
+            for _ in range(1, threads)
         ]
+        """What the threads beside the main one work with: table and stop flag are shared."""
         self.reseed(seed)
 
     def _memory(self, table: NDArray[np.int64], stop: NDArray[np.uint8]) -> Memory:
@@ -153,7 +140,7 @@ class AlphaBetaSearch:
     @property
     def memories(self) -> list[Memory]:
         """The memory of each thread, the main one first."""
-        return [self.memory, *(helper.memory for helper in self._helpers)]
+        return [self.memory, *(memory for _, memory in self._helpers)]
 
     def search(
         self,
@@ -166,10 +153,10 @@ class AlphaBetaSearch:
         depth: int | None = None,
         on_depth: Callable[[AlphaBetaResult], None] | None = None,
     ) -> AlphaBetaResult:
-        """Search a state.
+        """Search a state, which has a legal action.
 
         Args:
-            state: the state, which has a legal action.
+            state: the state.
             history: earlier states of the game, oldest first; those that cannot be repeated may be left out.
             seconds: end after this time.
             soft_seconds: end after a depth that leaves no more than half of this time: a depth takes about
@@ -205,7 +192,8 @@ class AlphaBetaSearch:
             timer.start()
         done, complete = 0, memory.root.copy()
         threads = [
-            JoinableThread(target=self._help, args=(helper, words, root), daemon=True) for helper in helpers
+            JoinableThread(target=self._help, args=(number, words, root), daemon=True)
+            for number in range(len(helpers))
         ]
         for thread in threads:
             thread.start()
@@ -239,13 +227,14 @@ class AlphaBetaSearch:
             done = 1
         return self._result(words, done)
 
-    def _help(self, helper: _Helper, state: Any, root: int) -> None:
+    def _help(self, number: int, state: Any, root: int) -> None:
         """Search a state in a helper thread, whose results the main thread finds in the shared table.
 
         Every other helper is a ply ahead, so that not all search the same at once.
         """
-        for depth in range(1 + helper.number % 2, MAX_PATH):
-            score = self._iterate(helper.evaluation, helper.memory, state, depth, root)
+        evaluation, memory = self._helpers[number]
+        for depth in range(2 - number % 2, MAX_PATH):
+            score = self._iterate(evaluation, memory, state, depth, root)
             if self.memory.stop[0] or (abs(score) >= PROVEN and WON - abs(score) <= depth):
                 break
 

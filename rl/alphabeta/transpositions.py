@@ -14,6 +14,7 @@ import numpy as np
 from ckai.datasets.splitmix import MIX_1
 from ckai.game.intrinsics import prefetch
 from ckai.game.jit import hot
+from ckai.rl.alphabeta.memory import PROVEN
 
 STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
 """How an entry's score bounds the true one; `STATIC_ONLY`: it has no score and no action."""
@@ -60,13 +61,7 @@ def entry_if(row, key):
 
 @hot
 def probe(table, place, key):
-    """Return the entry of a state, 0 if it is not in the table.
-
-    Args:
-        table: the table.
-        place: the state's `bucket_index`.
-        key: the state, see above.
-    """
+    """Return the entry of a state, 0 if it is not in the table; `place` is its `bucket_index`."""
     entry = entry_if(table[place], key)
     other = place ^ 1
     if entry == 0 and other < len(table):
@@ -81,12 +76,12 @@ def bound_of(entry):
 
 
 @hot
-def score_of(entry, proven, plies):
-    """Return the score; from `proven` on it counts from the state, and is made to count from the root."""
+def score_of(entry, plies):
+    """Return the score; from `PROVEN` on it counts from the state, and is made to count from the root."""
     score = (entry & _SHORT) - _OFFSET
-    if score >= proven:
+    if score >= PROVEN:
         return score - plies
-    if score <= -proven:
+    if score <= -PROVEN:
         return score + plies
     return score
 
@@ -118,20 +113,11 @@ def _worth(entry, age):
 
 
 @hot
-def store(table, place, key, score, static, depth, action, bound, age, proven, plies):
+def store(table, place, key, score, static, depth, action, bound, age, plies):
     """Write an entry over the one of the same state or over the less valuable one of two.
 
-    Args:
-        table: the table.
-        place: the state's `bucket_index`.
-        key: the state, see above.
-        score: int64 from -32,000 to 32,000; from `proven` on it counts from the root.
-        static: the network's score, or `NO_SCORE`.
-        depth: the depth of the search, 0 or more.
-        action: the best action.
-        bound: see `EXACT`.
-        age: number of the search.
-        proven, plies: see `score_of`.
+    `score` is from -32,000 to 32,000, and counts from the root where it is proven, see `score_of`; `static`
+    is the network's score, or `NO_SCORE`; `depth` is 0 or more, `age` the number of the search.
     """
     last = len(key)
     other = place ^ 1
@@ -139,9 +125,9 @@ def store(table, place, key, score, static, depth, action, bound, age, proven, p
         worse = _worth(table[other, last], age) < _worth(table[place, last], age)
         if worse or entry_if(table[other], key) != 0:
             place = other
-    if score >= proven:
+    if score >= PROVEN:
         score += plies
-    elif score <= -proven:
+    elif score <= -PROVEN:
         score -= plies
     entry = np.int64(score + _OFFSET) | np.int64(static + _OFFSET) << 16
     entry |= np.int64(min(depth, MAX_DEPTH)) << 32 | np.int64(action) << 40

@@ -133,7 +133,6 @@ def record(records, state, action, best, score):
     row.action = action
     row.first_count = here.counts
     row.num_counts = 1
-    row.full = 1
     records.counts[0, here.counts].action = best
     records.counts[0, here.counts].visits = SHARES
     here.counts += 1

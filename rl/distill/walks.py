@@ -148,7 +148,6 @@ def label(records, t, state, actions, policy, count, chosen, value):
     row.side = here.side
     row.action = actions[chosen]
     row.num_counts = count
-    row.full = 1
     for i in range(count):
         records.counts[t, here.counts].action = actions[i]
         records.counts[t, here.counts].visits = np.uint32(policy[i] * SHARES + 0.5)

@@ -1,11 +1,11 @@
 """`AlphaBetaEngine`: alpha-beta search with an integer network."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
 from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import Limit
@@ -89,3 +89,22 @@ class AlphaBetaEngine(Engine):
     def _forget(self, game: Any = None) -> None:
         if game is None:
             self._alpha_beta.forget()
+
+
+def whole_moves(position: Any, actions: Sequence[int]) -> list[Any]:
+    """Return the moves that a line of hops makes from a position, one or more.
+
+    A last capture that is incomplete is left out, but for the first move of the line, which then is the first
+    legal move that begins with these hops.
+    """
+    moves: list[Any] = []
+    hops: list[int] = []
+    for action in actions:
+        hops.append(action)
+        move = position.move_of(hops)
+        if move is not None:
+            moves.append(move)
+            position, hops = position.push(move), []
+    if moves:
+        return moves
+    return [next(move for move in position.legal_moves() if list(move.actions[: len(hops)]) == hops)]

@@ -29,8 +29,8 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.batch import deepest_ply
 from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.inline_search import make_searcher, measured_batch_sizer
-from ckai.rl.search.move_time import MoveTimer, RootLead
+from ckai.rl.search.inline_search import make_searcher, runs_inline
+from ckai.rl.search.move_time import MoveTimer, RootLead, root_lead
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
 from ckai.rl.search.selection import SearchConstants
@@ -146,7 +146,7 @@ class Tree:
         """Compare the moves at the root, see `ckai.rl.search.move_time`."""
         if len(moves := self.line[-1].legal_moves()) == 1:
             return RootLead(np.inf, True)
-        found, action = self.searcher.root_lead(self.t), self.searcher.best(self.t)
+        found, action = root_lead(self.searcher.root_edges(self.t)), self.searcher.best(self.t)
         # How the capture continues after its first hop may still change.
         several = sum(move.actions[0] == action for move in moves) > 1
         return RootLead(0.0, found.settled) if several else found
@@ -295,20 +295,29 @@ class TreeEngine(Engine):
         self._open()
 
     def _open(self, of: Any = None) -> None:
-        settings = self._settings
+        settings = dict(self._settings)
         if of is not None:  # the games of `play_many` have trees of their own
             small = self.limit is not None and self.limit.given == {"visits"}
             settings = {"nodes": 1024 if small else None, "batches": 1, "seed": 0}
             self.owns_evaluator = False
-        batching = {"leaves": LEAVES, "visits_per_leaf": VISITS_PER_LEAF} | self._rules | settings
-        searcher = make_searcher(self.evaluator, threads=min(settings["batches"], THREADS), **batching)
+        batches = settings.pop("batches")
+        batching = {
+            "leaves": LEAVES,
+            "visits_per_leaf": VISITS_PER_LEAF,
+            "batches": batches,
+            "threads": min(batches, THREADS),
+        }
+        searcher = make_searcher(self.evaluator, batching=batching, **self._rules, **settings)
         self._tree = Tree(searcher, self.spec, self.tables)
         self._trees, self._nodes = dict[int, Tree](), 0
         """The trees of `play_many` by the `id` of their games, the latest last; and their capacity."""
 
     def measure(self) -> None:
         """Measure the evaluator now, so that no search by time has to."""
-        self._batch_sizer = measured_batch_sizer(self.evaluator, self._rules["game"])
+        inline = runs_inline(self.evaluator)  # which has no batches
+        self._batch_sizer = (
+            BatchSizer(1.0) if inline else BatchSizer.measure(self.evaluator, self._rules["game"])
+        )
 
     def _forget(self, game: Any = None) -> None:
         if game is None:

@@ -8,14 +8,7 @@ from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 def evaluate_into(evaluator: Evaluator, boards: Boards, logits: Floats, values: Floats) -> None:
     """Evaluate positions and write the results into arrays, also if the evaluator returns arrays of its own.
 
-    Args:
-        evaluator: the evaluator.
-        boards: `[B, POSITION_BYTES]` int8, encoded positions in the view of the side to move.
-        logits: `[B, NUM_ACTIONS]` float32, filled.
-        values: `[B]` float32, filled; [-1, 1] for the side to move.
-
-    Raises:
-        ValueError: the evaluator returned arrays of another shape.
+    For the arrays see `Evaluator.evaluate`; a ValueError says that those returned have another shape.
     """
     outputs = logits, values
     answer = evaluator.evaluate(boards, *outputs)
@@ -34,12 +27,4 @@ def non_finite_error(evaluator: Evaluator) -> ValueError:
     return ValueError(
         f"evaluator {evaluator.name}: expected finite logits and values, found NaN or infinity; "
         "the network may have diverged in training"
-    )
-
-
-def no_edge_error(evaluator: Evaluator) -> ValueError:
-    """Return the error to raise for a tree in which a descent finds no edge to follow."""
-    return ValueError(
-        f"evaluator {evaluator.name}: expected an edge to follow at every node of the tree, found a node "
-        "without one: its priors or values are not finite"
     )

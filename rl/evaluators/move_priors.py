@@ -16,16 +16,8 @@ def move_priors(
 ) -> tuple[dict[Any, float], float]:
     """Evaluate a position, and those within its captures, in one call.
 
-    Args:
-        evaluator: an evaluator of the game.
-        position: a position with a legal move.
-        spec: the game.
-
-    Returns:
-        The probability of every legal move, in their order; and the value for the side to move, [-1, 1].
-
-    Raises:
-        ValueError: the evaluator answered with another shape, or with a number that is not finite.
+    Returns the probability of every legal move, in their order, and the value for the side to move, [-1, 1].
+    A ValueError says that the evaluator answered with another shape, or with a number that is not finite.
     """
     moves = position.legal_moves()
     at: dict[tuple[int, ...], Any] = {(): position}

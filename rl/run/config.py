@@ -26,30 +26,16 @@ class LearnConfig:
 
     window: int = setting(option="--window", default=4, ge=1, help="Newest generations to train on")
     window_growth: float = setting(default=0.0, ge=0, help="Growth of the window per generation")
-    reuse: float = setting(
-        default=0.0,
-        ge=0,
-        help="Maximum number of times a row is trained on, over all generations; 0: no limit",
-    )
     symmetries: bool = setting(
         default=False,
         help="Rotate and reflect every training row at random, if the game's board allows it",
-    )
-    ema: float = setting(
-        default=0.0,
-        ge=0,
-        lt=1,
-        help="Play with an exponential moving average of the weights, with this decay per step; 0 plays with "
-        "the last weights",
     )
     epochs: int = setting(option="--epochs", default=2, ge=1, help="Passes over the window")
     batch_size: int = setting(default=512, ge=1, help="Rows per step")
     lr: float = setting(option="--lr", default=5e-4, gt=0, help="Peak learning rate")
     weight_decay: float = setting(default=0.05, ge=0, help="Decoupled weight decay")
     value_weight: float = setting(
-        default=1.0,
-        ge=0,
-        help="Weight of the value loss relative to the policy loss",
+        default=1.0, ge=0, help="Weight of the value loss relative to the policy loss"
     )
     q_weight: float = setting(
         option="--q-weight", default=0.5, ge=0, le=1, help="Weight w of the value target (1 - w) z + w q"
@@ -61,17 +47,11 @@ class LearnConfig:
         help="Weight w in the first generation, from which it changes linearly; without it w is constant",
     )
     q_ramp: int = setting(default=10, ge=1, help="Generations until w reaches q_weight, with q_first")
-    mask_illegal: bool = setting(
-        default=True,
-        help="Mask illegal actions in the policy loss; the search ignores their logits",
-    )
 
     def loss_of(self, generation: int) -> LossConfig:
-        """Return the loss of the training in a generation counted from 1."""
+        """Return the loss in a generation counted from 1; the search ignores what is illegal."""
         return LossConfig(
-            value_weight=self.value_weight,
-            mask_illegal=self.mask_illegal,
-            q_weight=self.q_weight_of(generation),
+            value_weight=self.value_weight, mask_illegal=True, q_weight=self.q_weight_of(generation)
         )
 
     def window_of(self, generation: int) -> int:

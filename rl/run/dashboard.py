@@ -1,12 +1,10 @@
-"""The metrics of a run as CSV, PNG and TensorBoard log, rewritten from the generations' measurements."""
+"""The metrics of a run as CSV, PNG and TensorBoard log."""
 
-import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import rename, temporary_path, write_whole
+from ckai.datasets.files import write_whole
 from ckai.models.training.logs import plot_panels
 from ckai.rl.run.report import elo_curve
 
@@ -39,11 +37,16 @@ COLUMNS = {
     "match_elo": ("match", "elo"),
     "elo": ("elo",),
     "accepted": ("accepted",),
+    "workers": ("selfplay", "workers", "count"),
+    "worker_games": ("selfplay", "workers", "games"),
+    "shards_refused": ("selfplay", "workers", "refused"),
+    "learner_waited": ("selfplay", "learner_waited"),
 }
 """Column of the CSV -> keys in a generation's measurements; for elo see `elo_curve`.
 
 `train_*` and `heldout_training_*` are the same losses, against the visits and the blend of z and q.
 `heldout_policy_loss` is against the action played, over the legal ones, and `heldout_value_mse` against z.
+Of other processes that have played are the number, their games, and the shards that were left out.
 """
 
 LOSSES = {
@@ -70,19 +73,11 @@ PANELS = {
 }
 """Plots of a run: of each, by its title, the columns that it shows, with their labels."""
 
-WORKER_COLUMNS = {
-    "workers": ("selfplay", "workers", "count"),
-    "worker_games": ("selfplay", "workers", "games"),
-    "shards_refused": ("selfplay", "workers", "refused"),
-    "learner_waited": ("selfplay", "learner_waited"),
-}
-"""More columns, in a run for which other processes have played."""
-
 
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:
     """Return a generation as a row of the CSV; missing measurements are None."""
     row = {}
-    for column, keys in (COLUMNS | WORKER_COLUMNS).items():
+    for column, keys in COLUMNS.items():
         value: Any = measured
         for part in keys:
             value = value.get(part) if isinstance(value, dict) else None
@@ -99,40 +94,20 @@ def metrics(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
-    """Write metrics.csv, metrics.png and, if TensorBoard is installed, the tensorboard/ log of a run.
-
-    Args:
-        folder: folder of the run.
-        history: measurements by generation.
-    """
+    """Write metrics.csv and metrics.png; add to the tensorboard/ log, if TensorBoard is installed."""
     import pandas as pd  # takes half a second, which reading runs does without
 
     rows = metrics(history)
-    worked = any(row["workers"] is not None for row in rows)
-    columns = COLUMNS | WORKER_COLUMNS if worked else COLUMNS
-    table = pd.DataFrame(rows, columns=list(columns), dtype=object)
+    table = pd.DataFrame(rows, columns=list(COLUMNS), dtype=object)
     write_whole(folder / "metrics.csv", table.to_csv(index=False, lineterminator="\n"))
     plot_panels(folder / "metrics.png", PANELS, "generation", rows)
-    _tensorboard(folder / "tensorboard", rows)
-
-
-def _tensorboard(folder: Path, rows: list[dict[str, Any]]) -> None:
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:  # an optional extra
         return
-    fresh = temporary_path(folder)
-    writer = SummaryWriter(str(fresh))  # type: ignore[no-untyped-call]
-    for row in rows:
-        for column, value in row.items():
-            if column != "generation" and value is not None:
-                writer.add_scalar(column, float(value), row["generation"])  # type: ignore[no-untyped-call]
+    # TensorBoard forgets what it has of a step that is written again, as after a kill.
+    writer = SummaryWriter(str(folder / "tensorboard"), purge_step=len(rows))  # type: ignore[no-untyped-call]
+    for column, value in rows[-1].items():
+        if column != "generation" and value is not None:
+            writer.add_scalar(column, float(value), len(rows))  # type: ignore[no-untyped-call]
     writer.close()  # type: ignore[no-untyped-call]
-    old = temporary_path(folder)  # renamed first: a folder with files that others have open may not empty
-    try:
-        with suppress(FileNotFoundError):
-            rename(folder, old)
-        rename(fresh, folder)
-    except PermissionError:  # Windows, while TensorBoard reads the old one: the next generation has all of it
-        shutil.rmtree(fresh, ignore_errors=True)
-    shutil.rmtree(old, ignore_errors=True)

@@ -74,14 +74,7 @@ class NewGames:
     """
 
     def __init__(self, folder: Path, schema: pa.Schema, config: RunConfig, learned: set[str]) -> None:
-        """Begin; nothing is read yet.
-
-        Args:
-            folder: the folder of shards.
-            schema: columns of the rows.
-            config: settings of the run.
-            learned: names of the shards that generations have learned from.
-        """
+        """Begin; nothing is read yet. `learned` names the shards that generations have learned from."""
         self.folder, self._schema, self._settings, self._known = folder, schema, config.hash(), set(learned)
         self._config, self._seen = config, set[tuple[str, int]]()
         self._now = _Waiting()
@@ -143,15 +136,7 @@ class NewGames:
                 raise ValueError(f"expected {what} {expected}, found {found or 'none'} of {shard.worker}")
 
     def learn(self, path: Path, **more: Any) -> None:
-        """Give the games that are there to a generation.
-
-        Args:
-            path: file to write, see `LearnedGames`.
-            **more: measurements to add.
-
-        Raises:
-            WriteError: it cannot be written; nothing has changed.
-        """
+        """Give the games that are there to a generation: write `LearnedGames`, with more measurements."""
         now = self._now
         measured = describe(now.headers, self._config.selfplay)
         seconds = max((played.seconds for played in now.workers.values()), default=0.0)

@@ -19,27 +19,9 @@ HELD_OUT = 0.05
 """Share of the games held out for measuring."""
 
 
-def window_of(n: int, settings: LearnConfig) -> dict[int, float]:
-    """Return the replay window of a generation: those whose games it trains on, oldest first, with weights.
-
-    A weight is the passes over the rows per epoch; below 1 a random sample of that share. The width grows by
-    `window_growth` per generation. With `reuse`, a row is used that many times in expectation, over all
-    generations together.
-
-    Args:
-        n: the generation, counted from 1.
-        settings: width, growth, reuse and epochs.
-    """
-    weights = dict.fromkeys(range(max(1, n - settings.window_of(n) + 1), n + 1), 1.0)
-    if settings.reuse:
-        weights = {g: min(1.0, settings.reuse / settings.epochs - (n - g)) for g in weights}
-    return {g: weight for g, weight in weights.items() if weight > 0}
-
-
 def learn(
     old: Path,
     window: list[Path],
-    weights: tuple[float, ...],
     candidate: Path,
     settings: LearnConfig,
     *,
@@ -57,7 +39,6 @@ def learn(
     Args:
         old: checkpoint to start from.
         window: row files.
-        weights: passes per epoch over each file, see `window_of`.
         candidate: checkpoint to write; `training.ckpt` next to it holds the state during training.
         settings: how to train.
         generation: counted from 1.
@@ -84,7 +65,6 @@ def learn(
         batch_size=settings.batch_size,
         patience=0,
         seed=seed,
-        ema=settings.ema,
         loss=settings.loss_of(generation),
         optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
     )
@@ -99,7 +79,6 @@ def learn(
             split_seed=before.info.get("split", {}).get("seed", 0),
             seed=seed,
             need_both_sides=False,
-            weights=weights,
             game=game,
             symmetries=Symmetries(get_game(game).symmetries) if settings.symmetries else None,
             transform=transform,

@@ -20,8 +20,6 @@ from ckai.rl.run.config import RunConfig, WorkersConfig
 from ckai.rl.run.worker import Networks, Worker
 from ckai.rl.selfplay.shards import ckai_version, own_name
 
-MIN_VERSION = (2, 60)
-"""Oldest version of Ray that is supported."""
 LOCAL, AUTO = "local", "auto"
 """Addresses: a cluster of this machine alone, which is started and ended; the one that runs here."""
 STORE_MB = 200
@@ -39,19 +37,8 @@ VERSION = "as in the run's process"
 
 
 def import_ray() -> Any:
-    """Import Ray.
-
-    Raises:
-        BackendError: it is not installed.
-        RuntimeError: it is too old.
-    """
-    ray = import_extra("ray", "ray")
-    if tuple(map(int, ray.__version__.split(".")[:2])) < MIN_VERSION:
-        raise RuntimeError(
-            f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer, found {ray.__version__}; "
-            "pip install --upgrade 'ckai[ray]'"
-        )
-    return ray
+    """Import Ray; a BackendError says that it is not installed."""
+    return import_extra("ray", "ray")
 
 
 def connect(address: str, config: WorkersConfig) -> None:
@@ -153,8 +140,6 @@ class WorkerActor:
 
 @dataclass
 class _Actor:
-    """An actor, as its owner sees it."""
-
     handle: Any
     answer: Any = None
     """Reference to the awaited answer of `WorkerActor.exchange`; None: none is awaited."""
@@ -168,12 +153,7 @@ class RayWorkers:
     """The workers of a run on a Ray cluster, seen from its process; used by one thread at a time."""
 
     def __init__(self, backend: str, config: WorkersConfig) -> None:
-        """Begin without actors; `connect` comes first.
-
-        Args:
-            backend: evaluator backend, see `load_evaluator`.
-            config: settings of the workers.
-        """
+        """Begin without actors; `connect` comes first. For `backend` see `load_evaluator`."""
         self.warnings: list[str] = []
         """What went wrong, each one line; the caller empties it."""
         self._ray, self._config, self._backend = import_ray(), config, backend
@@ -186,13 +166,8 @@ class RayWorkers:
     ) -> Iterator[tuple[str, bytes]]:
         """Yield the name and bytes of the shards that have come; called several times a second.
 
-        Args:
-            generations: number of finished generations.
-            networks: returns the networks that play after so many.
-            config: settings of the run.
-
-        Raises:
-            RuntimeError: no worker can play, or the networks do not fit into the object store.
+        `generations` are finished, and `networks` returns the networks that play after so many. A
+        RuntimeError says that no worker can play, or that the networks do not fit into the object store.
         """
         if generations != self._generations:
             try:

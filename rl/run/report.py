@@ -12,11 +12,7 @@ from ckai.rl.selfplay.rows import GameHeader
 
 
 def describe(games: Sequence[GameHeader], config: SelfPlayConfig) -> dict[str, Any]:
-    """Summarise the games of a generation, one or more.
-
-    Args:
-        games: the games.
-        config: settings they were played with.
+    """Summarise the games of a generation, one or more, that were played with some settings.
 
     Returns:
         `games`, `plies_mean`, results (`black_won`, `drawn`, `white_won`, `unknown`); `adjudicated` games,
@@ -63,20 +59,11 @@ def pool_scores(games: Sequence[GameHeader]) -> dict[str, dict[str, int]]:
     return dict(sorted(counts.items(), key=lambda each: int(each[0])))
 
 
-def seconds_of(measured: dict[str, Any]) -> float:
-    """Return the seconds that a generation took: self-play, training and gate match."""
-    stages = ("selfplay", "learn", "match")
-    return sum(float(measured.get(stage, {}).get("seconds", 0.0)) for stage in stages)
-
-
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
     """Return the Elo of each generation above the first network: the running sum over accepted networks.
 
     The errors of the matches add up too, so this shows a trend and proves nothing. The luck by which a gate
-    accepts networks does not, see `play_gate_match`.
-
-    Args:
-        history: measurements by generation, see `Run.history`.
+    accepts networks does not, see `play_gate_match`. For `history` see `Run.history`.
     """
     total, curve = 0.0, []
     for measured in history:
@@ -89,11 +76,7 @@ def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
 def best_generation(history: Sequence[dict[str, Any]]) -> int:
     """Return the generation with the highest Elo (`elo_curve`); of equals, and without matches, the newest.
 
-    Args:
-        history: measurements by generation, see `Run.history`.
-
-    Returns:
-        The generation; 0 for the first network.
+    It is 0 for the first network.
     """
     curve = [0.0, *elo_curve(history)]
     return max(range(len(curve)), key=lambda n: (curve[n], n))

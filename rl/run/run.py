@@ -44,9 +44,9 @@ from ckai.rl.run.games import OWN, LearnedGames, ListedGame, NewGames, listed_ga
 from ckai.rl.run.gate import play_gate_match
 from ckai.rl.run.on_ray import RayWorkers
 from ckai.rl.run.report import best_generation
-from ckai.rl.run.worker import Networks, Worker
+from ckai.rl.run.worker import TICK_SECONDS, Networks, Worker
 from ckai.rl.search.threads import quick_turns, repeated, running
-from ckai.rl.selfplay.play import FixedNumbers
+from ckai.rl.selfplay.play import Numbers
 from ckai.rl.selfplay.pool import draw_opponents, trained_in
 from ckai.rl.selfplay.shards import ckai_version, games_as_pdn, own_name
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from ckai.datasets.data_module import Batch
     from ckai.models.layers.network import Network
 
-FORMAT = 3
+FORMAT = 4
 """Version of the files of a run."""
 CONFIG, TARGET, LOCK = "config.json", "target.json", ".lock"
 """Names of the files with the settings, and with the number of generations asked for; and of the lock."""
@@ -69,9 +69,7 @@ LEFT_SECONDS = 3600.0
 class Run:
     """A run that can be continued; made by `Run.create` or `Run.open`.
 
-    Args:
-        folder: folder of the run.
-        config: its settings.
+    What reads its files raises a RunError, one line, if one cannot be read.
     """
 
     def __init__(self, folder: Path, config: RunConfig) -> None:
@@ -103,7 +101,6 @@ class Run:
         Raises:
             RunError: the folder holds other files, another process creates a run there, or the network is for
                 another game.
-            CheckpointError: the checkpoint cannot be read.
         """
         from ckai.models.checkpoint import load_checkpoint, save_checkpoint  # PyTorch takes seconds to import
 
@@ -139,14 +136,7 @@ class Run:
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open a run, to continue or to read it.
-
-        Args:
-            folder: folder of the run.
-
-        Raises:
-            RunError: the folder is not a run, or its settings cannot be read.
-        """
+        """Open a run, to continue or to read it."""
         path = folder / CONFIG
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
@@ -177,11 +167,7 @@ class Run:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold an exclusive lock on the run during a `with` block.
-
-        Raises:
-            RunError: another process holds it.
-        """
+        """Hold an exclusive lock on the run during a `with` block; a RunError says that another has it."""
         with ExitStack() as stack:
             try:
                 stack.enter_context(locked(self.folder / LOCK))
@@ -257,37 +243,21 @@ class Run:
         return trained_in(self.history(), n)
 
     def history(self) -> list[dict[str, Any]]:
-        """Read the measurements of each finished generation.
-
-        Raises:
-            RunError: a file cannot be read.
-        """
+        """Read the measurements of each finished generation."""
         return [_read(self.measured_path(n), json.loads) for n in range(1, self.generations + 1)]
 
     def learned(self, n: int) -> LearnedGames:
-        """Return what generation `n` learned from first.
-
-        Raises:
-            RunError: the file cannot be read.
-        """
+        """Return what generation `n` learned from first."""
         found: LearnedGames = _read(self.learned_path(n), lambda text: LearnedGames(**json.loads(text)))
         return found
 
     def shards(self, n: int | None = None) -> list[Path]:
-        """Return the shards of generation `n`, or of all finished generations, the oldest first.
-
-        Raises:
-            RunError: the files that name them cannot be read.
-        """
+        """Return the shards of generation `n`, or of all finished generations, the oldest first."""
         chosen = range(1, self.generations + 1) if n is None else (n,)
         return [self.folder / GAMES / name for g in chosen for name in self.learned(g).files]
 
     def new_games(self) -> NewGames:
-        """Return the games that no generation has learned from.
-
-        Raises:
-            RunError: a file cannot be read.
-        """
+        """Return the games that no generation has learned from."""
         return NewGames(self.folder / GAMES, self.spec.schema, self.config, self._learned_shards())
 
     def _learned_shards(self) -> set[str]:
@@ -295,11 +265,7 @@ class Run:
         return {name for n in closed if self.learned_path(n).exists() for name in self.learned(n).files}
 
     def games(self, n: int) -> Iterator[ListedGame]:
-        """Yield the games of generation `n`; of one that is being played, those that have ended.
-
-        Raises:
-            RunError: the files that name them cannot be read.
-        """
+        """Yield the games of generation `n`; of one that is being played, those that have ended."""
         folder = self.folder / GAMES
         if self.learned_path(n).exists():
             return listed_games(folder, list(self.learned(n).files))
@@ -308,45 +274,72 @@ class Run:
         return listed_games(folder, sorted(shard_names(folder) - self._learned_shards()) if playing else [])
 
     def pdn_of(self, game: ListedGame) -> str:
-        """Return a game as PDN text.
-
-        Raises:
-            ValueError: its file is damaged.
-        """
+        """Return a game as PDN text; a ValueError says that its file is damaged."""
         return next(islice(games_as_pdn(game.path, self.spec), game.place, None))
 
     # --- playing ------------------------------------------------------------------------------------
 
     def networks(self, n: int) -> Networks:
-        """Return the networks that play after `n` finished generations.
-
-        Raises:
-            RunError, OSError: a file cannot be read.
-        """
+        """Return the networks that play after `n` finished generations."""
         history = self.history()[:n]
         network = trained_in(history, n)
         past = draw_opponents(self.config.pool, history, seed_stream(self.config.seed, n + 1, 4))
         opponents = tuple((g, self.network_path(g).read_bytes()) for g in past)
-        return Networks(n, network, self.network_path(network).read_bytes(), opponents)
+        return Networks(network, self.network_path(network).read_bytes(), opponents)
 
     def keep(self, name: str, shard: bytes) -> None:
-        """Write a shard.
-
-        Raises:
-            WriteError: it cannot be written.
-        """
+        """Write a shard."""
         write_whole(self.folder / GAMES / Path(name).name, shard)
 
     def worker(self, name: str, **more: Any) -> Worker:
-        """Return a worker that plays for the run from its folder.
-
-        Args:
-            name: its name.
-            **more: see `Worker`.
-        """
+        """Return a worker that plays for the run from its folder; `more` as in `Worker`."""
         settings = {"config": self.config, "settings": self.config.hash(), "deliver": self.keep, **more}
         settings.setdefault("latest", lambda: self.generations)
         return Worker(name, networks=self.networks, **settings)
+
+    def join(
+        self,
+        *,
+        backend: str = "auto",
+        threads: int = 1,
+        on_gpu: bool = False,
+        on_progress: Callable[[Worker], None] = lambda worker: None,
+        stop: threading.Event | None = None,
+    ) -> Worker:
+        """Play games for a run of another process, in the same folder, until it has all its generations.
+
+        Args:
+            backend: evaluator backend, see `load_evaluator`.
+            threads: threads that play.
+            on_gpu: have as many games in flight as a GPU wants.
+            on_progress: called every `TICK_SECONDS`.
+            stop: set it to end early; games in progress are dropped.
+
+        Returns:
+            The worker, with what it has done.
+
+        Raises:
+            RuntimeError: the run's process has another version of ckai.
+        """
+        over = stop or threading.Event()
+
+        def latest() -> int | None:
+            asked = self.asked()
+            if (found := asked.get("version", ckai_version())) != ckai_version():
+                raise RuntimeError(
+                    f"expected ckai {found} as in the run's process, found {ckai_version()}; install the "
+                    "same version on all machines"
+                )
+            done = self.generations
+            if 0 < self.target <= done:
+                over.set()
+            return done if asked else None
+
+        config = self.config.for_gpu() if on_gpu else self.config
+        worker = self.worker(own_name(), config=config, latest=latest, backend=backend, threads=threads)
+        with repeated(lambda: on_progress(worker), TICK_SECONDS, over):
+            worker.run(over)
+        return worker
 
     def go(
         self,
@@ -425,7 +418,7 @@ class Run:
             if own is not None and turns:
                 block = range((n - 1) * size, n * size)
                 with repeated(look, LOOK_SECONDS, stop):
-                    own.run(stop, FixedNumbers(block, self.config.selfplay.group_count, games.own, others))
+                    own.run(stop, Numbers.fixed(block, self.config.selfplay.group_count, games.own, others))
             else:
                 stop.wait(LOOK_SECONDS)
             look()
@@ -508,30 +501,26 @@ class Run:
         """
         return batch
 
-    def window(self, n: int) -> dict[Path, float]:
-        """Return the shards that generation `n` trains on, the oldest first, with their passes an epoch.
+    def window(self, n: int) -> list[Path]:
+        """Return the shards that generation `n` trains on, the oldest first.
 
         They are in its window, but no older than the newest that have as many games as it asks
         for: while playing does not wait for learning, more may have been played.
         """
-        from ckai.rl.run.learning import window_of
-
-        settings, found, count = self.config.learn, dict[Path, float](), 0
-        for g, weight in reversed(window_of(n, settings).items()):
+        width, found, count = self.config.learn.window_of(n), list[Path](), 0
+        for g in range(n, max(0, n - width), -1):
             for name, games in sorted(self.learned(g).files.items(), reverse=True):
-                if count < settings.window_of(n) * self.config.games:
-                    found[self.folder / GAMES / name] = weight
+                if count < width * self.config.games:
+                    found.append(self.folder / GAMES / name)
                     count += games
-        return dict(reversed(found.items()))
+        return found[::-1]
 
     def _learn(self, n: int, on_event: EventCallback) -> dict[str, Any]:
         from ckai.rl.run.learning import learn
 
-        window = self.window(n)
         return learn(
             self.network_path(self.trained(n - 1)),
-            list(window),
-            tuple(window.values()),
+            self.window(n),
             self.network_path(n),
             self.config.learn,
             generation=n,

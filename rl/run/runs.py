@@ -12,8 +12,11 @@ from ckai.datasets.settings import flat_settings
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.dashboard import metrics
 from ckai.rl.run.events import RunError
-from ckai.rl.run.report import elo_curve, seconds_of
+from ckai.rl.run.report import elo_curve
 from ckai.rl.run.run import Run
+
+STAGES = ("selfplay", "learn", "match")
+"""What takes the time of a generation."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def _summary(run: Run) -> RunSummary:
         games=sum(measured["selfplay"]["games"] for measured in history),
         accepted=sum(bool(measured["accepted"]) for measured in history),
         elo=elo_curve(history)[-1] if matches else None,
-        seconds=sum(map(seconds_of, history)),
+        seconds=sum(each[stage].get("seconds", 0.0) for each in history for stage in STAGES),
         last=history[-1] if history else {},
     )
 
@@ -84,11 +87,7 @@ class Progress(NamedTuple):
 
 
 def progress_of(run: Run) -> Progress:
-    """Return where a run is.
-
-    Raises:
-        RunError: its files cannot be read.
-    """
+    """Return where a run is."""
     done, target = run.generations, run.target
     newest = next((n for n in (done + 2, done + 1, done) if n and any(run.games(n))), 0)
     if run.status != "running" or done >= target:
@@ -119,13 +118,6 @@ def plot_runs(path: Path, runs: Sequence[Run]) -> None:
     """Plot runs by generation: of those that differ in the seed alone, the mean and its 95 % interval.
 
     The interval is Student's, over the seeds; a single run is a line alone.
-
-    Args:
-        path: PNG file.
-        runs: the runs.
-
-    Raises:
-        ValueError, WriteError: see `save_figure`.
     """
     import pandas as pd  # takes half a second, as the next one does
     from matplotlib.figure import Figure

@@ -16,7 +16,7 @@ from ckai.rl.games.rng import seed_stream
 from ckai.rl.run.config import RunConfig
 from ckai.rl.search.threads import repeated
 from ckai.rl.selfplay.group import Player, SelfPlayCounts
-from ckai.rl.selfplay.play import Counting, Numbers, play_games
+from ckai.rl.selfplay.play import Numbers, play_games
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.shards import Shard, ShardWriter, hash_of
 from ckai.rl.selfplay.starts import Starts
@@ -31,7 +31,6 @@ SHARD_SECONDS = 4.0
 class Networks:
     """The networks that play after a number of finished generations, as plain data."""
 
-    generations: int
     network: int
     """Number of the newest one: the generation that trained it, 0 for the first one."""
     checkpoint: bytes
@@ -79,7 +78,7 @@ class Worker:
         self._writer = ShardWriter(about, deliver)
         # More games of one network than the window has are of no use, once those in flight have ended.
         most = config.learn.window_of(1) * config.games + play.in_flight
-        self._numbers, self._generations = Counting(0, most), -1
+        self._numbers, self._generations = Numbers.counting(play.group_count, most), -1
         self._player: Player | None = None
         self._may_play = threading.Event()
         self._may_play.set()
@@ -91,9 +90,6 @@ class Worker:
         Args:
             stop: see there.
             numbers: games to play and then return, all with the networks of now; None: no end.
-
-        Raises:
-            Exception: whatever `networks`, the evaluator or `deliver` raised.
         """
         from ckai.rl.selfplay.warmup import compile_selfplay
 
@@ -160,6 +156,6 @@ class Worker:
                 loaded.append(load_evaluator(path, self._backend, threads=groups, game=game))
         past = dict(zip((number for number, _ in found.opponents), loaded[1:], strict=True))
         self._writer.networks[found.network] = hash_of(found.checkpoint)
-        self._generations, self.evaluator = found.generations, loaded[0].name
+        self._generations, self.evaluator = generations, loaded[0].name
         pool = Pool(self._config.pool, seed_stream(self._seed, 4), past) if past else None
         self._player = Player(loaded[0], found.network, pool)

@@ -62,7 +62,6 @@ EDGE = np.dtype(
         ("prior", np.float32),  # P(s, a), sums to 1 over a node; at the root with noise
         ("visits", np.int32),  # N(s, a)
         ("child", np.int32),  # index of the node it leads to, -1 until first selected
-        ("noise", np.float32),  # at the root: the Gumbel noise or the Dirichlet noise of the edge, else 0
         ("plies", np.int16),  # of a proven win or loss: plies to the end of the game
         ("in_flight", np.int16),  # leaves below this edge that are in a batch and not yet evaluated
         ("action", np.uint8),
@@ -78,7 +77,6 @@ TREE = np.dtype(
         ("nodes", np.int32),  # nodes in use; node 0 is the root
         ("edges", np.int32),  # edges in use
         ("history_length", np.int32),  # rows of `history` in use
-        ("target_visits", np.int32),  # visit count at which the search of the root ends
         ("table_size", np.int32),  # entries of the table of transpositions, from the first on
         ("table_used", np.int32),  # entries in use
         ("root_prepared", np.uint8),  # 1 once the root's priors have their noise, 2 at the end
@@ -176,8 +174,7 @@ def allocate_trees(
         trees: T, number of trees, 1 or more.
         nodes: C, capacity of a tree in nodes, 1 or more.
         leaves: most leaves of one tree in a batch; B = T * leaves.
-        transpositions: one evaluation for all nodes of a tree that have a position, see
-            `ckai.rl.search.transpositions`.
+        transpositions: see `ckai.rl.search.transpositions`.
 
     Returns:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.

@@ -19,7 +19,6 @@ from ckai.rl.search.mcts import (
     BACKED_UP,
     COLLISION,
     LEAF,
-    STUCK,
     add_in_flight,
     backup,
     best_root_edge,
@@ -30,9 +29,9 @@ from ckai.rl.search.mcts import (
     logits_to_priors,
     prepare,
     reset,
-    select_edge,
 )
 from ckai.rl.search.proofs import shorten_proof
+from ckai.rl.search.selection import puct_edge
 
 BLOCK = 32
 """Trees that are gone through in step: enough to hide the latency of memory, few enough for the first
@@ -62,11 +61,6 @@ def prefetch_leaves(trees, slots, first, end):
     """Prefetch what the expansion and the backup of slots `first` to `end - 1` read.
 
     On the way from a leaf to the root every read would wait for the one before: the slots name the path.
-
-    Args:
-        trees: the batch of trees.
-        slots: SLOT.
-        first, end: slots to prefetch.
     """
     for i in range(first, end):
         slot = slots[i]
@@ -81,12 +75,8 @@ def prefetch_leaves(trees, slots, first, end):
 
 @hot
 def can_traverse(trees, t, target_visits):
-    """Return whether the search of tree `t` goes on with a traversal: its root is ready and lacks visits.
-
-    Sets the target, which the rule at the root may read.
-    """
+    """Return whether the search of tree `t` goes on with a traversal: its root is ready and lacks visits."""
     root = trees.nodes[t, 0]
-    trees.info[t].target_visits = target_visits
     return (
         root.status == OPEN
         and root.proof == NONE
@@ -103,12 +93,11 @@ def traverse_trees(trees, first, count, constants, nodes, edges, active_trees):
     changed, so the descents can be ended in any order, see `select_leaves`.
 
     Args:
-        trees: the batch of trees.
+        trees, constants: see the module.
         first, count: the trees, `first` to `first + count - 1`.
-        constants: the `SearchConstants`; the noise fields are not read.
-        nodes, edges: int64, one entry per tree. Entries of `nodes` are 0 where to begin, else -1; filled with
-            node and edge where the traversal ended, -1 where there was none.
-        active_trees: int64, one entry per tree, overwritten.
+        nodes, edges: `[count]` int64. Entries of `nodes` are 0 where to begin, else -1; filled with node and
+            edge where the traversal ended, -1 where there was none.
+        active_trees: `[count]` int64, overwritten.
     """
     # Which trees go on is not predictable: `active_trees` lists them, so nothing in the loops branches on it.
     active = 0
@@ -120,18 +109,18 @@ def traverse_trees(trees, first, count, constants, nodes, edges, active_trees):
         for k in range(active):
             i = active_trees[k]
             tree = get_tree(trees, first + i)
-            e = np.int64(select_edge(tree, nodes[i], constants))
+            e = np.int64(puct_edge(tree, nodes[i], constants))
             edges[i] = e
-            prefetch(trees.nodes, first + i, np.int64(tree.edges[max(e, 0)].child))
+            prefetch(trees.nodes, first + i, np.int64(tree.edges[e].child))
         still_active = 0
         for k in range(active):
             i = active_trees[k]
-            tree, e = get_tree(trees, first + i), edges[i]
-            child = np.int64(tree.edges[max(e, 0)].child)
-            ends = (e < 0) | (child < 0) | ends_descent(tree, max(child, 0))
+            tree = get_tree(trees, first + i)
+            child = np.int64(tree.edges[edges[i]].child)
+            ends = (child < 0) | ends_descent(tree, max(child, 0))
             here = tree.nodes[max(child, 0)]
             prefetch_edges(trees, first + i, np.int64(here.first_edge), np.int64(here.num_edges))
-            nodes[i] = choose(ends, choose(e < 0, np.int64(-1), nodes[i]), child)
+            nodes[i] = choose(ends, nodes[i], child)
             active_trees[still_active] = i
             still_active += not ends
         active = still_active
@@ -141,9 +130,8 @@ def traverse_trees(trees, first, count, constants, nodes, edges, active_trees):
 def expand_slot(trees, slots, slot, logits, values):
     """Expand the leaf in a slot with its priors, and back its value up; see `expand_and_backup`.
 
-    Returns:
-        0.0, or NaN if a logit of a legal action or the value is not finite. Minus infinity passes as a prior
-        of 0 as long as another logit is more.
+    Returns 0.0, or NaN if a logit of a legal action or the value is not finite. Minus infinity passes as a
+    prior of 0 as long as another logit is more.
     """
     tree = get_tree(trees, np.int64(slots[slot].tree))
     node = np.int64(slots[slot].node)
@@ -162,14 +150,13 @@ def expand_and_backup(trees, slots, logits, values):
     """Expand the first `slots` leaves of the batch with their priors, and back their values up.
 
     Args:
-        trees: the batch of trees.
+        trees: see the module.
         slots: number of leaves in the batch.
         logits: `[B, NUM_ACTIONS]` float32; the priors are their softmax over the legal actions.
         values: `[B]` float32 for the side to move at the leaf; clipped to [-1, 1].
 
     Returns:
-        Whether all logits of legal actions and all values are finite numbers; if not, the trees of this batch
-        must not be searched on.
+        Whether all of these are finite; if not, the trees of this batch must not be searched on.
     """
     trees, logits, values = borrowed(trees), borrowed(logits), borrowed(values)
     not_finite = 0.0  # becomes NaN: a branch in the loop would cost more than it saves
@@ -182,7 +169,7 @@ def expand_and_backup(trees, slots, logits, values):
 
 @hot
 def add_leaf(game, trees, t, slot, node):
-    """Add a leaf to the batch, in `slot`; return the next slot."""
+    """Add node `node` to the batch, in `slot`; return the next slot."""
     place, here = trees.slots[slot], trees.nodes[t, node]
     place.tree = t
     place.node = node
@@ -207,20 +194,16 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
 
     Args:
         game, trees, t, constants: see the module.
-        target_visits: int64, visit count at which the search of the root ends.
-        max_leaves: int64, most leaves to add.
+        target_visits, max_leaves: int64, see above.
         slot: int64, first free slot of the batch.
-        collisions: int32, one entry per leaf of `max_leaves`, overwritten.
-        node, e: int64, where the first descent ends (see `traverse_trees`),
-            -1 if unknown.
+        collisions: `[max_leaves]` int32, overwritten.
+        node, e: int64, where the first descent ends (see `traverse_trees`), -1 if unknown.
 
     Returns:
-        The next free slot of the batch; `slot` itself if there is nothing to evaluate; -1 if a descent found
-        no edge to follow, see `descend`.
+        The next free slot of the batch.
     """
     tree = get_tree(trees, t)
     added, num_collisions = 0, 0
-    tree.info[0].target_visits = target_visits
     prepare(game, tree, constants)
     target_visits -= tree.nodes[0].in_flight
     max_collisions = max_leaves if max_leaves > 1 else 0
@@ -238,9 +221,6 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
             add_in_flight(tree, node, 1)
             collisions[num_collisions] = node
             num_collisions += 1
-        elif ending == STUCK:
-            slot = np.int64(-1)
-            break
         elif ending != BACKED_UP:
             break
     for i in range(num_collisions):
@@ -257,33 +237,24 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, visits_per_
         game, trees, constants: see the module.
         target_visits: `[T]` int32, visit count at which the search of each root ends.
         leaves: most leaves of one tree.
-        visits_per_leaf: 0, or the root visits that allow one more leaf: at most visits // visits_per_leaf
-            (at least 1), because leaves selected together do not profit from each other's values.
+        visits_per_leaf: 0, or the root visits that allow one more leaf, because leaves selected together do
+            not profit from each other's values.
 
     Returns:
-        The number of leaves in the batch; -1 if a descent found no edge to follow, see `descend`.
+        The number of leaves in the batch.
     """
     game, trees = borrowed(game), borrowed(trees)
     slot = np.int64(0)
     collisions = np.empty(leaves, np.int32)
+    unknown = np.int64(-1)
     for t in range(len(target_visits)):
-        max_leaves = leaves
+        most = leaves
         if visits_per_leaf > 0:
-            max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // visits_per_leaf))
+            most = min(leaves, max(1, trees.nodes[t, 0].visits // visits_per_leaf))
+        target = np.int64(target_visits[t])
         slot = select_leaves(
-            game,
-            trees,
-            t,
-            constants,
-            np.int64(target_visits[t]),
-            np.int64(max_leaves),
-            slot,
-            collisions,
-            np.int64(-1),
-            np.int64(-1),
+            game, trees, t, constants, target, np.int64(most), slot, collisions, unknown, unknown
         )
-        if slot < 0:
-            break
     return slot
 
 
@@ -333,17 +304,14 @@ def best_action(trees, t):
 
 @kernel
 def deepest_ply(nodes: Any, first: Any, last: Any, plies: Any) -> Any:
-    """Compute the depth of nodes `first` to `last - 1` and return the greatest.
+    """Compute the depth of nodes `first` to `last - 1` and return the greatest, 0 if there are none.
 
-    Depth counts turns, not actions: a capture of several hops is 1 ply, counted when the turn passes.
+    A capture of several hops is 1 ply, counted when the turn passes.
 
     Args:
         nodes: `[C]` NODE; a parent has a lower index than its children.
-        first, last: range of nodes; the depths of the nodes before `first` must be in `plies` already.
-        plies: `[C]` int16, depth of each node in plies from the root; filled for the range.
-
-    Returns:
-        The greatest depth in the range, 0 if the range is empty.
+        first, last: the range; the depths before `first` must be in `plies` already.
+        plies: `[C]` int16, depth of each node from the root; filled for the range.
     """
     deepest = 0
     for node in range(first, last):

@@ -53,12 +53,7 @@ class BatchSizer:
 
     @staticmethod
     def measure(evaluator: Evaluator, game: Any) -> "BatchSizer":
-        """Time some calls of an evaluator, some milliseconds in all.
-
-        Args:
-            evaluator: called from this thread.
-            game: the rules, see `ckai.rl.games.contract`.
-        """
+        """Time some calls of an evaluator from this thread, some milliseconds in all; `game` is the rules."""
         latencies = []
         for size in MEASURED:
             boards = np.zeros((size, game.POSITION_BYTES), np.int8)

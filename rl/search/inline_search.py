@@ -10,6 +10,7 @@ of any strength.
 that are not quiet, such as those with a capture: these networks learn from quiet ones.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,18 +21,16 @@ from ckai.game.intrinsics import borrowed, lent, taken
 from ckai.game.jit import INNER, compile_for, inner, kernel
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, activate, logit, value
-from ckai.rl.evaluators.calling import no_edge_error
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.games.playouts import playout
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.mcts import BACKED_UP, LEAF, STUCK, backup, descend, get_tree, logits_to_priors, prepare
+from ckai.rl.search.mcts import BACKED_UP, LEAF, backup, descend, get_tree, logits_to_priors, prepare
 from ckai.rl.search.proofs import PROOF_VALUE, shorten_proof
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, SearchConstants
+from ckai.rl.search.selection import ALPHAZERO_C_BASE, SearchConstants
 
 ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
@@ -71,14 +70,7 @@ def inline_network(evaluator: IntegerEvaluator, game: Any) -> InlineNetwork:
 
 
 def evaluate_leaf(evaluation, game, tree, node):
-    """Give the edges of a new node their priors and return its value, for the side to move there.
-
-    Args:
-        evaluation: `Playouts` or `InlineNetwork`.
-        game: the rules.
-        tree: the tree.
-        node: index of the node.
-    """
+    """Give the edges of a new node their priors and return its value, for the side to move there."""
     raise TypeError("only inside jitted code")
 
 
@@ -104,11 +96,7 @@ def settled_value(evaluation, game, state):
 def quiescence(tools, state, alpha, beta, at):
     """Return the value of a state, for the side to move: exact between `alpha` and `beta`, else a bound.
 
-    Args:
-        tools: pointer to the `InlineNetwork` and the rules.
-        state: the state.
-        alpha, beta: the window.
-        at: int64, actions from the first state.
+    `tools` points to the `InlineNetwork` and the rules; `at`, int64, are the actions from the first state.
     """
     evaluation, game = taken(tools)
     actions = evaluation.actions[at]
@@ -158,18 +146,18 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
     """Search every tree until its root is proven, the tree is full or the root has enough visits.
 
     Args:
-        game, trees, constants, evaluation: see the module.
+        game, trees, constants: see `ckai.rl.search.batch`.
         target_visits: `[T]` int32, visit counts at which the searches of the roots end.
         chunk: int64, most visits of a root in this call.
+        evaluation: `Playouts` or `InlineNetwork`.
 
     Returns:
-        The number of evaluations, of all trees; -1 if a descent found no edge to follow, see `descend`.
+        The number of evaluations, of all trees.
     """
     game, trees, evaluation = borrowed(game), borrowed(trees), borrowed(evaluation)
     num_evaluations = 0
     for t in range(len(target_visits)):
         tree = get_tree(trees, t)
-        tree.info[0].target_visits = target_visits[t]
         until = min(np.int64(target_visits[t]), tree.nodes[0].visits + chunk)
         while tree.nodes[0].visits < until:
             prepare(game, tree, constants)
@@ -181,8 +169,6 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
                 tree.nodes[node].status = OPEN
                 backup(tree, node, value, 1)
                 num_evaluations += 1
-            elif ending == STUCK:
-                return -1
             elif ending != BACKED_UP:
                 break
         shorten_proof(game, tree, np.int64(0))
@@ -193,13 +179,7 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
 def evaluate_slots(evaluation, game, trees, slots, logits, values):
     """Evaluate the first `slots` leaves of the batch: their values, and the logits of legal actions only.
 
-    Args:
-        evaluation: the `InlineNetwork`.
-        game: the rules.
-        trees: the `TreeBatch`, whose `boards` are encoded.
-        slots: number of leaves.
-        logits: `[B, NUM_ACTIONS]` float32, filled where an action is legal.
-        values: `[B]` float32, filled.
+    `evaluation` is the `InlineNetwork`; `logits` and `values` are filled, see `expand_and_backup`.
     """
     evaluation, game, trees = borrowed(evaluation), borrowed(game), borrowed(trees)
     logits, values = borrowed(logits), borrowed(values)
@@ -220,40 +200,31 @@ class InlineSearcher(Searcher):
         self,
         evaluator: Evaluator,
         *,
-        trees: int = 1,
-        nodes: int | None = 1024,
         constants: SearchConstants | None = None,
         game: Any = None,
-        seed: int = 0,
         chunk: int | None = None,
+        **settings: Any,
     ) -> None:
         """Allocate the trees; those of a network share evaluations, see `ckai.rl.search.transpositions`.
 
         Args:
             evaluator: an `IntegerEvaluator`, or a `RolloutEvaluator`.
-            trees, nodes, game: see `Searcher`.
             constants: constants of the search; None: those that suit the evaluator.
-            seed: seed of the playouts, and of the noise at the roots if there is any.
+            game: see `Searcher`.
             chunk: most simulations of one tree in a `step`; None: a few milliseconds' worth.
+            **settings: `trees`, `nodes` and `seed`, see `Searcher`; the seed is of the playouts too.
         """
         rules: Any = DEFAULT_GAME.rules if game is None else game
+        network = isinstance(evaluator, IntegerEvaluator)
         self._evaluation: Playouts | InlineNetwork
         if isinstance(evaluator, IntegerEvaluator):
             self._evaluation = inline_network(evaluator, rules)
-            self.chunk = chunk or EVALUATIONS_PER_STEP
         else:
             self._evaluation = Playouts(np.empty(0, np.uint8))
-            self.chunk = chunk or PLAYOUTS_PER_STEP
             constants = constants or ROLLOUT_CONSTANTS
-        super().__init__(
-            evaluator,
-            trees=trees,
-            nodes=nodes,
-            constants=constants,
-            game=rules,
-            seed=seed,
-            transpositions=isinstance(evaluator, IntegerEvaluator),  # two playouts are two samples
-        )
+        self.chunk = chunk or (EVALUATIONS_PER_STEP if network else PLAYOUTS_PER_STEP)
+        # Two playouts of a position are two samples.
+        super().__init__(evaluator, constants=constants, game=rules, transpositions=network, **settings)
 
     def _compile_step(self, batch: Any, visits: NDArray[np.int32]) -> None:
         constants, evaluation = self.constants, self._evaluation
@@ -261,24 +232,12 @@ class InlineSearcher(Searcher):
         self._search = compile_for(search_trees, self.game, trees, visits, chunk, constants, evaluation)
 
     def step(self, visits: NDArray[np.int32]) -> int:
-        """Run at most `chunk` simulations in every tree.
-
-        Args:
-            visits: `[T]` int32, visit count at which the search of each root ends.
-
-        Returns:
-            The number of simulations, 0 once all searches have ended. No leaf stays in flight.
-
-        Raises:
-            ValueError: a tree has a node without an edge to follow.
-        """
+        """See `Searcher.step`: runs at most `chunk` simulations in every tree and returns their number."""
         before = self.tree_batch.info["simulations"].sum()
         visits = np.ascontiguousarray(visits, np.int32)
         num_evaluations: int = self._search(
             self.game, self.tree_batch, visits, self.chunk, self.constants, self._evaluation
         )
-        if num_evaluations < 0:
-            raise no_edge_error(self.evaluator)
         self.evaluations += num_evaluations
         return int(self.tree_batch.info["simulations"].sum() - before)
 
@@ -288,48 +247,16 @@ def runs_inline(evaluator: Evaluator) -> bool:
     return isinstance(evaluator, IntegerEvaluator | RolloutEvaluator)
 
 
-def measured_batch_sizer(evaluator: Evaluator, game: Any) -> BatchSizer:
-    """Return the batch sizes that suit an evaluator, measured if searches with it use batches.
-
-    Args:
-        evaluator: see `make_searcher`.
-        game: the rules, see `ckai.rl.games.contract`.
-    """
-    return BatchSizer(1.0) if runs_inline(evaluator) else BatchSizer.measure(evaluator, game)
-
-
 def make_searcher(
-    evaluator: Evaluator,
-    *,
-    trees: int = 1,
-    nodes: int | None = 1024,
-    constants: SearchConstants | None = None,
-    game: Any = None,
-    seed: int = 0,
-    **batching: Any,
+    evaluator: Evaluator, *, batching: Mapping[str, Any] | None = None, **settings: Any
 ) -> Searcher:
     """Return the searcher of an engine or player, which keeps its trees from move to move.
 
     Args:
         evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`.
-        trees, nodes, constants, game, seed: see `Searcher`.
-        batching: `leaves`, `visits_per_leaf`, `batches` and `threads` of `Searcher`, without effect on an
-            `InlineSearcher`.
-
-    Raises:
-        ValueError: `constants` have the root rule GUMBEL, which needs a fresh tree for each move.
+        batching: `leaves`, `visits_per_leaf`, `batches` and `threads` of a `Searcher` that is none.
+        **settings: `trees`, `nodes`, `constants`, `game` and `seed`, see `Searcher`.
     """
-    if constants is not None and constants.root_rule == GUMBEL:
-        raise ValueError("expected the root rule puct, found gumbel, which is for self-play alone")
-    given: dict[str, Any] = {
-        "trees": trees,
-        "nodes": nodes,
-        "constants": constants,
-        "game": game,
-        "seed": seed,
-    }
-    return (
-        InlineSearcher(evaluator, **given)
-        if runs_inline(evaluator)
-        else Searcher(evaluator, **given, **batching)
-    )
+    if runs_inline(evaluator):
+        return InlineSearcher(evaluator, **settings)
+    return Searcher(evaluator, **settings, **(batching or {}))

@@ -1,8 +1,9 @@
 """Monte Carlo tree search on one `Tree`: selection, expansion, backup, proofs, and the subtree
 that a move keeps, in Numba.
 
-The rules that select an edge are in `ckai.rl.search.selection`. Evaluation is outside: `descend` returns a
-leaf, its logits and value come back in `ckai.rl.search.batch.expand_and_backup`.
+Evaluation is outside: `descend` returns a leaf, its logits and value come back in
+`ckai.rl.search.batch.expand_and_backup`. In every kernel `game` is the rules, `tree` the tree and `constants`
+the `SearchConstants`.
 
 Proofs follow MCTS-Solver (Winands, Bjornsson, Saito 2008), extended by draws: a node is a proven win as soon
 as one edge wins, and has the best proof of its edges once all are proven. Edges proven won or lost are not
@@ -14,18 +15,20 @@ import numpy as np
 from ckai.game.jit import hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.games.rng import gamma
 from ckai.rl.search.arrays import NEW, OPEN, PENDING, TERMINAL, Tree
-from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_terminal_children, set_proof
+from ckai.rl.search.proofs import PROOF_VALUE, prove_node, prove_terminal_children, set_proof
 from ckai.rl.search.repetitions import append_history, count_repetitions, legal_in_tree
-from ckai.rl.search.selection import prepare_root, puct_edge, select_root_edge
+from ckai.rl.search.selection import puct_edge
 from ckai.rl.search.transpositions import (
-    clear_transpositions,
+    MIN_ENTRIES,
+    empty_table,
     prefetch_transposition,
     refill_transpositions,
     share_evaluation,
 )
 
-LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
+LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
 """How a descent ended, see `descend`."""
 
 
@@ -43,14 +46,11 @@ def get_tree(trees, t):
 
 @inner
 def reset(game, tree, state, passed):
-    """Empty a tree and add `state` as its root, of status NEW or TERMINAL; the history stays as it is.
-
-    `passed` says whether the action that led to the root passed the turn.
-    """
+    """Empty a tree and add `state` as its root, of status NEW or TERMINAL; the history stays as it is."""
     tree.info[0].nodes = 0
     tree.info[0].edges = 0
     tree.info[0].root_prepared = 0
-    clear_transpositions(tree)
+    empty_table(tree, MIN_ENTRIES)
     add_node(game, tree, state, np.int64(-1), np.int64(-1), passed)
     if tree.nodes[0].status == PENDING:
         tree.nodes[0].status = NEW
@@ -61,15 +61,13 @@ def terminal_or_tablebase(game, tree, state, parent, count):
     """Return the proof of a state that needs no search: the game is over, or a tablebase has it.
 
     Args:
-        game: the rules.
-        tree: the tree.
-        state: a child of node `parent`.
-        parent: index of the parent node, -1 if `state` is the root.
+        game, tree: see the module.
+        state: a child of node `parent`; that is -1 at the root.
+        parent: see there.
         count: number of legal actions in `state`.
 
     Returns:
-        (whether the game is over, proof for the side to move in `state`, plies to the end of the game); the
-        proof is NONE if neither applies.
+        (whether the game is over, proof for the side to move in `state` or NONE, plies to the end).
     """
     over, value = contract.outcome(game, state, count)
     if not over and contract.repetitions(game) > 0 and contract.repetition_window(game, state) > 0:
@@ -83,17 +81,13 @@ def terminal_or_tablebase(game, tree, state, parent, count):
 
 @hot
 def add_node(game, tree, state, parent, edge, passed):
-    """Add a node, with edges that have no priors yet.
+    """Add a node, with edges that have no priors yet; return its index, or -1 if the tree is full.
 
     Args:
-        game: the rules.
-        tree: the tree.
+        game, tree: see the module.
         state: the node's state.
         parent, edge: indices of the parent node and of the edge that leads here, -1 at the root.
         passed: whether the move to this node passed the turn.
-
-    Returns:
-        The index of the node, or -1 if the tree is full.
     """
     node = np.int64(tree.info[0].nodes)
     first = np.int64(tree.info[0].edges)
@@ -129,7 +123,6 @@ def add_node(game, tree, state, parent, edge, passed):
         tree.edges[e].proof = NONE
         tree.edges[e].plies = 0
         tree.edges[e].in_flight = 0
-        tree.edges[e].noise = 0.0
     if parent >= 0 and here.proof == NONE:
         prove_terminal_children(game, tree, node)
     return node
@@ -149,10 +142,26 @@ def add_child(game, tree, node, e):
 
 @hot
 def prepare(game, tree, constants):
-    """Prepare an OPEN root for its search, once."""
+    """Prepare an OPEN root for its search, once: noise (Silver et al. 2017), and what is proven at once."""
     if tree.nodes[0].status == OPEN and tree.info[0].root_prepared == 0:
-        prepare_root(tree, constants)
+        tree.info[0].root_prepared = 1
+        if constants.noise_epsilon > 0.0:
+            add_noise(tree, constants)
         prove_root(game, tree)
+
+
+@inner
+def add_noise(tree, constants):
+    """Mix Dirichlet noise into the priors of the root."""
+    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
+    noise = np.empty(count)
+    total = 1e-300
+    for i in range(count):
+        noise[i] = gamma(tree.info, constants.noise_alpha)
+        total += noise[i]
+    for i in range(count):
+        edge, share = tree.edges[first + i], np.float32(noise[i] / total)
+        edge.prior = (1.0 - constants.noise_epsilon) * edge.prior + constants.noise_epsilon * share
 
 
 @inner
@@ -186,17 +195,14 @@ def descend(game, tree, constants, node, e):
     """Run the selection and expansion of one simulation: follow edges from the root and add a node.
 
     Args:
-        game: the rules.
-        tree: the tree; its root is not proven.
-        constants: the `SearchConstants`.
-        node, e: where `traverse` ends, if that is known; else `e` is -1.
+        game, tree, constants: see the module; the root is not proven.
+        node, e: where the descent ends, if that is known (see `traverse_trees`); else `e` is -1.
 
     Returns:
         How the descent ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
         (BACKED_UP, node): a proven node or a transposition, whose value was backed up. (COLLISION, node): a
-        leaf that is in flight already. (FULL, -1): there is no room for another node. (STUCK, node): no edge
-        of this node can be followed, because the tree has numbers that are not finite. The last three leave
-        the tree unchanged.
+        leaf that is in flight already. (FULL, -1): there is no room for another node. The last two leave the
+        tree unchanged.
     """
     if tree.nodes[0].status == NEW:
         tree.nodes[0].status = PENDING
@@ -204,9 +210,10 @@ def descend(game, tree, constants, node, e):
     if tree.nodes[0].status == PENDING:
         return COLLISION, np.int64(0)
     if e < 0:
-        node, e = traverse(tree, constants)
-        if e < 0:
-            return STUCK, node
+        node, e = np.int64(0), np.int64(puct_edge(tree, 0, constants))
+        while tree.edges[e].child >= 0 and not ends_descent(tree, np.int64(tree.edges[e].child)):
+            node = np.int64(tree.edges[e].child)
+            e = np.int64(puct_edge(tree, node, constants))
     child = np.int64(tree.edges[e].child)
     is_new = child < 0
     if is_new:
@@ -224,31 +231,6 @@ def descend(game, tree, constants, node, e):
             return LEAF, child
     backup(tree, child, value, 0)
     return BACKED_UP, child
-
-
-@hot
-def traverse(tree, constants):
-    """Follow edges from the root, which is OPEN and not proven, to the one where a descent ends.
-
-    Returns:
-        (node, edge): the edge has no child yet, or its child is proven or PENDING; -1 if no edge of the node
-        can be followed.
-    """
-    node = np.int64(0)
-    while True:
-        e = np.int64(select_edge(tree, node, constants))
-        if e < 0:
-            return node, e
-        child = np.int64(tree.edges[e].child)
-        if child < 0 or ends_descent(tree, child):
-            return node, e
-        node = child
-
-
-@hot
-def select_edge(tree, node, constants):
-    """Return the edge that is selected at an OPEN node that is not proven; -1 if a number is not finite."""
-    return select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
 
 
 @hot
@@ -272,58 +254,36 @@ def add_in_flight(tree, node, count):
 def backup(tree, node, value, in_flight):
     """Back a value up from a node to the root: N += 1 and W += value, and proofs as far as they reach.
 
-    A proven node passes the value of its proof on instead of the simulation's.
-
-    Args:
-        tree: the tree.
-        node: index of the evaluated node.
-        value: in [-1, 1], for the side to move at `node`.
-        in_flight: 1 if the path was counted as in flight, else 0.
+    A proven node passes the value of its proof on instead of the simulation's. `value` is in [-1, 1], for the
+    side to move at `node`; `in_flight` is 1 if the path was counted as in flight, else 0.
     """
     tree.info[0].simulations += 1
-    add_value(tree, node, value)
-    parent = np.int64(tree.nodes[node].parent)
-    while parent >= 0:
-        value = pass_up(tree, node, parent, value, in_flight)
-        add_value(tree, parent, value)
-        node = parent
-        parent = np.int64(tree.nodes[node].parent)
-
-
-@hot
-def add_value(tree, node, value):
-    """Count a visit of a node with a value for the side to move there."""
     tree.nodes[node].visits += 1
     tree.nodes[node].value_sum += value
-
-
-@hot
-def pass_up(tree, node, parent, value, in_flight):
-    """Pass a value, and a proof, from a node over its edge to its parent.
-
-    Returns:
-        The value for the side to move at the parent: that of its proof if it has one.
-    """
-    e = np.int64(tree.nodes[node].parent_edge)
-    value = value * tree.nodes[node].sign
-    if tree.nodes[node].proof != NONE and tree.edges[e].proof == NONE:
-        prove_edge(tree, node, e)
-        prove_node(tree, parent)
-    tree.edges[e].visits += 1
-    tree.edges[e].value_sum += value
-    tree.edges[e].in_flight -= in_flight
-    tree.nodes[parent].in_flight -= in_flight
-    if tree.nodes[parent].proof != NONE:
-        value = PROOF_VALUE[tree.nodes[parent].proof]
-    return value
+    parent = np.int64(tree.nodes[node].parent)
+    while parent >= 0:
+        here, e = tree.nodes[node], np.int64(tree.nodes[node].parent_edge)
+        value = value * here.sign
+        if here.proof != NONE and tree.edges[e].proof == NONE:
+            set_proof(tree, e, np.int64(here.proof), np.int64(here.plies), here.sign < 0)
+            prove_node(tree, parent)
+        tree.edges[e].visits += 1
+        tree.edges[e].value_sum += value
+        tree.edges[e].in_flight -= in_flight
+        tree.nodes[parent].in_flight -= in_flight
+        if tree.nodes[parent].proof != NONE:
+            value = PROOF_VALUE[tree.nodes[parent].proof]
+        tree.nodes[parent].visits += 1
+        tree.nodes[parent].value_sum += value
+        node = parent
+        parent = np.int64(tree.nodes[node].parent)
 
 
 @hot
 def logits_to_priors(tree, node):
     """Replace the logits that stand in the priors of a node's edges by their softmax.
 
-    Returns:
-        The sum of the exponentials: NaN or infinite if a logit is.
+    Returns the sum of the exponentials: NaN or infinite if a logit is.
     """
     first, end = tree.nodes[node].first_edge, tree.nodes[node].first_edge + tree.nodes[node].num_edges
     max_logit = -np.inf
@@ -383,13 +343,8 @@ def is_better_edge(tree, e, other):
 def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the new root, keep its subtree and drop the other nodes.
 
-    The history gains the old root. The new root keeps its `sign`: whether the action passed the turn.
-
-    Args:
-        game: the rules.
-        tree: the tree, with no leaf in flight.
-        e: index of a root edge.
-        scratch: `[C, 2]` int32, overwritten.
+    The history gains the old root. The new root keeps its `sign`: whether the action passed the turn. No leaf
+    may be in flight. `scratch` is `[C, 2]` int32, overwritten.
 
     Returns:
         Whether there is a subtree. A child that does not exist or was never evaluated (it was proven when

@@ -39,21 +39,12 @@ class MoveTime(NamedTuple):
 def move_time(
     left: float, increment: float = 0.0, moves: int | None = None, plies: int = 0, margin: float = OVERHEAD
 ) -> MoveTime:
-    """Divide the time left on a clock.
+    """Divide the time left on a clock, in seconds, of which `margin` is kept back.
 
-    The moves to come are `C + max(P - plies, 0) / 2`, or those to the next time control if these are fewer.
-    The increment of this move is spent on it. No move takes more than half of the time left, unless it is the
-    last one before a time control: so a long think never makes the next one impossible.
-
-    Args:
-        left: seconds left on the clock.
-        increment: seconds added after the move.
-        moves: moves to the next time control, this one included; None: the time is for the whole game.
-        plies: plies played so far.
-        margin: seconds to keep back, such as for a batch that must be completed.
-
-    Returns:
-        The times; both 0 if there is no more than the margin left.
+    The moves to come are `C + max(P - plies, 0) / 2`, or `moves`, those to the next time control, if these
+    are fewer. The increment of this move is spent on it. No move takes more than half of the time left,
+    unless it is the last one before a time control: so a long think never makes the next one impossible.
+    Both times are 0 if there is no more than the margin left.
     """
     to_come = MIN_MOVES + max(EXPECTED_PLIES - plies, 0) / 2
     if moves is not None:
@@ -74,12 +65,7 @@ class RootLead(NamedTuple):
 
 
 def root_lead(edges: Any) -> RootLead:
-    """Compare the moves at a root.
-
-    Args:
-        edges: `[n]` EDGE, the edges of a root that is not proven, n 1 or more. Those that are proven lost
-            do not count.
-    """
+    """Compare the moves at a root that is not proven by its edges, `[n]` EDGE; losses do not count."""
     edges = edges[edges["proof"] != LOSS]
     if len(edges) < 2:
         return RootLead(np.inf, True)
@@ -99,14 +85,7 @@ class MoveTimer:
     """One move by time: decides when its search ends."""
 
     def __init__(self, time_of_move: MoveTime, begun: float, visits: int, *, early: bool = True) -> None:
-        """Begin a move.
-
-        Args:
-            time_of_move: see `move_time`.
-            begun: the time now, in seconds.
-            visits: visits of the root now.
-            early: whether the search may end before its time.
-        """
+        """Begin a move with `visits` of the root, now; `early`: the search may end before its time."""
         self.early = early
         self.time, self.begun = time_of_move, begun
         self._first_visits = visits
@@ -117,10 +96,7 @@ class MoveTimer:
     def ended(self, now: float, visits: int, compare: Callable[[], RootLead]) -> bool:
         """Return whether the search ends: its time is over, or its first move can no longer change.
 
-        Args:
-            now: the time, in seconds.
-            visits: visits of the root.
-            compare: returns the lead at the root; called only now and then.
+        `compare` returns the lead at the root; it is called only now and then.
         """
         if now - self.begun >= self.time.maximum:
             return True

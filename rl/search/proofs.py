@@ -19,22 +19,10 @@ MAX_SHORTENED = 20_000
 
 
 @inner
-def prove_edge(tree, node, e):
-    """Set the proof of edge `e` from that of the proven node it leads to."""
-    here = tree.nodes[node]
-    set_proof(tree, e, np.int64(here.proof), np.int64(here.plies), here.sign < 0)
-
-
-@inner
 def set_proof(tree, e, proof, plies, passed):
-    """Set the proof of edge `e` from that of the state it leads to.
+    """Set the proof of edge `e` from that of the state it leads to, `plies` from the end of the game.
 
-    Args:
-        tree: the tree.
-        e: index of the edge.
-        proof: WIN, LOSS or DRAW for the side to move in that state.
-        plies: from that state to the end of the game.
-        passed: whether the edge passes the turn: win and loss are then swapped, and it is 1 ply.
+    `passed` says whether the edge passes the turn: win and loss are then swapped, and it is 1 ply.
     """
     if passed:
         proof = LOSS if proof == WIN else WIN if proof == LOSS else DRAW
@@ -127,12 +115,8 @@ def shorten_proof(game, tree, node):
 def _wins_within(game, state, plies, mover_wins, left):
     """Return whether one side has won within so many plies, whatever the other does.
 
-    Args:
-        game: the rules.
-        state: where to begin.
-        plies: 0 or more.
-        mover_wins: whether it is the side to move in `state` that is to win.
-        left: `[1]` int64, positions that may still be looked at; once there are none, nothing is found won.
+    `mover_wins` says whether it is the side to move; `left`, `[1]` int64, are the positions that may still be
+    looked at: once there are none, nothing is found won.
     """
     actions = np.empty(contract.max_legal_actions(game), np.uint8)
     count = contract.legal(game, state, actions)

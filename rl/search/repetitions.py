@@ -32,10 +32,7 @@ def append_history(game, tree, state, next_state):
 
 @hot
 def count_repetitions(game, tree, state, parent):
-    """Return how often `state`, a child of node `parent`, has occurred, this occurrence included.
-
-    Counts the states on the path from the root and those of the history.
-    """
+    """Return how often `state`, a child of node `parent`, has occurred, on the path and in the history."""
     window = contract.repetition_window(game, state)
     key = contract.key(game, state)
     occurrences = 1
@@ -60,14 +57,7 @@ def legal_in_tree(game, tree, state, parent, out):
     """Write the legal actions, ascending, into `out`, uint8; return their number.
 
     Those of `contract.legal`, without the ones that lead to a state which occurred before where the game has
-    `FORBIDS_REPETITION`.
-
-    Args:
-        game: the rules.
-        tree: the tree.
-        state: a child of node `parent`.
-        parent: index of the parent node, -1 if `state` is the root.
-        out: at least `MAX_LEGAL_ACTIONS` entries.
+    `FORBIDS_REPETITION`. `state` is a child of node `parent`, which is -1 at the root.
     """
     raise TypeError("only inside jitted code")
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ckai.game.jit import compile_for
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import use_one_torch_thread
-from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_largest, allocate_trees
 from ckai.rl.search.batch import best_action, expand_and_backup, move_root, select_all_leaves, set_root_state
 from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.move_time import OVERHEAD, RootLead, root_lead
+from ckai.rl.search.move_time import OVERHEAD
 from ckai.rl.search.selection import SearchConstants
 from ckai.rl.search.threads import Helpers
 
@@ -76,20 +76,17 @@ class Searcher:
         Args:
             evaluator: evaluates the leaves; stays open when the searcher is closed.
             trees: T, number of trees.
-            nodes: capacity of a tree in nodes; a search ends when its tree is full. None: all trees together
-                may take a quarter of the memory.
+            nodes: capacity of a tree in nodes; None: all trees together may take a quarter of the memory.
             leaves: most leaves of one tree in a batch. Leaves in flight count as visits, which spreads them.
-            visits_per_leaf: root visits that allow one more leaf in a batch, so that a small tree sends small
-                batches; 0: always up to `leaves`.
-            batches: batches in flight. Above 1 they are evaluated in threads while the next one is filled.
-                They are backed up in the order in which they were filled, so the results do not depend on
-                the timing of the threads. In searches by time each thread has one, see `_step_by_time`.
+            visits_per_leaf: root visits that allow one more leaf in a batch; 0: always up to `leaves`.
+            batches: batches in flight. Above 1 they are evaluated in threads while the next one is filled,
+                and backed up in the order in which they were filled, so the results do not depend on timing.
+                In searches by time each thread has one, see `_step_by_time`.
             threads: threads that evaluate batches if there are several; None: `batches`.
             constants: constants of the search; None: the defaults.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             seed: seed of the noise at the roots.
-            transpositions: whether a position is evaluated once for all nodes of a tree that have it, see
-                `ckai.rl.search.transpositions`.
+            transpositions: see `ckai.rl.search.transpositions`.
         """
         self.evaluator = evaluator
         rules: Any = DEFAULT_GAME.rules if game is None else game
@@ -140,11 +137,8 @@ class Searcher:
     def set_root(self, t: int, state: State, history: NDArray[np.int64] | None = None) -> None:
         """Empty tree `t` and make a state its root; leaves in flight are backed up first.
 
-        Args:
-            t: index of the tree.
-            state: the state, a tuple of int64 words.
-            history: `[n, STATE_WORDS]` int64, repetition keys (`contract.key`) of the earlier states of the
-                game, oldest first; None: there are none.
+        `history` is `[n, STATE_WORDS]` int64, repetition keys (`contract.key`) of the earlier states of the
+        game, oldest first.
         """
         self.flush()
         keys = np.zeros((0, len(state)), np.int64) if history is None else history
@@ -161,8 +155,7 @@ class Searcher:
             The number of leaves in flight, of all batches; 0 once all searches have ended.
 
         Raises:
-            ValueError: the evaluator answered with another shape, or with a number that is not finite; or a
-                tree has a node without an edge to follow.
+            ValueError: the evaluator answered with another shape, or with a number that is not finite.
             Exception: whatever else the evaluator raised. After any of these errors leaves are still in
                 flight: call `discard`.
         """
@@ -213,27 +206,16 @@ class Searcher:
         return self._fill(batch, self._visits, self._timed_leaves, 0)
 
     def _fill(self, batch: _Batch, visits: NDArray[np.int32], leaves: int, visits_per_leaf: int) -> bool:
-        """Back up a batch and fill it again; return whether it has leaves.
-
-        Raises:
-            ValueError, Exception: see `step`.
-        """
+        """Back up a batch and fill it again; return whether it has leaves."""
         self._flush(batch)
         visits = np.ascontiguousarray(visits, np.int32)
-        slots = int(
+        batch.slots = int(
             self._select_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, visits_per_leaf)
         )
-        if slots < 0:
-            raise no_edge_error(self.evaluator)
-        batch.slots = slots
-        return slots > 0
+        return batch.slots > 0
 
     def flush(self) -> None:
-        """Wait for all batches in flight and back them up.
-
-        Raises:
-            ValueError, Exception: see `step`.
-        """
+        """Wait for all batches in flight and back them up; raises what `step` does."""
         self._helpers.stop()
         for batch in self._batches:
             self._flush(batch)
@@ -273,30 +255,18 @@ class Searcher:
         batch.slots = 0
 
     def run(self, visits: NDArray[np.int32]) -> None:
-        """Search until every root has its visits or is proven, or its tree is full.
-
-        Args:
-            visits: `[T]` int32, see `step`.
-
-        Raises:
-            ValueError, Exception: see `step`.
-        """
+        """Search until every root has its visits or is proven, or its tree is full; see `step`."""
         while self.step(visits):
             pass
 
     def play(self, t: int, action: int) -> None:
         """Play an action at the root of tree `t` and keep the subtree; leaves in flight are backed up first.
 
-        Raises:
-            ValueError: the action is not legal there; the tree is unchanged.
+        A ValueError says that the action is not legal there; the tree is unchanged.
         """
         self.flush()
         if action < 0 or not move_root(self.game, self.tree_batch, t, action):
             raise ValueError(f"action {action} is not legal at the root of tree {t}")
-
-    def root_lead(self, t: int) -> RootLead:
-        """Compare the actions at the root of tree `t`, which is expanded and not proven."""
-        return root_lead(self.root_edges(t))
 
     def best(self, t: int) -> int:
         """Return the action to play in tree `t`, see `ckai.rl.search.mcts.best_root_edge`."""

@@ -17,14 +17,8 @@ def running(
 ) -> Iterator[None]:
     """Call functions, each in a thread of its own, run the block of the `with` statement, and wait for all.
 
-    Args:
-        calls: functions that return soon after `stop` is set.
-        stop: set on an exception in a call or in the block, or while starting threads or waiting for them
-            (that of Ctrl-C included).
-        name: name of the threads, to which their numbers are added.
-
-    Raises:
-        BaseException: once all threads have ended: that of the block, otherwise the first of the calls.
+    The functions return soon after `stop` is set, as it is on an exception in one of them or in the block,
+    Ctrl-C included. Once all have ended it is raised: that of the block, otherwise the first of the calls.
     """
     errors: list[BaseException] = []
 
@@ -61,12 +55,9 @@ def run_all(calls: Sequence[Callable[[], None]], stop: threading.Event, *, name:
 
 @contextmanager
 def repeated(call: Callable[[], None], seconds: float, stop: threading.Event) -> Iterator[None]:
-    """Call a function again and again in a thread during the block of the `with` statement.
+    """Call a function every so many seconds in a thread during the block of the `with` statement.
 
-    Args:
-        call: the function.
-        seconds: time between two calls.
-        stop: set if the function raises, so that the block ends early; the exception is raised after it.
+    If it raises, `stop` is set, so that the block ends early; the exception is raised after it.
     """
     ended = threading.Event()
 

@@ -27,15 +27,6 @@ node 0, the root, is never entered."""
 HALF = np.uint64(32)
 
 
-# --- what a search calls ------------------------------------------------------------------------------
-
-
-@inner
-def clear_transpositions(tree):
-    """Empty the table of a tree that is emptied."""
-    empty_table(tree, MIN_ENTRIES)
-
-
 @hot
 def prefetch_transposition(tree, state):
     """Prefetch where the node of a state would be in the table."""
@@ -51,8 +42,7 @@ def share_evaluation(tree, node):
     brought. Nor does the root, whose priors may have noise. If there is none, later calls find `node`, once
     it is evaluated.
 
-    Returns:
-        (whether the node is OPEN, with priors; the network's value, for the side to move there).
+    Returns (whether the node is OPEN, with priors; the network's value, for the side to move there).
     """
     if len(tree.transpositions) == 0:
         return False, 0.0
@@ -78,9 +68,6 @@ def refill_transpositions(tree):
     empty_table(tree, size)
     for node in range(1, count):
         find_or_enter(tree, np.int64(node))
-
-
-# --- nodes -------------------------------------------------------------------------------------------
 
 
 @hot
@@ -110,9 +97,6 @@ def network_value(tree, node):
     return np.float64(np.float32(value))
 
 
-# --- the table ---------------------------------------------------------------------------------------
-
-
 @hot
 def hash_of(state):
     """Return a hash of a state, uint64; it is a tuple of words, or an array."""
@@ -138,37 +122,25 @@ def next_place(tree, place):
 
 @hot
 def find_or_enter(tree, node):
-    """Return the equal node that the table has, unless it is proven; else `node`, which it has now."""
+    """Return the equal node that the table has, unless it is proven; else `node`, which it has now.
+
+    The table grows once it is half full.
+    """
     mixed = hash_of(tree.nodes[node].state)
-    place = find_place(tree, node, mixed)
-    other = np.int64(tree.transpositions[place] & LOW)
+    place = place_of(tree, mixed)
+    entry = tree.transpositions[place]
+    while entry != 0 and ((entry ^ mixed) >> HALF != 0 or not are_equal(tree, node, np.int64(entry & LOW))):
+        place = next_place(tree, place)
+        entry = tree.transpositions[place]
+    other = np.int64(entry & LOW)
     if other != 0 and tree.nodes[other].proof == NONE:
         return other
-    set_entry(tree, place, node, mixed)
-    return node
-
-
-@hot
-def find_place(tree, node, mixed):
-    """Return the entry of a node equal to `node`, an empty one if there is none; `mixed` is its hash."""
-    place = place_of(tree, mixed)
-    while True:
-        entry = tree.transpositions[place]
-        if entry == 0:
-            return place
-        if (entry ^ mixed) >> HALF == 0 and are_equal(tree, node, np.int64(entry & LOW)):
-            return place
-        place = next_place(tree, place)
-
-
-@hot
-def set_entry(tree, place, node, mixed):
-    """Make a node, whose hash is `mixed`, the one of its state; the table grows once it is half full."""
-    tree.info[0].table_used += tree.transpositions[place] == 0
+    tree.info[0].table_used += entry == 0
     tree.transpositions[place] = (mixed & ~LOW) | np.uint64(node)
     size = tree.info[0].table_size
     if 2 * tree.info[0].table_used > size and size < len(tree.transpositions):
         enlarge(tree, 2 * np.int64(size))
+    return node
 
 
 @inner

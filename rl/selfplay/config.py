@@ -1,10 +1,7 @@
 """Settings of self-play: starting positions, search, play and opponents.
 
-Imports neither NumPy nor Numba, so that `ckai --help` is fast; `ckai.rl.selfplay.group` converts them for the
-search.
+Imports neither NumPy nor Numba, so that `ckai --help` is fast.
 """
-
-from typing import Literal
 
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import setting, settings
@@ -24,27 +21,6 @@ class SelfPlayConfig:
     sims: int = setting(option="--sims", default=100, ge=1, help="Visits per move")
     in_flight: int = setting(default=256, ge=1, help="Games played at the same time")
     groups: int = setting(default=0, ge=0, help="Threads that play; 0 uses one per core")
-    root_rule: Literal["puct", "gumbel"] = setting(
-        default="puct",
-        help="Rule of the root: PUCT, or Gumbel's sequential halving",
-    )
-    gumbel_scale: float = setting(
-        default=0.05,
-        ge=0,
-        help="Scale of the Q values against the priors in gumbel: c_scale, which is 1 in the paper",
-    )
-    full_search_prob: float = setting(
-        default=1.0,
-        gt=0,
-        le=1,
-        help="Probability of a full search (playout cap randomization); the other searches take "
-        "selfplay.fast_visits, add no noise and train no policy",
-    )
-    fast_visits: int = setting(
-        default=20,
-        ge=1,
-        help="Visits of the searches that are not full",
-    )
     c_puct: float = setting(default=4.0, ge=0, help="Exploration constant of PUCT")
     noise_alpha: float = setting(
         default=1.0, gt=0, help="Dirichlet concentration for each legal action at the root"
@@ -72,12 +48,6 @@ class SelfPlayConfig:
         ge=1,
         le=10_000,
         help="Stop a game at this length; its result z is then unknown",
-    )
-    halfmove_limit: int = setting(
-        default=80,
-        ge=1,
-        le=1000,
-        help="Halfmove clock at which a game is drawn",
     )
     tables: int = setting(
         option="--tables",

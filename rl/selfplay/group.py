@@ -13,20 +13,19 @@ from ckai.datasets.tables import Tables
 from ckai.game.jit import compile_for
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees, tree_batch_bytes
 from ckai.rl.search.batch import set_root_state
 from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
-from ckai.rl.search.selection import ALPHAZERO_C_BASE, GUMBEL, PUCT, SearchConstants
+from ckai.rl.search.selection import ALPHAZERO_C_BASE, SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pool import Pool, player_name
 from ckai.rl.selfplay.recording import (
     FINISHED,
     IDLE,
-    NO_EDGE,
     NOT_FINITE,
     PLAYING,
     PlayRules,
@@ -37,34 +36,9 @@ from ckai.rl.selfplay.recording import (
 from ckai.rl.selfplay.rows import FinishedGame, copy_game
 
 
-def search_constants(config: SelfPlayConfig) -> SearchConstants:
-    """Return the constants of a full search."""
-    return SearchConstants(
-        c_init=config.c_puct,
-        c_base=ALPHAZERO_C_BASE,
-        noise_alpha=config.noise_alpha,
-        noise_epsilon=config.noise_epsilon,
-        root_rule=GUMBEL if config.root_rule == "gumbel" else PUCT,
-        c_scale=config.gumbel_scale,
-    )
-
-
-def play_rules(config: SelfPlayConfig) -> PlayRules:
-    """Return how moves are chosen and games end."""
-    same = {name: getattr(config, name) for name in PlayRules._fields if name != "visits"}
-    fast, temperature = min(config.fast_visits, config.sims), max(config.temperature, 1e-6)
-    return PlayRules(**same | {"visits": config.sims, "fast_visits": fast, "temperature": temperature})
-
-
-def search_rules(config: SelfPlayConfig, spec: GameSpec, tables: Tables | None = None) -> Any:
-    """Return the game's rules with the draw limit of the settings and, if given, tablebases."""
-    return spec.make_rules(tables, halfmove_limit=config.halfmove_limit)
-
-
 def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
     """Return the memory in bytes of the trees and records of a run."""
-    rules = search_rules(config, spec)
-    group_size = config.group_size
+    rules, group_size = spec.make_rules(), config.group_size
     records = make_records(rules, 1, config.max_plies)
     trees = tree_batch_bytes(rules, group_size, config.tree_nodes, 1, transpositions=True)
     return config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))
@@ -118,21 +92,17 @@ class Group:
         """Allocate the trees and start the first games.
 
         Args:
-            player: the networks that play.
-            config: the settings.
-            spec: the game.
+            player, config, spec, seed, tables: see `play_games`.
             trees: T, most games at the same time.
             take: returns the number of the next game to play, None if there is none.
             starts: first position of a game by its number.
-            seed: of the run.
-            tables: tablebases; None: none.
         """
-        self.spec, self.take, self.seed, self.starts = spec, take, seed, starts
-        self.game = search_rules(config, spec, tables)
-        self.constants, self.rules = search_constants(config), play_rules(config)
-        # Under GUMBEL the noise is what draws the action: without it all games would be one.
-        self.fast = self.constants._replace(noise_epsilon=0.0)
-        """Constants of searches that are not full."""
+        self.config, self.spec, self.take, self.seed, self.starts = config, spec, take, seed, starts
+        self.game = spec.make_rules(tables)
+        self.constants = SearchConstants(
+            config.c_puct, ALPHAZERO_C_BASE, config.noise_alpha, config.noise_epsilon
+        )
+        self.rules = PlayRules(*(getattr(config, name) for name in PlayRules._fields))
         self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, 1, transpositions=True)
         self.records = make_records(self.game, trees, config.max_plies)
         self.opponents = np.zeros(trees, np.int64)
@@ -190,9 +160,8 @@ class Group:
         self.tree_batch.info[t]["rng"] = seed_stream(self.seed, number)
         set_root_state(self.game, self.tree_batch, t, state, np.zeros((0, len(state)), np.int64))
         begin_record(self.records, t, number)
-        resigns, searches = np.random.default_rng((self.seed, number, 1)).random(2)
-        self.records.games[t]["resign_disabled"] = resigns < self.rules.resign_disabled_prob
-        self.records.games[t]["full"] = searches < self.rules.full_search_prob
+        drawn = np.random.default_rng((self.seed, number, 1)).random()
+        self.records.games[t]["resign_disabled"] = drawn < self.config.resign_disabled_prob
         self.played[t] = [(0, self.player.network)]
         opponent = self.pool.opponent(number) if self.pool else None
         if opponent is not None:
@@ -229,35 +198,16 @@ class Group:
     def step(self, on_game: Callable[[FinishedGame], None], progress: SelfPlayCounts) -> bool:
         """Play and search until the next batch is full, and evaluate it.
 
-        Args:
-            on_game: called with each finished game.
-            progress: counts that are increased.
-
-        Returns:
-            Whether any game is still in progress.
-
-        Raises:
-            ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a
-                tree has a node without an edge to follow.
+        Returns whether any game is still in progress. A ValueError says that the evaluator answered with
+        another shape, or with numbers that are not finite.
         """
-        arguments = (
-            self.game,
-            self.tree_batch,
-            self.records,
-            self.constants,
-            self.fast,
-            self.rules,
-            self.slots,
-            self.logits,
-            self.values,
-        )
+        state = (self.game, self.tree_batch, self.records, self.constants, self.rules)
+        arguments = (*state, self.slots, self.logits, self.values)
         if self._advance is None:
             self._advance = compile_for(advance, *arguments)
         slots, finished, simulations = self._advance(*arguments)
         if slots == NOT_FINITE:
             raise non_finite_error(self.evaluator)
-        if slots == NO_EDGE:
-            raise no_edge_error(self.evaluator)
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():

@@ -6,12 +6,11 @@ their random streams and its batches depend on the settings and the seed alone, 
 threads.
 """
 
+import itertools
 import threading
-from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import repeat
+from operator import length_hint
 from typing import Any
 
 from ckai.datasets.tables import Tables
@@ -28,85 +27,61 @@ IDLE_SECONDS = 0.1
 """Time after which a group that has nothing to play asks for numbers again."""
 
 
-class Numbers(ABC):
-    """A source of numbers of games, handed out as boards are free; called by the threads of all groups."""
-
-    endless = False
-    """Whether a group that got None asks again."""
-
-    @abstractmethod
-    def count(self, group: int) -> int:
-        """Return the most games that a group may have at once; it makes no more boards. 0: none ever."""
-
-    @abstractmethod
-    def take(self, group: int) -> int | None:
-        """Return the number of the next game of a group; None: there is none."""
-
-
-class FixedNumbers(Numbers):
-    """A list of numbers, of which no more are begun than are missing: so every game that was begun counts.
-
-    Of N groups, group g plays the missing ones at g, g + N, g + 2 N, ...
-    """
+class Numbers:
+    """Numbers of games, handed out as boards are free; called by the threads of all groups."""
 
     def __init__(
         self,
-        numbers: Sequence[int],
-        groups: int,
-        have: Collection[int] = (),
+        sources: Sequence[Iterator[int]],
+        most: int,
+        *,
         others: Callable[[], int] = lambda: 0,
+        endless: bool = False,
     ) -> None:
         """Begin.
 
         Args:
-            numbers: the numbers.
-            groups: number of groups that play.
-            have: those that were played before.
-            others: returns the number of games that others have played in place of the missing ones.
+            sources: the numbers of each group; groups may share an iterator.
+            most: how many are handed out in all, or until `renew`.
+            others: returns the number of games that others have played in place of these.
+            endless: whether a group that got None asks again.
+        """
+        self.sources, self.endless = sources, endless
+        self._most, self._others, self._lock = most, others, threading.Lock()
+        self.renew()
+
+    @classmethod
+    def fixed(
+        cls,
+        numbers: Iterable[int],
+        groups: int,
+        have: Collection[int] = (),
+        others: Callable[[], int] = lambda: 0,
+    ) -> "Numbers":
+        """Return some numbers, without those of games that were played before.
+
+        Of N groups, group g plays those at g, g + N, g + 2 N, ... No more are begun than are missing, so
+        every game that was begun counts.
         """
         missing = [number for number in numbers if number not in have]
-        self._left = [deque(missing[group::groups]) for group in range(groups)]
-        self._missing, self._others, self._lock = len(missing), others, threading.Lock()
+        sources = [iter(missing[group::groups]) for group in range(groups)]
+        return cls(sources, len(missing), others=others)
 
-    def count(self, group: int) -> int:
-        """See `Numbers`."""
-        return len(self._left[group])
-
-    def take(self, group: int) -> int | None:
-        """See `Numbers`."""
-        with self._lock:
-            if self._missing <= self._others() or not self._left[group]:
-                return None
-            self._missing -= 1
-            return self._left[group].popleft()
-
-
-class Counting(Numbers):
-    """Numbers that count on, a limited number of them until `renew`."""
-
-    endless = True
-
-    def __init__(self, first: int, most: int) -> None:
-        """Begin with number `first`; `most` are handed out between two calls of `renew`."""
-        self._next, self._most, self._lock = first, most, threading.Lock()
-        self.renew()
+    @classmethod
+    def counting(cls, groups: int, most: int) -> "Numbers":
+        """Return the numbers from 0 on, of which `most` are handed out between two calls of `renew`."""
+        return cls([itertools.count()] * groups, most, endless=True)
 
     def renew(self) -> None:
         """Hand out as many again, as there is a new network."""
         self._left = self._most
 
-    def count(self, group: int) -> int:
-        """See `Numbers`."""
-        return self._most
-
     def take(self, group: int) -> int | None:
-        """See `Numbers`."""
+        """Return the number of the next game of a group; None: there is none."""
         with self._lock:
-            if self._left <= 0:
-                return None
-            self._left -= 1
-            self._next += 1
-            return self._next - 1
+            number = next(self.sources[group], None) if self._left > self._others() else None
+            self._left -= number is not None
+            return number
 
 
 def play_games(
@@ -144,13 +119,13 @@ def play_games(
         ValueError: there are no tablebases of `config.tables` pieces.
         Exception: whatever the evaluator or a callback raised, once all threads have ended.
     """
-    newest = evaluator if callable(evaluator) else repeat(Player(evaluator)).__next__
+    newest = evaluator if callable(evaluator) else itertools.repeat(Player(evaluator)).__next__
     tables = Tables.open(config.tables) if config.tables else None
     progress = progress if progress is not None else SelfPlayCounts()
     stop = stop or threading.Event()
     lock = threading.Lock()
     groups = config.group_count
-    source = numbers if isinstance(numbers, Numbers) else FixedNumbers(numbers, groups)
+    source = numbers if isinstance(numbers, Numbers) else Numbers.fixed(numbers, groups)
     first = newest()
     playing = [first] * groups
 
@@ -169,7 +144,7 @@ def play_games(
 
     def work(number: int) -> None:
         use_one_torch_thread()
-        trees = min(config.group_size, source.count(number))
+        trees = min(config.group_size, length_hint(source.sources[number], config.group_size))
         take = partial(source.take, number)
         begin = starts or (lambda _: spec.position())
         group = Group(first, config, spec, trees, take, begin, seed=seed, tables=tables) if trees else None

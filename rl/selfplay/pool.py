@@ -31,13 +31,7 @@ class Pool:
     """The past networks that a generation plays against."""
 
     def __init__(self, config: PoolConfig, seed: int, evaluators: Mapping[int, Evaluator]) -> None:
-        """Create a pool.
-
-        Args:
-            config: the share of games with an opponent.
-            seed: of the run.
-            evaluators: of the past networks, by their numbers, oldest first.
-        """
+        """Create a pool of past networks, by their numbers, oldest first."""
         self.config, self.seed, self.evaluators = config, seed, dict(evaluators)
 
     def opponent(self, number: int) -> Opponent | None:
@@ -62,12 +56,7 @@ def network_of(player: str) -> int:
 
 
 def trained_in(history: Sequence[dict[str, Any]], generation: int) -> int:
-    """Return the generation in which the network of `generation` was trained: the last accepted up to it.
-
-    Args:
-        history: measurements of the finished generations, from the first.
-        generation: one of them, or 0 for the first network.
-    """
+    """Return the generation in which the network of `generation` was trained: the last accepted up to it."""
     accepted = (measured["generation"] for measured in history[:generation] if measured["accepted"])
     return max(accepted, default=0)
 
@@ -80,13 +69,8 @@ def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: 
     gate matches and the earlier games of the pool. A newest network without games has the rating of the
     newest that has some.
 
-    Args:
-        config: the share of games, and the number of networks to draw.
-        history: measurements of the finished generations, oldest first.
-        seed: of the generation.
-
-    Returns:
-        Their generations, ascending; empty if there is no past network or the share is 0.
+    Returns their generations, ascending; none if there is no past network or the share is 0. For `history`
+    see `Run.history`.
     """
     networks = [0] + [h["generation"] for h in history if h["accepted"]]
     past = networks[:-1]

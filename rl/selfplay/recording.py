@@ -30,7 +30,6 @@ from ckai.rl.search.batch import (
 )
 from ckai.rl.search.mcts import best_root_edge, get_tree, keep_subtree, reset
 from ckai.rl.search.proofs import PROOF_VALUE
-from ckai.rl.search.selection import GUMBEL, gumbel_root_edge, improved_policy, policy_target
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
 """Status of a game: there is none, it is in progress, it has ended and waits to be copied out."""
@@ -48,15 +47,11 @@ GAME = np.dtype(
         ("hop", np.int32),  # hops played of the current move
         ("rows", np.int32),  # rows recorded
         ("counts", np.int32),  # visit counts recorded
-        ("full", np.uint8),  # 1 if the current search is a full one (playout cap randomization)
         ("adjudicated", np.uint8),  # 1 if the game ended in a tablebase position
         ("resigned", np.uint8),  # 1 if the game ended by resignation
         ("resign_disabled", np.uint8),  # 1 if resignation is disabled in this game
         ("opponent", np.uint8),  # player that a past network plays: 1 the first, 2 the second, 0 neither
-        (
-            "resigner",
-            np.uint8,
-        ),  # if it is disabled, who would have resigned first: 1, 2, or 0 neither
+        ("resigner", np.uint8),  # if it is disabled, who would have resigned first: 1, 2, or 0 neither
     ],
     align=True,
 )
@@ -69,8 +64,6 @@ _ROW_FIELDS: list[Any] = [
     ("side", np.uint8),  # side to move: 0 the first player, 1 the second
     ("action", np.uint8),  # the action played
     ("num_counts", np.uint8),  # number of visit counts, one per legal action
-    # 1 if the row has a policy target: a full search, and not of a past network; else its counts are 0.
-    ("full", np.uint8),
 ]
 
 
@@ -79,11 +72,11 @@ def row_dtype(state_words: int) -> np.dtype[Any]:
     return np.dtype([("state", np.int64, (state_words,)), *_ROW_FIELDS], align=True)
 
 
-NOT_FINITE, NO_EDGE = np.int64(-1), np.int64(-2)
+NOT_FINITE = np.int64(-1)
 """What `advance` returns in place of a number of leaves."""
 
 COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
-"""The policy target of one action: its visit count, see `ckai.rl.search.selection.policy_target`."""
+"""The policy target of one action: its visit count, 0 throughout for moves of a past network."""
 
 
 class Records(NamedTuple):
@@ -98,24 +91,18 @@ class Records(NamedTuple):
 
 
 class PlayRules(NamedTuple):
-    """How moves are chosen in self-play, and when games end: see `SelfPlayConfig`, where `visits` is `sims`.
+    """How moves are chosen in self-play, and when games end: see `SelfPlayConfig`.
 
-    Visits kept with the subtree count. Where only one action is legal, every search ends at one: it is then
-    only for q. The searches that are not full (playout cap randomization, Wu 2019, section 3.1) have no
-    Dirichlet noise, and their rows have no policy target. The Gumbel noise, which draws the action under
-    GUMBEL, stays; its factor is the temperature. A side resigns at the start of its move, never in the first
-    row of a game.
+    Visits kept with the subtree count. Where only one action is legal, a search ends at one: it is then only
+    for q. A side resigns at the start of its move, never in the first row of a game.
     """
 
-    visits: int
-    full_search_prob: float
-    fast_visits: int
+    sims: int
     temperature: float
     temperature_plies: int
     temperature_halflife: float
     max_plies: int
     resign: float
-    resign_disabled_prob: float
 
 
 TEMPERATURE_FLOOR = 0.1
@@ -136,7 +123,7 @@ def begin_record(records: Records, t: int, number: int) -> None:
     """Let record `t` begin game `number`."""
     records.games[t] = np.zeros((), GAME)
     here = records.games[t]
-    here["game"], here["status"], here["result"], here["full"] = number, PLAYING, UNDECIDED, 1
+    here["game"], here["status"], here["result"] = number, PLAYING, UNDECIDED
 
 
 @inner
@@ -151,25 +138,22 @@ def count_action(here, passed):
 
 
 @inner
-def draw_playout_cap(trees, records, t, rules):
-    """Draw whether the next search of tree `t` is a full one (playout cap randomization)."""
-    records.games[t].full = 1
-    if rules.full_search_prob < 1.0:
-        records.games[t].full = uniform(trees.info[t : t + 1]) < rules.full_search_prob
-
-
-@inner
-def root_value(tree, constants):
-    """Return the search's value of the root, in [-1, 1] for the side to move.
-
-    The value of its proof; under GUMBEL that of the improved policy; else the mean value Q over all visits.
-    """
+def root_value(tree):
+    """Return the value of the root for the side to move: that of its proof, else the mean over all visits."""
     root = tree.nodes[0]
     if root.proof != NONE:
         return PROOF_VALUE[root.proof]
-    if constants.root_rule == GUMBEL:
-        return improved_policy(tree, constants, np.empty(root.num_edges))
     return root.value_sum / max(1, root.visits)
+
+
+@hot
+def target_visits(tree, e):
+    """Return the policy target of root edge `e`: its visits.
+
+    Proven losses count 0 unless the root is lost: visits of them are from before the proof.
+    """
+    lost = tree.edges[e].proof == LOSS and tree.nodes[0].proof != LOSS
+    return np.int64(0 if lost else tree.edges[e].visits)
 
 
 @inner
@@ -200,24 +184,19 @@ def draw_edge(tree, temperature):
 
 
 @inner
-def pick_edge(tree, constants, rules, ply):
+def pick_edge(tree, rules, ply):
     """Return the root edge to play at this ply: drawn while the temperature is above 0, else the best one."""
     temperature = rules.temperature
     if ply >= rules.temperature_plies:
         temperature *= 0.5 ** ((ply - rules.temperature_plies + 1) / rules.temperature_halflife)
-    if temperature < TEMPERATURE_FLOOR:
-        temperature = 0.0
-    if tree.nodes[0].proof == WIN:
+    if tree.nodes[0].proof == WIN or temperature < TEMPERATURE_FLOOR:
         return best_root_edge(tree)
-    if constants.root_rule == GUMBEL:
-        e = gumbel_root_edge(tree, constants, temperature)
-        return e if e >= 0 else best_root_edge(tree)
-    return draw_edge(tree, temperature) if temperature > 0.0 else best_root_edge(tree)
+    return draw_edge(tree, temperature)
 
 
 @hot
-def write_row(tree, records, t, constants, played):
-    """Record a row: the root, its value, its policy target (`policy_target`), and the edge `played`.
+def write_row(tree, records, t, played):
+    """Record a row: the root, its value, its policy target (`target_visits`), and the edge `played`.
 
     At a root that is a proven win the target is the edge played alone: most visits may be from before the
     proof. So it is where the search visited nothing else that may be played.
@@ -227,31 +206,32 @@ def write_row(tree, records, t, constants, played):
     row = records.rows[t, here.rows]
     for i in range(len(root.state)):
         row.state[i] = root.state[i]
-    row.q = root_value(tree, constants)
+    row.q = root_value(tree)
     row.ply = here.ply
     row.hop = here.hop
     row.first_count = here.counts
     row.side = here.side
     row.action = tree.edges[played].action
     row.num_counts = root.num_edges
-    row.full = here.full and here.opponent != here.side + 1
-    target = np.empty(root.num_edges, np.int64)
-    policy_target(tree, constants, target)
-    alone = root.proof == WIN or target.sum() == 0
-    for i in range(root.num_edges):
-        e = root.first_edge + i
-        if not row.full:
-            target[i] = 0
-        elif alone:
-            target[i] = root.visits if e == played else 0
-        records.counts[t, here.counts].action = tree.edges[e].action
-        records.counts[t, here.counts].visits = target[i]
+    total, first, end = 0, root.first_edge, root.first_edge + root.num_edges
+    for e in range(first, end):
+        total += target_visits(tree, e)
+    by_past_network = here.opponent == here.side + 1
+    for e in range(first, end):
+        count = records.counts[t, here.counts]
+        count.action = tree.edges[e].action
+        if by_past_network:
+            count.visits = 0
+        elif root.proof == WIN or total == 0:
+            count.visits = root.visits if e == played else 0
+        else:
+            count.visits = target_visits(tree, e)
         here.counts += 1
     here.rows += 1
 
 
 @hot
-def play_move(game, trees, records, t, constants, rules):
+def play_move(game, trees, records, t, rules):
     """Resign, or record and play an action, in game `t`, whose search has ended; finish it if it is over."""
     tree = get_tree(trees, t)
     here = records.games[t]
@@ -259,7 +239,7 @@ def play_move(game, trees, records, t, constants, rules):
         rules.resign > 0.0
         and here.rows > 0
         and here.hop == 0
-        and np.float32(root_value(tree, constants)) <= -rules.resign
+        and np.float32(root_value(tree)) <= -rules.resign
     ):
         if not here.resign_disabled:
             here.result = -1 if here.side == 0 else 1
@@ -268,11 +248,10 @@ def play_move(game, trees, records, t, constants, rules):
             return
         if here.resigner == 0:
             here.resigner = here.side + 1
-    e = pick_edge(tree, constants, rules, here.ply)
-    write_row(tree, records, t, constants, e)
+    e = pick_edge(tree, rules, here.ply)
+    write_row(tree, records, t, e)
     kept = keep_subtree(game, tree, e, trees.scratch)
-    # Sequential halving needs a tree without visits, and two networks do not share a tree.
-    if not kept or constants.root_rule == GUMBEL or (here.opponent > 0 and tree.nodes[0].sign < 0):
+    if not kept or (here.opponent > 0 and tree.nodes[0].sign < 0):  # two networks do not share a tree
         reset(game, tree, contract.load_state(game, tree.nodes[0].state), tree.nodes[0].sign < 0)
     count_action(here, tree.nodes[0].sign < 0)
     root = tree.nodes[0]
@@ -292,40 +271,26 @@ def play_move(game, trees, records, t, constants, rules):
         or here.counts + contract.max_legal_actions(game) > records.counts.shape[1]
     ):
         here.status = FINISHED
-    draw_playout_cap(trees, records, t, rules)
 
 
 @hot
-def search_visits(trees, records, t, rules):
-    """Return the visit count at which the current search of game `t` ends."""
-    if trees.nodes[t, 0].num_edges == 1:
-        return np.int64(1)
-    return np.int64(rules.visits if records.games[t].full == 1 else rules.fast_visits)
-
-
-@hot
-def slots_of_trees(slots, slot, end):
-    """Return the first of the slots from `slot` on that belongs to tree `end` or a later one."""
-    while slot < len(slots) and slots[slot].tree < end:
-        slot += 1
-    return slot
+def search_visits(trees, t, rules):
+    """Return the visit count at which the current search of tree `t` ends."""
+    return np.int64(1 if trees.nodes[t, 0].num_edges == 1 else rules.sims)
 
 
 @kernel
-def advance(game, trees, records, constants, fast, rules, slots, logits, values):
+def advance(game, trees, records, constants, rules, slots, logits, values):
     """Back the last batch up, play an action wherever a search has ended, and fill the next batch.
 
     Args:
-        game, trees, records, rules: see the module.
-        constants, fast: constants of full searches and of the others, which differ in the noise at the
-            root alone.
+        game, trees, records, constants, rules: see the module.
         slots: number of leaves in the last batch.
         logits, values: their evaluations, see `expand_and_backup`.
 
     Returns:
         (number of leaves in the next batch, number of games that are FINISHED, simulations backed up since
-        the trees were allocated); the first is NOT_FINITE if a logit or value is not finite, NO_EDGE if a
-        descent found no edge to follow.
+        the trees were allocated); the first is NOT_FINITE if a logit or value is not finite.
     """
     game, trees, records = borrowed(game), borrowed(trees), borrowed(records)
     logits, values = borrowed(logits), borrowed(values)
@@ -339,7 +304,9 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
     # A block of trees goes through all steps while it is in the cache; leaves behind it are prefetched.
     for first in range(0, num_trees, BLOCK):
         end = min(num_trees, first + BLOCK)
-        last = slots_of_trees(old, used, end)
+        last = used
+        while last < slots and old[last].tree < end:
+            last += 1
         not_finite = 0.0
         for leaf in range(used, last):
             prefetch_leaves(trees, old, leaf + AHEAD, min(leaf + AHEAD + 1, slots))
@@ -348,7 +315,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
             return NOT_FINITE, 0, simulations
         used = last
         for t in range(first, end):
-            visits = search_visits(trees, records, t, rules)
+            visits = search_visits(trees, t, rules)
             end_node[t - first] = (
                 0 if records.games[t].status == PLAYING and can_traverse(trees, t, visits) else -1
             )
@@ -356,26 +323,14 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         for t in range(first, end):
             node, e = end_node[t - first], end_edge[t - first]
             while records.games[t].status == PLAYING:
-                full = records.games[t].full == 1
-                visits = search_visits(trees, records, t, rules)
+                visits = search_visits(trees, t, rules)
                 next_slot = select_leaves(
-                    game,
-                    trees,
-                    t,
-                    constants if full else fast,
-                    visits,
-                    np.int64(1),
-                    slot,
-                    collisions,
-                    node,
-                    e,
+                    game, trees, t, constants, visits, np.int64(1), slot, collisions, node, e
                 )
-                if next_slot < 0:
-                    return NO_EDGE, 0, simulations
                 if next_slot > slot:
                     slot = next_slot
                     break
-                play_move(game, trees, records, t, constants if full else fast, rules)
+                play_move(game, trees, records, t, rules)
                 e = np.int64(-1)
             if records.games[t].status == FINISHED:
                 finished += 1

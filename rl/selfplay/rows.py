@@ -48,12 +48,7 @@ class GameHeader:
     """The side that would have resigned first, `Black` or `White`, if resignation was disabled."""
 
     def pdn(self, spec: GameSpec, actions: Sequence[int], hops: Sequence[int]) -> str:
-        """Return the game as PDN text.
-
-        Args:
-            spec: the game that was played.
-            actions, hops: of its rows, columns `label` and `hop`.
-        """
+        """Return the game as PDN text; `actions` and `hops` are columns `label` and `hop` of its rows."""
         return spec.to_pdn(self.replay(spec, actions, hops), selfplay_tags(vars(self)), self.result)
 
     def replay(self, spec: GameSpec, actions: Sequence[int], hops: Sequence[int]) -> Any:
@@ -115,15 +110,8 @@ def copy_game(
 ) -> FinishedGame:
     """Copy the game of tree `t`, which has a row or more, out of the records, finished or not.
 
-    Args:
-        records: the records.
-        t: index of the tree.
-        spec: the game that was played.
-        names: of the first and of the second player.
-        played: the first row that each network played, and its number.
-
-    Returns:
-        The game; its result is from Black's side, also where White moved first.
+    `names` are those of the first and the second player; `played` has the first row that each network played,
+    and its number. The result of the game is from Black's side, also where White moved first.
     """
     game = records.games[t]
     n, v = int(game["rows"]), int(game["counts"])
@@ -168,13 +156,9 @@ def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
 
 
 def to_table(games: Sequence[FinishedGame]) -> pa.Table:
-    """Convert games to rows of the self-play schema, sorted by (game, ply, hop).
+    """Convert one or more games of a `GameSpec` to rows of its schema, sorted by (game, ply, hop).
 
-    Args:
-        games: one or more games of the same `GameSpec`.
-
-    Returns:
-        The rows; the column z is null where a game has no result.
+    The column z is null where a game has no result.
     """
     games = sorted(games, key=lambda game: game.number)
     spec, schema = games[0].spec, games[0].spec.schema
@@ -183,10 +167,8 @@ def to_table(games: Sequence[FinishedGame]) -> pa.Table:
     lengths = [len(game.rows) for game in games]
     n = len(rows)
     states = np.ascontiguousarray(rows["state"])
-    encoded, legal = (
-        np.empty((n, spec.position_bytes), np.int8),
-        np.empty((n, spec.legal_mask_bytes), np.uint8),
-    )
+    encoded = np.empty((n, spec.position_bytes), np.int8)
+    legal = np.empty((n, spec.legal_mask_bytes), np.uint8)
     _fill(spec.rules, states, encoded, legal)
     first = np.repeat([game.black_first for game in games], lengths)
     black = (rows["side"] == 0) == first

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,8 @@ from ckai.rl.selfplay.rows import FinishedGame, GameHeader, to_table
 
 @cache
 def ckai_version() -> str:
-    """Return the version of ckai, "" if it is not installed but run from its sources."""
-    try:
-        return version("ckai")
-    except PackageNotFoundError:
-        return ""
+    """Return the version of ckai."""
+    return version("ckai")
 
 
 def own_name() -> str:
@@ -79,28 +76,18 @@ class Shard:
 
     @classmethod
     def read(cls, source: Path) -> "Shard":
-        """Read what a shard says; its rows stay on disk.
-
-        Raises:
-            ValueError: it is not a whole shard.
-        """
+        """Read what a shard says; its rows stay on disk. A ValueError says that it is not a whole shard."""
         with _reading():
             return cls._of(pq.read_schema(source))
 
     @classmethod
-    def read_rows(cls, source: Path | bytes, schema: pa.Schema = SELFPLAY_SCHEMA) -> "tuple[Shard, pa.Table]":
+    def read_rows(cls, source: Path, schema: pa.Schema = SELFPLAY_SCHEMA) -> "tuple[Shard, pa.Table]":
         """Read a shard with its rows, and check them.
 
-        Args:
-            source: the file, or its bytes.
-            schema: of the game's rows.
-
-        Raises:
-            ValueError: it is not a whole shard with these columns.
+        A ValueError says that it is not a whole shard with the columns of the schema.
         """
         with _reading():
-            file = pa.BufferReader(source) if isinstance(source, bytes) else source
-            table = pq.read_table(file, page_checksum_verification=True)
+            table = pq.read_table(source, page_checksum_verification=True)
             if not table.schema.equals(schema):
                 raise ValueError(f"columns {', '.join(table.schema.names)}")
             about = cls._of(table.schema)
@@ -128,11 +115,7 @@ def _reading() -> Iterator[None]:
 
 
 def games_as_pdn(path: Path, spec: GameSpec) -> Iterator[str]:
-    """Yield the games of a shard as PDN texts, in the order of its headers.
-
-    Raises:
-        ValueError: it is damaged.
-    """
+    """Yield the games of a shard as PDN texts, in the order of its headers; see `Shard.read_rows`."""
     about, table = Shard.read_rows(path, spec.schema)
     numbers, actions, hops = (table[name].to_pylist() for name in ("game", "label", "hop"))
     first = 0

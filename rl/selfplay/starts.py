@@ -17,13 +17,7 @@ class Starts:
     """The starting position of every game of a generation: `starts(number)`."""
 
     def __init__(self, config: StartConfig, seed: int, spec: GameSpec = DEFAULT_GAME) -> None:
-        """Compute the openings if they are needed.
-
-        Args:
-            config: the shares.
-            seed: of the generation.
-            spec: the game.
-        """
+        """Compute the openings if they are needed; `seed` is of the generation."""
         self.config, self.seed, self.spec = config, seed, spec
         uses_openings = config.opening_share > 0
         self.openings = spec.openings(config.opening_plies) if uses_openings else ()

@@ -18,7 +18,7 @@ from ckai.rl.evaluators.uniform import UniformEvaluator
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    for name, value in (("ROUNDS", 2), ("SECONDS", 0.2), ("IN_FLIGHT", 8), ("GAMES", 4), ("SIMS", 8)):
+    for name, value in (("ROUNDS", 2), ("SECONDS", 0.2), ("IN_FLIGHT", 8), ("SIMS", 8)):
         monkeypatch.setattr(module, name, value)
 
 
@@ -29,8 +29,8 @@ def run(*arguments):
 
 
 def test_json_says_name_unit_and_figures():
-    measures = json.loads(run("rules", "--json"))["measures"]
-    assert [m["unit"] for m in measures if "perft" in m["name"]] == ["nodes/s"]
+    measures = json.loads(run("network", "--set", "hidden=8", "--json"))["measures"]
+    assert {measure["unit"] for measure in measures} == {"evaluations/s"}
     for measure in measures:
         assert measure["least"] <= measure["median"] <= measure["most"]
         assert measure["least"] > 0
@@ -39,8 +39,8 @@ def test_json_says_name_unit_and_figures():
 
 @pytest.mark.slow
 def test_the_table_has_a_line_for_each_measure():
-    text = run("parse", "selfplay", "games", "training")
-    for unit in ("games/s", "rows/s", "evaluations/s", "ratio", "simulations/s", "games/minute"):
+    text = run("selfplay")
+    for unit in ("evaluations/s", "ratio", "simulations/s"):
         assert unit in text
 
 
@@ -61,21 +61,21 @@ def test_the_limit_is_the_best_rate_over_batches_and_callers():
 def test_networks_of_other_games_are_measured(tmp_path):
     path = tmp_path / "four.ckpt"
     save_checkpoint(path, build("mlp", {"hidden": 8, "encoding": "connect4"}))
-    found = json.loads(run("selfplay", "games", "--engine", str(path), "--json"))["measures"]
-    assert {"evaluations/s", "simulations/s", "games/minute"} <= {measure["unit"] for measure in found}
+    found = json.loads(run("selfplay", "--engine", str(path), "--json"))["measures"]
+    assert {"evaluations/s", "simulations/s"} <= {measure["unit"] for measure in found}
     assert all(measure["least"] > 0 for measure in found)
-    result = CliRunner().invoke(command, ["search", "--engine", str(path)])
-    assert result.exit_code == 2
-    assert "expected a network for checkers to measure search, found" in result.stderr
 
 
 def test_the_table_has_80_columns(monkeypatch):
     long = "cnn2x2, a backend with a name that nobody would choose, cpu, batches of 1024"
     rates = [12_345_678.0, 1.5, 999_999.0]
     monkeypatch.setattr(
-        "ckai.rl.bench.bench_rules",
-        lambda rounds: [measured(long, "evaluations/s", rates), measured("x", "ratio", rates, "ideal: 1")],
+        "ckai.rl.bench.bench_network",
+        lambda *arguments: [
+            measured(long, "evaluations/s", rates),
+            measured("x", "ratio", rates, "ideal: 1"),
+        ],
     )
-    lines = run("rules").splitlines()
+    lines = run("network", "--set", "hidden=8").splitlines()
     assert max(map(len, lines)) == 80
     assert [line.split()[0] for line in lines] == ["evaluations/s", "cnn2x2,", "ratio", "x", "ideal:"]

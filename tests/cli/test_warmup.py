@@ -10,13 +10,15 @@ import pytest
 
 COUNT = Path(__file__).parent.parent / "support" / "count_compiled.py"
 SAMPLE = Path(__file__).parent.parent.parent / "data" / "sample.pdn"
-EXEMPT = {"count_moves", "write_legal", "index_of", "place", "jump_paths", "_spread", "negamax"} | {
+EXEMPT = {
+    "count_moves", "write_legal", "index_of", "place", "jump_paths", "_spread", "negamax", "playouts",
     "rank_position", "unrank_position", "_unrank",
 }  # fmt: skip
 """Kernels that only tests, benchmarks and other kernels call; with a full cache they are not loaded."""
 TIMED = """
 import time
 from pathlib import Path
+from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.rl import Engine, Limit, bench
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
@@ -33,15 +35,9 @@ class Clock:
         readings.append(len(compiled()))
         return getattr(time, name)
 bench.time = Clock()
-for measures in (
-    bench.bench_rules(1),
-    bench.bench_parse(1, Path()),
-    bench.bench_games(UniformEvaluator(), sims=4, games=4, in_flight=4),
-    bench.bench_tree(1, 0.1, sims=4, in_flight=4),
-):
-    readings.clear()
-    list(measures)
-    assert readings and readings[0] == readings[-1], readings
+settings = {"sims": 4, "in_flight": 4, "rounds": 1, "seconds": 0.1}
+list(bench.bench_selfplay(UniformEvaluator(), PlanesEncoding(), **settings))
+assert readings and readings[0] == readings[-1], readings
 """
 """Neither a search by time nor any other call of an engine compiles, nor what `ckai bench` times."""
 KERNELS = """
@@ -97,10 +93,8 @@ def test_warmup_compiles_all_and_nothing_is_compiled_where_time_counts(tmp_path)
         ("evaluate", "pretrained.ckpt", "--data", "data/sample.parquet"),
         ("export", "pretrained.ckpt", "-o", "network.onnx"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/a", *SMALL),
-        ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/b", *SMALL,
-         "--setting", "selfplay.root_rule=gumbel"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL,
-         "--setting", "selfplay.resign=0.9", "--setting", "selfplay.full_search_prob=0.5"),
+         "--setting", "selfplay.resign=0.9"),
         ("selfplay", *NEW, "--game", "connect4", "--run", "runs/f"),
         ("selfplay", *NEW, "--game", "tictactoe", "--run", "runs/g"),
         ("play", "--engine", "pretrained.ckpt", "--side", "none", "--seconds", "0.01", "--fen", "B:W31:B1,2"),
@@ -109,6 +103,6 @@ def test_warmup_compiles_all_and_nothing_is_compiled_where_time_counts(tmp_path)
         ("match", "pretrained.ckpt@0.01s", "random", "alphabeta@2", "rollout@20", "--games", "2"),
         ("tables", "build", "--pieces", "3"),
         ("tables", "probe", "B:WK32:BK1,K5"),
-        ("bench", "rules", "parse", "tree", "games", "search", "--set", "hidden=16", "--evaluator", "torch"),
+        ("bench", "search", "--set", "hidden=16", "--evaluator", "torch"),
     ):  # fmt: skip
         assert run(*command)[1] == [], command

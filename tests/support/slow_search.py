@@ -71,59 +71,12 @@ def puct(node: Twin, c: float) -> int:
     return scores.index(max(scores))
 
 
-def halving_plan(max_considered_actions: int, sims: int) -> list[int]:
-    """The visit count of the edges considered in each simulation, listed."""
-    if max_considered_actions <= 1:
-        return list(range(sims))
-    plan: list[int] = []
-    visits = [0] * max_considered_actions
-    width = max_considered_actions
-    while len(plan) < sims:
-        for _ in range(max(1, int(sims / (math.ceil(math.log2(max_considered_actions)) * width)))):
-            plan += visits[:width]
-            visits = [v + 1 for v in visits[:width]] + visits[width:]
-        width = max(2, width // 2)
-    return plan[:sims]
-
-
-def gumbel_scores(top: Twin, c_visit: float, c_scale: float) -> list[float]:
-    """log prior + sigma(completed Q) of every edge, without noise."""
-    found = [top.edge(i) for i in range(len(top.children))]
-    priors = [top.prior(i) for i in range(len(found))]
-    seen = [i for i, (n, *_) in enumerate(found) if n]
-    network_value = top.value_sum - sum(total for _, total, _, _ in found)
-    mixed = network_value
-    if seen:
-        mean = sum(priors[i] * found[i][1] / found[i][0] for i in seen) / sum(priors[i] for i in seen)
-        visits = sum(n for n, *_ in found)
-        mixed = (network_value + visits * mean) / (1 + visits)
-    most = max(n for n, *_ in found)
-    scores = []
-    for (n, total, proof, _), prior in zip(found, priors, strict=True):
-        q = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}.get(proof, total / n if n else mixed)
-        scores.append(math.log(prior) + (c_visit + most) * c_scale * (q + 1) / 2)
-    return scores
-
-
-def halving(top: Twin, sims: int, max_considered_actions: int, c_visit: float, c_scale: float) -> int:
-    """The edge sequential halving visits next, without noise."""
-    found = [top.edge(i) for i in range(len(top.children))]
-    candidates = [i for i, (_, _, proof, _) in enumerate(found) if proof != LOSS]
-    plan = halving_plan(min(max_considered_actions, len(found)), sims)
-    considered = plan[min(sum(n for n, *_ in found), sims - 1)]
-    scores = gumbel_scores(top, c_visit, c_scale)
-    return max(candidates, key=lambda i: (found[i][0] == considered, scores[i], -i))
-
-
-def simulate(top: Twin, choose: Callable[[Twin], int], edges: Callable[[int], Any]) -> None:
-    """Run one simulation of the reference search.
-
-    `choose` selects an edge; `edges` returns those of a node in the search under test, for their priors.
-    """
+def simulate(top: Twin, c: float, edges: Callable[[int], Any]) -> None:
+    """Run one simulation; `edges` returns those of a node in the search under test, for their priors."""
     sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
     path, node = [top], top
     while node.visits > 0 and node.proof == NONE:
-        best = choose(node)
+        best = puct(node, c)
         if node.children[best] is None:
             number = -1 if node.like is None else int(node.like["child"][best])
             leaf, _ = node.leaf.children[best]
@@ -154,16 +107,11 @@ def simulate(top: Twin, choose: Callable[[Twin], int], edges: Callable[[int], An
         node.value_sum += value
 
 
-def twin_search(
-    root: Any, sims: int, c: float, edges: Callable[[int], Any], pick: Callable[[Twin], int] | None = None
-) -> Twin:
-    """Run the reference search; see `simulate` for `edges`.
-
-    `pick` selects the root edge; None: PUCT.
-    """
+def twin_search(root: Any, sims: int, c: float, edges: Callable[[int], Any]) -> Twin:
+    """Run the reference search; see `simulate`."""
     top = Twin(root, edges(0))
     while top.visits < sims and top.proof == NONE:
-        simulate(top, lambda node: pick(node) if pick and node is top else puct(node, c), edges)
+        simulate(top, c, edges)
         if top.visits == 1 and top.proof == NONE:
             ends = enumerate(
                 (node.value if not node.children else 0.0, passed) for node, passed in root.children

@@ -5,17 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from numba import njit
 from slow_search import Twin
 from tree_game import Leaf, draw
 
 from ckai.rl.games.contract import DRAW, LOSS, WIN
-from ckai.rl.search import selection
-from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
-
-policy_target = njit(selection.policy_target)  # called here from Python, where only kernels call it otherwise
 
 CONSTANTS = SearchConstants(c_init=1.5)
 
@@ -64,12 +59,6 @@ def same(searcher: Searcher, number: int, twin: Twin) -> None:
         assert (edge["child"] >= 0) == (twin.children[i] is not None)
         if edge["child"] >= 0:
             same(searcher, int(edge["child"]), twin.children[i])
-
-
-def target(searcher: Searcher) -> list[int]:
-    out = np.zeros(len(edges(searcher)), np.int64)
-    policy_target(get_tree(searcher.tree_batch, 0), searcher.constants, out)
-    return out.tolist()
 
 
 def proof_of(leaf: Any) -> int:

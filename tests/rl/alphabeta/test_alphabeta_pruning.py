@@ -1,28 +1,13 @@
 """What alpha-beta leaves out, on trees drawn by hand; its table; its order of moves."""
 
-from itertools import product
-
 import numpy as np
 import pytest
-from numba import njit
 from tree_game import WIDTH, Leaf, draw
 
 from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights, arranged
 from ckai.models.inference.vectors import SCALE
-from ckai.rl.alphabeta.memory import FULL_WIDTH, PROVEN, Constants
+from ckai.rl.alphabeta.memory import FULL_WIDTH, Constants
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.alphabeta.transpositions import (
-    LOWER,
-    NO_SCORE,
-    action_of,
-    bound_of,
-    bucket_index,
-    depth_of,
-    probe,
-    score_of,
-    static_of,
-    store,
-)
 
 
 class Guesses(IntegerEvaluator):
@@ -166,49 +151,3 @@ def test_the_only_reply_is_never_pruned():
     for constants in (FULL_WIDTH, Constants(), FULL_WIDTH._replace(static_depth=3, static_margin=0)):
         result = search(root, 4, constants)
         assert (result.action, result.value, result.plies) == (1, 1.0, 3)
-
-
-GAME = draw(Leaf(Leaf()))[0]
-
-
-@njit
-def remember(table, key, score, depth, age, plies):
-    place = bucket_index(table, key)
-    store(table, place, key, score, NO_SCORE, depth, 2, LOWER, age, PROVEN, plies)
-
-
-@njit
-def fields_of(table, key):
-    return probe(table, bucket_index(table, key), key)
-
-
-@njit
-def read(entry, plies):
-    return (
-        score_of(entry, PROVEN, plies),
-        static_of(entry),
-        depth_of(entry),
-        action_of(entry),
-        bound_of(entry),
-    )
-
-
-def test_a_proven_score_counts_from_the_state():
-    """A win 10 plies from the root, found 6 plies from it, is 4 plies away; seen 2 plies from a root, 6."""
-    table = np.zeros((2, 3), np.int64)
-    remember(table, (5, 7), 30_000 - 10, 9, 1, 6)
-    assert read(fields_of(table, (5, 7)), 2)[0] == 30_000 - 6
-    remember(table, (5, 7), -30_000 + 10, 9, 1, 6)
-    assert read(fields_of(table, (5, 7)), 2)[0] == -30_000 + 6
-
-
-def test_a_row_that_two_threads_wrote_at_once_is_of_neither_state():
-    rows = []
-    for key, score in (((1, 2), 100), ((3, 4), -100), ((1, 4), 50)):
-        table = np.zeros((1, 3), np.int64)
-        remember(table, key, score, 5, 1, 0)
-        rows.append(table[0])
-    for words in product(range(3), repeat=3):
-        table = np.array([[rows[of][n] for n, of in enumerate(words)]])
-        found = [n for n, key in enumerate([(1, 2), (3, 4), (1, 4)]) if fields_of(table, key)]
-        assert found == ([words[0]] if len(set(words)) == 1 else [])

@@ -15,10 +15,8 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
 from ckai.rl.alphabeta.memory import FULL_WIDTH, NODES, VALUE_SCALE
-from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.alphabeta.transpositions import EXACT, probe, store
-from ckai.rl.engine.alphabeta import AlphaBetaEngine
+from ckai.rl.engine.alphabeta import AlphaBetaEngine, whole_moves
 from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
@@ -102,16 +100,6 @@ def test_lost_games_are_made_long(evaluator):
     assert (result.value, result.plies) == (-1.0, tables.probe(lost).plies)
 
 
-def test_tables_are_probed(evaluator):
-    tables = Tables.open(3)
-    rules = Checkers().with_tables(tables)
-    position = Position.from_fen("B:WK1:BK10,K11")
-    result = AlphaBetaSearch(evaluator, game=rules).search(pack(position), depth=2)
-    probe = tables.probe(position)
-    assert probe.value == "win"
-    assert (result.value, result.plies) == (1.0, probe.plies)
-
-
 def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say(evaluator):
     # After 11x18 the tables have the position: 18x27 draws, 18x25, which is the first by number, loses.
     position = Position.from_fen("B:W15,22,K23:BK11")
@@ -167,19 +155,6 @@ def test_a_proof_of_the_table_counts_only_within_the_clock():
     assert other.search(pack(won), depth=25).plies == 19
 
 
-def test_old_entries_of_the_table_give_way_after_any_number_of_searches():
-    table, key = np.zeros((2, 3), np.int64), [(np.int64(n), np.int64(n)) for n in range(1, 4)]
-
-    def put(n, depth, age):
-        numbers = (np.int64(x) for x in (0, 5, depth, 1, EXACT, age, 20_000, 0))
-        store(table, np.int64(0), key[n], *numbers)
-
-    put(0, 40, 1)
-    put(1, 30, 65)  # 64 searches later
-    put(2, 1, 65)
-    assert [bool(probe(table, np.int64(0), each)) for each in key] == [False, True, True]
-
-
 def test_games_vary_by_seed_and_only_by_seed():
     """Levels 14 to 16 and alpha-beta are such players."""
     network, limit = load_evaluator("ckai", "integers"), Limit(nodes=12_000)
@@ -232,17 +207,6 @@ def test_several_threads_search_one_position(evaluator):
     assert result.nodes == sum(counted)
     won = search.search(pack(Position.from_fen("W:WK18,K15:BK4")), seconds=60)  # ends with the proof
     assert (won.value, won.plies) == (1.0, 3)
-
-
-def test_threads_end_when_a_search_is_stopped(evaluator):
-    search = AlphaBetaSearch(evaluator, threads=3)
-    before = threading.active_count()
-    stopper = threading.Timer(0.05, search.stop)
-    stopper.start()
-    result = search.search(pack(Position.start()))
-    stopper.join()
-    assert result.action in Position.start().legal_actions()
-    assert threading.active_count() == before
 
 
 def test_a_search_to_a_limit_that_can_be_repeated_has_one_thread(evaluator):

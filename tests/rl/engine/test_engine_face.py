@@ -15,14 +15,13 @@ import numpy as np
 import pytest
 
 import ckai.rl.engine
-from ckai.game import Game, Position
+from ckai.game import Position
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import MoveMap, StopReason, Value
-from ckai.rl.engine.tree import TreeEngine, by_visits
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.search.selection import GUMBEL, SearchConstants
 
 START = Position.start()
 FOREVER = 60
@@ -71,6 +70,11 @@ def test_the_examples_in_the_docstrings(name):
         ({"nodes": 0}, "expected nodes from 1"),
         ({"seconds": 0}, "expected seconds > 0, found 0"),
         ({"seconds": float("nan")}, "expected seconds > 0, found nan"),
+        ({"clock": math.nan}, "a finite clock"),
+        ({"clock": math.inf}, "a finite clock"),
+        ({"clock": 60, "increment": -1}, "increment >= 0"),
+        ({"clock": 60, "remaining_moves": 0}, "remaining_moves from 1"),
+        ({"increment": 1}, "expected a clock"),
     ],
 )
 def test_limits_out_of_range_are_refused(limit, message):
@@ -123,17 +127,6 @@ def test_a_capture_of_several_hops_is_one_ply(engine):
     assert len(result.move.actions) == 2
     assert result.depth == 0  # the position between the hops
     assert engine.search("B:W6,7,14,15,32:B2,21", Limit(visits=40)).depth > 0
-
-
-def test_depth_of_a_kept_tree_is_from_the_new_root(engine):
-    game = Game()
-    first = engine.search(game.position, Limit(visits=3000))
-    for move in first.pv[:2]:
-        game.push(move)
-    again = engine.search(game.position, Limit(visits=1), history=game.history)
-    assert again.sims > 1
-    assert again.nodes <= 1
-    assert 0 < again.depth <= first.depth
 
 
 @pytest.mark.parametrize(
@@ -436,11 +429,3 @@ def test_a_program_may_end_while_an_analysis_goes_on():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
-
-
-def test_a_rule_that_needs_a_fresh_tree_is_refused():
-    constants = SearchConstants(root_rule=GUMBEL)
-    with pytest.raises(ValueError, match="expected the root rule puct, found gumbel"):
-        TreeEngine(UniformEvaluator(), constants=constants)
-    with pytest.raises(ValueError, match="expected the root rule puct, found gumbel"):
-        by_visits(UniformEvaluator(), 8, constants=constants)

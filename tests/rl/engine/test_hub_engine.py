@@ -305,19 +305,6 @@ def test_during_a_search(talk):
     assert "closed" in repr(talk.engine)
 
 
-def test_two_go_and_a_storm_of_stops(talk):
-    """Each search has one answer, and what comes at a wrong time has one error."""
-    talk.say("init", "go analyze")
-    talk.until("info")
-    for line in ("go think", "go analyze", "go ponder"):
-        assert "during a search, found 'go'" in talk.error(line)
-    talk.say(*["stop"] * 1000)
-    for mode in ("think", "analyze", "ponder") * 20:
-        talk.say(f"go {mode}", "stop", "stop")
-    heard = [line.split()[0] for line in talk.heard()]
-    assert (heard.count("done"), heard.count("error")) == (61, 0)
-
-
 @pytest.mark.parametrize("spec", ["uniform", "alphabeta:ckai", "level:2", "level:16"])
 def test_a_clock_of_zero_still_has_a_move(spec):
     talk = Talk(Engine.load(spec))

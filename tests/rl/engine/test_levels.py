@@ -1,8 +1,6 @@
 """Levels of play."""
 
 import math
-import re
-from pathlib import Path
 
 import pytest
 
@@ -113,17 +111,3 @@ def test_texts():
 def test_an_unknown_level(text):
     with pytest.raises(ValueError, match=f"expected a level from 1 to {FULL_LEVEL}"):
         Engine.load(text)
-
-
-def test_the_page_lists_the_levels():
-    page = (Path(__file__).parents[3] / "docs" / "results.md").read_text()
-    page = page.partition("## Levels\n")[2].partition("\n## ")[0]
-    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| \d", line)]
-    assert [int(row[0]) for row in rows] == list(range(1, FULL_LEVEL + 1))
-    for row, level in zip(rows, LEVELS, strict=False):
-        shown = [
-            f"{level.temperature:g}",
-            *([str(level.depth), f"{level.regret:g}"] if level.depth else "--"),
-        ]
-        assert row[1:4] == shown
-    assert [row[4] for row in rows[len(LEVELS) : -1]] == [f"{nodes:,}" for nodes in QUICK_NODES]

@@ -170,16 +170,6 @@ def test_no_cluster_at_the_address():
     assert "\n" not in str(raised.value)
 
 
-@needs_ray
-@pytest.mark.parametrize("version", ["2.59.1", "1.13.0"])
-def test_an_old_ray(monkeypatch, version):
-    monkeypatch.setattr(connection.import_ray(), "__version__", version)
-    with pytest.raises(
-        RuntimeError, match=rf"expected Ray 2.60 or newer, found {version}; pip install --upgrade"
-    ):
-        connection.import_ray()
-
-
 def test_no_ray(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(BackendError, match=r"needs the package ray; install it .*ckai\[ray\]"):

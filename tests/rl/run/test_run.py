@@ -21,7 +21,6 @@ from child_process import started
 from whole_run import check_whole
 
 from ckai.datasets.reader import read_rows
-from ckai.models.checkpoint import CheckpointError
 from ckai.pdn import read_games
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.events import RunError
@@ -144,13 +143,6 @@ def test_what_killed_processes_left_is_removed(tmp_path, network):
     assert not list(run.folder.rglob(".*.tmp"))
 
 
-def test_without_a_match_every_network_is_accepted(tmp_path, network):
-    run = Run.create(tmp_path / "run", network, TINY.changed(["gate.games=0"]))
-    run.go(1, ignore_event)
-    assert run.history()[0]["accepted"]
-    assert run.network == run.network_path(1)
-
-
 def games_of(run, n):
     """The games of a generation: what is known of them, and their rows."""
     found = [Shard.read_rows(path) for path in run.shards(n)]
@@ -217,6 +209,7 @@ def test_games_on_disk_are_not_played_again_and_the_others_begin_as_they_were(tm
 @pytest.mark.slow
 def test_a_damaged_shard_is_reported_and_played_again(tmp_path, network, monkeypatch, damage, message):
     run = Run.create(tmp_path / "run", network, TINY)
+    monkeypatch.setattr("ckai.rl.run.worker.SHARD_SECONDS", 1e9)  # one shard, however slow the machine is
 
     def stop(event):
         if event.done:
@@ -240,8 +233,9 @@ def flip(path):
 
 
 @pytest.mark.slow
-def test_a_game_that_two_shards_have_counts_once(tmp_path, network):
+def test_a_game_that_two_shards_have_counts_once(tmp_path, network, monkeypatch):
     run = Run.create(tmp_path / "run", network, TINY)
+    monkeypatch.setattr("ckai.rl.run.worker.SHARD_SECONDS", 1e9)
     run.go(1)
     shard = run.shards()[0]
     shard.with_name("0000-run-000009.parquet").write_bytes(shard.read_bytes())
@@ -250,18 +244,6 @@ def test_a_game_that_two_shards_have_counts_once(tmp_path, network):
     assert len(read_rows([*run.shards(), *(run.folder / "games").glob("*.parquet")])) == len(rows)
     run.go(2)
     assert run.history()[1]["selfplay"]["games"] == 6
-
-
-@pytest.mark.slow
-def test_a_half_written_training_state_is_named(tmp_path, network):
-    run = Run.create(tmp_path / "run", network, TINY)
-    training = run.folder / "networks" / "training.ckpt"
-    training.write_bytes(b"half")
-    with pytest.raises(CheckpointError, match=r"training\.ckpt"):
-        run.go(1, ignore_event)
-    training.unlink()
-    run.go(1, ignore_event)
-    check_whole(run, 1)
 
 
 @pytest.mark.slow
@@ -422,45 +404,6 @@ def test_unknown_settings_are_named(tmp_path, network):
     path.write_text(json.dumps({**json.loads(path.read_text()), "speed": 3}))
     with pytest.raises(RunError, match="unknown setting speed"):
         Run.open(tmp_path / "run")
-
-
-def test_a_run_needs_a_checkpoint(tmp_path):
-    (tmp_path / "no.ckpt").write_text("not a network")
-    with pytest.raises(CheckpointError):
-        Run.create(tmp_path / "run", tmp_path / "no.ckpt", TINY)
-
-
-def test_settings_given_as_texts():
-    pairs = ["learn.batch_size=64", "learn.q_first=0", "gate.rule=sprt", "games=7", "overlap=true"]
-    config = TINY.changed(pairs)
-    assert (config.learn.batch_size, config.learn.q_first, config.gate.rule) == (64, 0, "sprt")
-    assert (config.games, config.overlap, config.selfplay) == (7, True, TINY.selfplay)
-    assert TINY.changed([]) == TINY
-    for wrong, message in {
-        "learn.batch_size": "found 'learn.batch_size'",
-        "learn.size=3": "unknown setting learn.size",
-        "lern.size=3": "unknown setting lern",
-        "games.size=3": "unknown setting games.size",
-        "learn.batch_size=many": "expected an integer for learn.batch_size, found 'many'",
-        "learn.batch_size=-1": "batch_size >= 1",
-        "learn=3": "unknown setting learn",
-    }.items():
-        with pytest.raises(ValueError, match=re.escape(message)):
-            TINY.changed([wrong])
-
-
-def test_any_setting_from_the_command_line(tmp_path, network, ckai):
-    run = ("selfplay", "--init", network, "--run", tmp_path / "run", "--generations", 0)
-    status, _, err = ckai(*run, "--setting", "learn.batch_size=many")
-    assert status != 0
-    assert "expected an integer for learn.batch_size, found 'many'" in err
-    assert not (tmp_path / "run").exists()
-    assert ckai(*run, "--games", 5, "--setting", "learn.batch_size=64")[0] == 0
-    config = Run.open(tmp_path / "run").config
-    assert (config.learn.batch_size, config.games) == (64, 5)
-    status, _, err = ckai(*run, "--setting", "learn.batch_size=32")
-    assert status != 0
-    assert "is a run with its own settings; give --run OTHER" in err
 
 
 def command(folder: Path, network: Path) -> list[str]:

@@ -14,7 +14,6 @@ from tree_search import CONSTANTS, drawings, edges, proof_of, search
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import PENDING
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import GUMBEL, PUCT, SearchConstants
 
 Path = tuple[int, ...]
 
@@ -104,17 +103,13 @@ def test_descents_that_meet_proofs_end_with_the_result_and_nothing_in_flight(roo
     drawings(),
     st.integers(1, 16),
     st.integers(1, 3),
-    st.sampled_from([PUCT, GUMBEL]),
     st.sampled_from([10, 50, 2000]),
 )
-def test_batches_in_flight_under_every_rule(
-    root: Any, leaves: int, batches: int, rule: int, nodes: int
-) -> None:
+def test_batches_in_flight(root: Any, leaves: int, batches: int, nodes: int) -> None:
     if not root.children:
         return
     game, oracle, _ = draw(root)
-    constants = SearchConstants(root_rule=rule, gumbel_noise=0.0)
-    found = Searcher(oracle, nodes=nodes, leaves=leaves, batches=batches, constants=constants, game=game)
+    found = Searcher(oracle, nodes=nodes, leaves=leaves, batches=batches, game=game)
     found.set_root(0, (0, 0))
     with closing(found):
         while found.step(np.array([100], np.int32)):

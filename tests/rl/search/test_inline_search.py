@@ -13,7 +13,6 @@ from ckai.rl.games.checkers import pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.search.inline_search import InlineSearcher, make_searcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import GUMBEL, SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
 
@@ -75,15 +74,6 @@ def test_the_tree_is_that_of_batches_of_one(chunk):
     inline = InlineSearcher(network, nodes=600, chunk=chunk)
     assert searched(inline, state, 500) == searched(Searcher(Settled(network), nodes=600), state, 500)
     assert inline.root(0)["visits"] == 500
-
-
-def test_gumbel_plans_for_all_visits_and_not_for_those_of_a_step():
-    network, state = evaluator(), pack(Position.start())
-    constants = SearchConstants(root_rule=GUMBEL, gumbel_noise=0.0)
-    steps, whole = (
-        InlineSearcher(network, nodes=600, constants=constants, chunk=chunk) for chunk in (7, 10_000)
-    )
-    assert searched(steps, state, 500) == searched(whole, state, 500)
 
 
 @pytest.mark.slow

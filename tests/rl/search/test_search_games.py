@@ -13,9 +13,6 @@ from numba import njit, typeof
 from numba.core import serialize
 
 from ckai.game import Position
-from ckai.rl import Engine
-from ckai.rl.engine.tree import by_visits
-from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
@@ -26,8 +23,6 @@ from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.playouts import playouts
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.tictactoe import TicTacToe
-from ckai.rl.matches.match import play_match
-from ckai.rl.matches.openings import random_openings
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
@@ -237,27 +232,6 @@ def test_tic_tac_toe_playouts_have_the_known_statistics():
     assert drawn / n == pytest.approx(8 / 63, abs=0.005)
 
 
-def test_playouts_of_checkers_agree_with_slow_random_games():
-    rng, values, lengths = np.random.default_rng(2), [], []
-    state = START
-    for _ in range(400):
-        position, hops = Position.start(), 0
-        while (actions := position.legal_actions()) and position.halfmove_clock < 80:
-            position = position.push_action(int(rng.choice(actions)))
-            hops += 1
-        values.append(0.0 if actions else -1.0 if position.black else 1.0)
-        lengths.append(hops)
-    won, _, lost, moves, hops = playouts(Checkers(), state, 100_000, 3, NO_TRACE)
-    assert abs((won - lost) / 1e5 - np.mean(values)) < 4 / np.sqrt(400)
-    assert abs(hops / 1e5 - np.mean(lengths)) < 4 * np.std(lengths) / np.sqrt(400)
-    assert moves < hops
-
-
-def test_playouts_follow_from_the_seed():
-    again = [playouts(Checkers(), START, 1000, 9, NO_TRACE) for _ in range(2)]
-    assert again[0] == again[1] != playouts(Checkers(), START, 1000, 10, NO_TRACE)
-
-
 # --- UCT with playouts -----------------------------------------------------------------------------------
 
 
@@ -293,51 +267,6 @@ def test_a_win_by_the_second_hop_of_a_capture_is_the_same_sides():
     assert searcher.root(0)["plies"] == 1
 
 
-def test_uct_beats_random_play():
-    rng, games = np.random.default_rng(6), 20
-    trees = InlineSearcher(RolloutEvaluator(), trees=games, nodes=203, seed=2)
-    positions = [Position.start()] * games
-    for t in range(games):
-        trees.set_root(t, pack(positions[t]))
-    scores = {}
-    while len(scores) < games:
-        visits = np.zeros(games, np.int32)
-        for t in range(games):
-            if t not in scores and positions[t].black == (t % 2 == 0):
-                visits[t] = 200
-        trees.run(visits)
-        for t in range(games):
-            if t in scores:
-                continue
-            action = trees.best(t) if visits[t] else int(rng.choice(positions[t].legal_actions()))
-            positions[t] = positions[t].push_action(action)
-            trees.play(t, action)
-            if not positions[t].legal_actions():
-                scores[t] = 0.0 if positions[t].black == (t % 2 == 0) else 1.0
-            elif positions[t].halfmove_clock >= 80 or trees.root(t)["proof"] == DRAW:
-                scores[t] = 0.5
-    assert sum(scores.values()) >= 0.95 * games
-
-
-def test_the_rollout_evaluator_is_the_same_in_any_batch():
-    rng = np.random.default_rng(8)
-    boards = np.zeros((50, 34), np.int8)
-    for row, position in enumerate(random_state(rng) for _ in range(50)):
-        boards[row, :32], boards[row, 32], boards[row, 33] = (
-            position.board,
-            position.jumper,
-            position.halfmove_clock,
-        )
-    evaluator = RolloutEvaluator()
-    logits, values = evaluator.evaluate(boards)
-    assert logits.shape == (50, 128)
-    assert np.array_equal(values[20:], evaluator.evaluate(boards[20:])[1])
-    assert set(values.tolist()) <= {-1.0, 0.0, 1.0}
-    lost = Position.from_fen("B:WK1,K2,K3,K4:B12")
-    rows = np.array([[*lost.board, -1, clock] for clock in range(40)], np.int8)
-    assert evaluator.evaluate(rows)[1].mean() < -0.8
-
-
 def test_the_solver_proves_the_empty_board_a_draw():
     searcher = Searcher(
         UniformEvaluator(), nodes=100_000, constants=SearchConstants(c_init=4.0), game=TicTacToe()
@@ -345,16 +274,3 @@ def test_the_solver_proves_the_empty_board_a_draw():
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([10_000_000], np.int32))
     assert searcher.root(0)["proof"] == DRAW
-
-
-def test_more_playouts_beat_fewer():
-    many, few = by_visits(load_evaluator("rollout"), 500), by_visits(load_evaluator("rollout"), 50)
-    assert play_match(many, few, random_openings(6, 4, seed=0)).score > 0.7
-
-
-def test_an_engine_of_playouts_searches_by_visits_and_by_time():
-    engine = Engine.load("rollout", seed=1)
-    won = engine.search("B:WK32:BK23,K24,K18", sims=2000)
-    assert won.value > 0.5
-    assert won.sims == 2000 or won.proven == "win"
-    assert engine.search("B:W21-32:B1-12", seconds=0.2).sims > 1000

@@ -61,29 +61,8 @@ def test_an_epoch_is_the_same_after_a_resume(path):
     whole = [seen(batch) for batch in data.epoch(0)]
     assert [seen(batch) for batch in data.epoch(0, 2)] == whole[2:]
     assert [seen(batch) for batch in data.epoch(1)] != whole
-    streamed = RowsDataModule([path], batch_size=7, heldout=0.0, need_both_sides=False, game=GAME.name,
-                              symmetries=TABLE)  # fmt: skip
-    whole = [seen(batch) for batch in streamed.epoch(0)]
-    assert [seen(batch) for batch in streamed.epoch(0, 2)] == whole[2:]
     plain = RowsDataModule([path], batch_size=7, heldout=0.0, need_both_sides=False, game=GAME.name)
     assert sorted(map(seen, plain.epoch(0))) != sorted(whole)
-
-
-class Corner:
-    """Likes the stones where they are, and the first square."""
-
-    name = "corner"
-
-    def __init__(self, bonus):
-        self.bonus = bonus
-
-    def evaluate(self, boards, out_logits=None, out_values=None):
-        logits = boards[:, :9].astype(np.float32)
-        logits[:, 0] += self.bonus
-        return logits, boards[:, :9].sum(1).astype(np.float32) / 9
-
-    def close(self):
-        pass
 
 
 def test_a_game_without_symmetries_is_refused():

@@ -94,12 +94,6 @@ def test_a_capture_under_way_is_known(tables):
     assert prove(tables, after) == (PROVEN_WIN, value) == (PROVEN_WIN, 1)
 
 
-def test_more_pieces_are_searched(tables):
-    position = Position.from_fen("B:WK6,K7,K20:BK1,K2")
-    assert prove(tables, position) == (NONE, 0)
-    assert prove(None, Position.from_fen("B:WK6:BK1")) == (NONE, 0)
-
-
 @pytest.mark.parametrize("quiet", [0, 40, 60, 75, 79])
 def test_a_win_that_the_count_would_take_is_not_taken_for_one(tables, quiet):
     """Kings only: nothing but a capture begins the count again."""
@@ -143,25 +137,6 @@ def test_a_man_that_steps_in_time_begins_the_count_again(tables):
             assert here.halfmove_clock < limit
             assert prove(tables, here, limit)[0] == PROVEN_WIN
     assert checked > 20
-
-
-def test_it_wins_within_the_distance_against_any_defence(tables):
-    rng = random.Random(2)
-    won = [p for p in placements(rng, 400) if tables.probe(p).value == WIN][:150]
-    engine = TreeEngine(UniformEvaluator(), tables=tables)
-    for position in won:
-        plies, here, history = tables.probe(position).plies, position, []
-        for ply in range(plies):
-            moves = here.legal_moves()
-            history.append(here)
-            if ply % 2 == 0:
-                here = here.push(engine.search(here, sims=20, history=history[:-1]).move)
-            else:
-                here = here.push(rng.choice(moves))
-            if not here.legal_moves():
-                break
-        assert not here.legal_moves()
-        assert here.black != position.black
 
 
 def test_a_won_ending_is_not_left_for_one_that_the_count_draws(tables):

@@ -78,15 +78,6 @@ def test_what_is_in_flight_is_not_waited_for():
     assert sharing.root(0)["visits"] == 1500 > sharing.evaluations >= len(evaluator.asked)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_hardly_any_evaluation_is_left_where_there_are_few_states(seed):
-    game, oracle = endless(np.random.default_rng(seed), states=100)
-    sharing = searched(oracle, state=(0, 0), game=game)
-    same_trees(sharing, searched(oracle, state=(0, 0), game=game, transpositions=False))
-    assert sharing.evaluations <= 101  # the root's may not be shared
-
-
 def test_noise_at_a_root_stays_there():
     game, oracle = endless(np.random.default_rng(5), states=60)
     noisy = CONSTANTS._replace(noise_epsilon=0.5)

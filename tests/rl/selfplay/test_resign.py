@@ -1,7 +1,6 @@
 """Resignation in self-play: who loses, where it is disabled, and how often it would have been wrong."""
 
 import numpy as np
-import pytest
 
 from ckai.datasets.games import RESIGNED, WOULD_RESIGN
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -96,10 +95,3 @@ def test_games_without_a_result_are_no_wrong_resignations():
     games = [GameHeader(0, *names, result, 9, (), resigner="Black") for result in ("*", "0-1", "1-0", "*")]
     counts = describe(games, config)
     assert (counts["resigned"], counts["played_out"], counts["wrongly"]) == (0, 2, 1)
-
-
-@pytest.mark.parametrize("name", ["resign", "resign_disabled_prob"])
-def test_wrong_settings(name):
-    for value in (-0.1, 1.1):
-        with pytest.raises(ValueError, match=name):
-            SelfPlayConfig(**{name: value})

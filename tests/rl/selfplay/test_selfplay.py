@@ -5,23 +5,15 @@ from dataclasses import replace
 from io import BytesIO
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from ckai.datasets import statistics
-from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
 from ckai.pdn import read_games
-from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games.checkers import pack
-from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import get_game
-from ckai.rl.matches.match import play_match
-from ckai.rl.matches.openings import random_openings
 from ckai.rl.run.report import describe
-from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
 from ckai.rl.selfplay.rows import to_table
@@ -169,73 +161,10 @@ def test_an_error_in_the_evaluator_ends_the_run():
         play_games(Broken(), SelfPlayConfig(in_flight=4), range(4), seed=0, on_game=lambda _: None)
 
 
-def test_openings_are_different_and_playable():
-    openings = random_openings(100, 3, seed=1)
-    assert len({p.key for p in openings}) == 100
-    assert all(p.legal_moves() for p in openings)
-    assert random_openings(100, 3, seed=1) == openings
-
-
-def test_more_openings_than_there_are_repeat():
-    assert len(random_openings(20, 1, seed=1)) == 20
-
-
-def test_a_match_plays_both_colours_of_every_opening():
-    openings = random_openings(5, 3, seed=1)
-    result = play_match(by_visits(Hashed(), 12), by_visits(UniformEvaluator(), 12), openings)
-    assert [(g.pair, g.a_black) for g in result.games] == [(i, c) for i in range(5) for c in (True, False)]
-    for game in result.games:
-        assert game.game.positions[0] == openings[game.pair]
-        assert game.outcome == game.game.outcome()
-    assert result.wins + result.draws + result.losses == 10
-
-
-@pytest.mark.slow
-def test_more_simulations_win_matches():
-    # A search of 100 visits against one of 2, both counting material.
-    openings = random_openings(6, 3, seed=5)
-    score = 0.0
-    for opening in openings:
-        for strong_black in (True, False):
-            sides = {strong_black: 100, not strong_black: 2}
-            searcher = {black: Searcher(Material(), nodes=300) for black in sides}
-            position, plies = opening, 0
-            while position.legal_actions() and position.halfmove_clock < 80 and plies < 300:
-                mine = searcher[position.black]
-                mine.set_root(0, pack(position))
-                mine.run(np.array([sides[position.black]], np.int32))
-                position = position.push_action(mine.best(0))
-                plies += 1
-            if position.legal_actions():
-                score += 0.5
-            else:
-                score += position.black != strong_black
-    assert score >= 10
-
-
-@pytest.mark.parametrize("rule", ["puct", "gumbel"])
-def test_games_by_every_root_rule(rule):
-    games = play(6, root_rule=rule, sims=32)
-    assert as_plain(games) == as_plain(play(6, root_rule=rule, sims=32, groups=1))
-    for game in games:
-        game.replay()
-    table = to_table(games)
-    for row in table.to_pylist():
-        assert sum(v["count"] for v in row["visits"]) > 0
-    if rule == "gumbel":
-        sums = [sum(v["count"] for v in row["visits"]) for row in table.to_pylist() if abs(row["q"]) < 1]
-        assert all(abs(total - 65536) < 64 or total < 100 for total in sums)
-
-
 @pytest.mark.parametrize(
     ("usual", "settings"),
     [
         ({}, {"sims": 12}),
-        ({"full_search_prob": 0.5}, {"full_search_prob": 0.2}),
-        ({"full_search_prob": 0.5}, {"fast_visits": 5}),
-        ({}, {"root_rule": "gumbel"}),
-        ({"root_rule": "gumbel"}, {"gumbel_scale": 0.01}),
-        ({"root_rule": "gumbel"}, {"temperature_plies": 0}),
         ({}, {"c_puct": 1.0}),
         ({}, {"noise_alpha": 0.1}),
         ({}, {"noise_epsilon": 0.0}),
@@ -245,7 +174,6 @@ def test_games_by_every_root_rule(rule):
         ({}, {"max_plies": 20}),
         ({}, {"resign": 0.2}),
         ({"resign": 0.2}, {"resign_disabled_prob": 1.0}),
-        ({}, {"halfmove_limit": 8}),
         ({}, {"tables": 0}),
     ],
     ids=str,
@@ -260,29 +188,6 @@ def quick_rows(**settings):
     return to_table(play(in_flight=12, groups=1, **settings))
 
 
-@pytest.mark.parametrize("rule", ["puct", "gumbel"])
-def test_games_of_fast_searches_differ(rule):
-    """Under gumbel the noise takes the place of the draw by visits, in fast searches too."""
-    games = play(24, root_rule=rule, sims=16, fast_visits=8, full_search_prob=0.01, max_plies=8)
-    assert len({str(game.rows["action"].tolist()) for game in games}) > 20
-
-
-def test_gumbel_without_q_values_has_the_priors_as_target():
-    shares = {}
-    for scale in (0.0, 1.0):
-        changed = []
-        for game in play(4, root_rule="gumbel", sims=16, gumbel_scale=scale):
-            for row in game.rows:
-                board = game.spec.encoded(game.spec.position(as_state(row["state"])))[None]
-                counts = game.counts[row["first_count"] : row["first_count"] + row["num_counts"]]
-                priors = np.exp(Hashed().evaluate(board)[0][0, counts["action"]])
-                target = counts["visits"] / max(counts["visits"].sum(), 1)
-                changed.append(np.abs(target - priors / priors.sum()).max() > 0.05)
-        shares[scale] = np.mean(changed)
-    assert shares[0.0] < 0.05  # targets of proven roots differ all the same
-    assert shares[1.0] > 0.5
-
-
 def loses_at_once(spec, game, move):
     """Whether the opponent ends the game after a move by winning on the spot."""
     after = spec.game(game.position.push(move))
@@ -295,11 +200,10 @@ def loses_at_once(spec, game, move):
     return False
 
 
-@pytest.mark.parametrize("rule", ["puct", "gumbel"])
-def test_a_target_has_no_move_that_its_search_proved_lost(rule):
+def test_a_target_has_no_move_that_its_search_proved_lost():
     """In tic-tac-toe a move that loses at once is proven to when it is first visited."""
     spec, games = get_game("tictactoe"), []
-    config = SelfPlayConfig(sims=40, in_flight=8, groups=1, root_rule=rule)
+    config = SelfPlayConfig(sims=40, in_flight=8, groups=1)
     play_games(UniformEvaluator(spec.num_actions), config, range(30), seed=3, on_game=games.append, spec=spec)
     dangers = 0
     for finished in games:
@@ -315,27 +219,6 @@ def test_a_target_has_no_move_that_its_search_proved_lost(rule):
                 assert all(target[move.actions[0]] == 0 for move in lost), (game.moves, target)
             game.push(next(move for move in moves if move.actions[0] == row["action"]))
     assert dangers > 20
-
-
-def test_only_full_searches_have_policy_targets():
-    games = play(8, full_search_prob=0.3, fast_visits=4, sims=32)
-    rows = np.concatenate([g.rows for g in games])
-    assert 0.15 < rows["full"].mean() < 0.45
-    for row in to_table(games).to_pylist():
-        assert len(row["visits"]) >= 1
-    for game in games:
-        for row in game.rows:
-            counts = game.counts["visits"][row["first_count"] : row["first_count"] + row["num_counts"]]
-            assert (counts.sum() > 0) == bool(row["full"])
-
-
-def test_rows_of_fast_searches_have_no_policy_target(tmp_path):
-    pq.write_table(to_table(play(8, full_search_prob=0.3, fast_visits=4)), tmp_path / "rows.parquet")
-    data = RowsDataModule([tmp_path / "rows.parquet"], heldout=0.0, batch_size=100_000)
-    (batch,) = data.batches("all")
-    sums = batch["policy"].sum(1)
-    assert set(sums.round(decimals=3).tolist()) == {0.0, 1.0}
-    assert 0.15 < sums.mean() < 0.45
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
