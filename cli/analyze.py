@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import NO_NETWORK, evaluator_option, newest_name, resolve_network
+from ckai.cli.shared.networks import NO_NETWORK, evaluator_option, newest_network
 from ckai.cli.shared.output import (
     count_text,
     force_option,
@@ -20,6 +20,7 @@ from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
+from ckai.models.pretrained import PRETRAINED, network_path
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.score import score_help
 
@@ -55,13 +56,6 @@ ckai analyze games.pdn --html games.html
 )
 @click.option("--html", type=click.Path(path_type=Path), help="Also write all games to one HTML page.")
 @click.option(
-    "--boards",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="FOLDER",
-    help="Also write an SVG picture of each position in which a move was marked, replacing those of an "
-    "earlier analysis there.",
-)
-@click.option(
     "--engine",
     "source",
     metavar="CKPT",
@@ -86,7 +80,6 @@ def command(
     files: tuple[Path, ...],
     output: Path | None,
     html: Path | None,
-    boards: Path | None,
     source: str | None,
     learn: str,
     evaluator: str,
@@ -112,7 +105,12 @@ def command(
     if mistakes.MISTAKES.exists():
         mistakes.load()  # refuses what would be lost
     report_compilation()
-    source = resolve_network(newest_name() if source is None else source)
+    name = source = source or newest_network()
+    if source not in NO_NETWORK:
+        source = str(network_path(source))
+        if not Path(source).is_file():
+            raise ValueError(f"{source}: expected a checkpoint, found no such file")
+        name = name if name in PRETRAINED else "/".join(Path(source).parts[-2:])
     network_tables = open_tables(tables)
     threads = available_cores()
     digest = source if source in NO_NETWORK else file_digest(Path(source))
@@ -136,9 +134,9 @@ def command(
             done = f"{work.done:,} of {count_text(len(work.games), 'game')} done"
             click.echo(f"{done} and kept in {work.folder}: the same command continues", err=True)
             raise
-        result = _write(work, files, _network_name(source), html, boards, learn)
+        result = _write(work, files, name, html, learn)
     work.remove()
-    result = _summary(read, work, html, boards) | result
+    result = _summary(read, work, html) | result
     if as_json:
         print_json(result)
         return
@@ -148,10 +146,9 @@ def command(
 
 
 def _write(
-    work: "Work", files: Iterable[Path], network: str, html: Path | None, boards: Path | None, learn: str
+    work: "Work", files: Iterable[Path], network: str, html: Path | None, learn: str
 ) -> dict[str, Any]:
-    """Write the annotated games, the page and the pictures; return what JSON says of their contents."""
-    from ckai.cli.pages.pictures import remove_other_pictures, write_pictures
+    """Write the annotated games and the page; return what JSON says of their contents."""
     from ckai.cli.pages.report import ReportPage
     from ckai.datasets.files import whole_file, write_whole
     from ckai.pdn import write_game
@@ -168,7 +165,6 @@ def _write(
     page = ReportPage(DEFAULT_GAME, f"Analysis of {names}", facts) if html else None
     players = PlayerTable()
     games: list[dict[str, Any]] = []
-    pictures: list[Path] = []
     puzzles: list[PdnGame] = []
     searched, grades = 0, dict.fromkeys(map(str, Grade), 0)
     with whole_file(work.output) as file:
@@ -181,18 +177,13 @@ def _write(
                 grades[str(report.plies[n].grade)] += 1
             if page is not None:
                 page.add(game, report)
-            if boards is not None:
-                pictures += write_pictures(boards, DEFAULT_GAME, game, report, len(games))
             games.append(_game(game, report))
     if page is not None and html is not None:
         write_whole(html, page.html(players.rows()))
-    if boards is not None:
-        remove_other_pictures(boards, set(pictures))
     return {
         "positions_searched": searched,
         "grades": grades,
         "players": players.rows(),
-        "pictures": len(pictures),
         "mistakes": mistakes.add(puzzles),
         "games": games,
     }
@@ -216,9 +207,7 @@ def _game(game: "PdnGame", report: "GameReport") -> dict[str, Any]:
     }
 
 
-def _summary(
-    read: Sequence["PdnGame"], work: "Work", html: Path | None, boards: Path | None
-) -> dict[str, Any]:
+def _summary(read: Sequence["PdnGame"], work: "Work", html: Path | None) -> dict[str, Any]:
     errors = [game.problem for game in read if game.problem is not None]
     rejected = sum(game.rejected for game in read)
     return {
@@ -230,7 +219,6 @@ def _summary(
         "plies": sum(len(game.moves) for game in work.games),
         "output": str(work.output),
         "html": str(html) if html else None,
-        "boards": str(boards) if boards else None,
         "refused": [
             {"file": e.path, "line": e.line, "game": e.game, "ply": e.ply, "reason": e.reason} for e in errors
         ],
@@ -255,50 +243,21 @@ def _lines(result: dict[str, Any]) -> Iterable[str]:
         yield f"page: {click.format_filename(result['html'])}"
     if result["mistakes"]:
         yield f"{count_text(result['mistakes'], 'new mistake')} to learn from: ckai solve"
-    if result["boards"]:
-        pictures = count_text(result["pictures"], "picture")
-        yield f"{pictures} of positions: {click.format_filename(result['boards'])}"
 
 
 def _print_players(players: list[dict[str, Any]]) -> None:
-    from rich.text import Text
-
-    from ckai.cli.shared.console import CleanConsole, make_table
+    from ckai.cli.shared.console import print_table, rows_table
     from ckai.rl.analysis.report import SIGNS
 
-    signs = {str(grade): sign for grade, sign in SIGNS.items()}
-    table = make_table("player", "games", "accuracy", *signs.values())
-    for row in players[:PLAYERS]:
-        cells = [str(row["games"]), _percent(row["accuracy"]), *(str(row[grade]) for grade in signs)]
-        table.add_row(Text(row["name"]), *cells)  # no markup in what comes from the file
-    CleanConsole(highlight=False).print(table)
+    columns = {"name": ("player", ""), "games": ("games", ""), "accuracy": ("accuracy", ".1f")}
+    columns |= {str(grade): (sign, "") for grade, sign in SIGNS.items()}
+    print_table(rows_table(players[:PLAYERS], columns))
     if (more := len(players) - PLAYERS) > 0:
         click.echo(f"and {count_text(more, 'player')} more, in --json and on the page of --html")
 
 
-def _percent(accuracy: float | None) -> str:
-    return "-" if accuracy is None else f"{accuracy:.1f}%"
-
-
-# --- what is checked before ---------------------------------------------------------------------------
-
-
-def _network_name(source: str) -> str:
-    """Return the name of a network for those who read the analysis: a file by its last two parts."""
-    from ckai.models.pretrained import PRETRAINED, network_path
-
-    if source in NO_NETWORK:
-        return source
-    installed = {str(network_path(name)): name for name in PRETRAINED}
-    return installed.get(source) or "/".join(Path(source).parts[-2:])
-
-
 def _report_refused(read: Sequence["PdnGame"]) -> None:
-    """Name the games that cannot be read whole on standard error.
-
-    Raises:
-        PdnError: a game has a square 0, so that nobody may have played the moves before it.
-    """
+    """Name the games that cannot be read whole on standard error."""
     from ckai.pdn.reader import SQUARE_0
 
     errors = [game.problem for game in read if game.problem is not None]

@@ -1,6 +1,7 @@
 """`ckai bench`: measure the speed of networks, searches and self-play on this machine."""
 
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -85,16 +86,18 @@ def command(
     if as_json:
         print_json({"measures": [asdict(measure) for measure in measures]})
         return
-    unit = None
+    from ckai.cli.shared.console import print_table, rows_table
+
+    for unit, of_unit in groupby(measures, lambda measure: measure.unit):
+        columns = {"name": (unit, ""), "median": ("median", ""), "least": ("min", ""), "most": ("max", "")}
+        rows = [
+            {"name": measure.name, **{name: _short(getattr(measure, name)) for name in list(columns)[1:]}}
+            for measure in of_unit
+        ]
+        print_table(rows_table(rows, columns))
     for measure in measures:
-        if measure.unit != unit:
-            unit = measure.unit
-            click.echo(f"{unit:53}{'median':>9}{'min':>9}{'max':>9}")
-        numbers = [f"{_short(value):>9}" for value in (measure.median, measure.least, measure.most)]
-        name = measure.name if len(measure.name) <= 50 else f"{measure.name[:47]}..."
-        click.echo(f"  {name:51}{''.join(numbers)}")
         if measure.against:
-            click.echo(f"    {measure.against}")
+            click.echo(f"{measure.name}: {measure.against}")
 
 
 def _short(value: float) -> str:

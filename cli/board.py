@@ -12,8 +12,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.playing.options import data_set, seed_option
-from ckai.cli.shared.networks import evaluator_option
+from ckai.cli.shared.networks import evaluator_option, seed_option
 from ckai.cli.shared.output import report_compilation
 from ckai.rl.engine.text import forms_text
 
@@ -23,7 +22,7 @@ MAX_BYTES = 48 * 1024 * 1024
 LAST_SECONDS = 1.0
 """Time that threads have to end once everything is saved: one that compiles cannot be stopped."""
 
-_HELP = """Play, analyse and follow runs in a browser.
+_HELP = """Play and analyse in a browser.
 
 Opens a page that this machine serves to itself. Games are saved in games/, as those of `ckai play` are.
 Ctrl-C ends the server.
@@ -81,11 +80,9 @@ def command(
         return
     from ckai.cli.web.app import make_app
     from ckai.cli.web.server import Server
-    from ckai.rl.games.registry import DEFAULT_GAME
 
     report_compilation()
-    experts = data_set(DEFAULT_GAME)
-    board = Server(evaluator=evaluator, tables="auto", seed=seed, given=engines, experts=experts)
+    board = Server(evaluator=evaluator, tables="auto", seed=seed, given=engines)
     token = None if host in LOOPBACK else secrets.token_urlsafe(16)
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1], token)
@@ -111,11 +108,7 @@ def command(
 
 
 def _export(folder: Path) -> None:
-    """Write the page as a static site.
-
-    Raises:
-        ClickException: there is something in the folder, or it cannot be written.
-    """
+    """Write the page as a static site."""
     from ckai.cli.web.export import export_site
 
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
@@ -127,11 +120,7 @@ def _export(folder: Path) -> None:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens.
-
-    Raises:
-        ClickException: the address or the port cannot be used.
-    """
+    """Return a socket that listens."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         # With the protocol named, asyncio switches off the delay that gathers small packets.

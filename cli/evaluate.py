@@ -4,16 +4,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import click
 
 from ckai.cli.shared.output import json_option, print_json, report_compilation
 from ckai.cli.shared.row_files import data_option, row_files, row_files_text
 from ckai.models.pretrained import network_path
-
-if TYPE_CHECKING:
-    from ckai.rl.games.connect4.mistakes import Mistakes
 
 SIDES = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
 """What a split of `--split` is called in messages."""
@@ -42,13 +39,6 @@ SOLVED_VISITS = (50, 200, 600)
     help="Visits per search with --solved; may be repeated.  "
     f"[default: {', '.join(map(str, SOLVED_VISITS))}]",
 )
-@click.option(
-    "--player",
-    "players",
-    multiple=True,
-    metavar="SPEC",
-    help="Also measure this player with --solved, as in `ckai match`, such as rollout@1000; may be repeated.",
-)
 @json_option
 def command(
     checkpoint: Path,
@@ -56,7 +46,6 @@ def command(
     split: Literal["heldout", "train", "all"] | None,
     solved: bool,
     visits: tuple[int, ...],
-    players: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Evaluate the network in CHECKPOINT on games it was not trained on, or on solved positions.
@@ -74,11 +63,12 @@ def command(
                 raise click.UsageError(
                     f"expected --solved without {name}, as it has its own positions, found both"
                 )
-        _evaluate_solved(checkpoint, visits or SOLVED_VISITS, players, as_json)
+        _evaluate_solved(checkpoint, visits or SOLVED_VISITS, as_json)
         return
-    if visits or players:
-        raise click.UsageError("expected --visits and --player together with --solved, found no --solved")
-    from ckai.cli.shared.training import metrics_table, phases_table
+    if visits:
+        raise click.UsageError("expected --visits together with --solved, found no --solved")
+    from ckai.cli.shared.console import print_table
+    from ckai.cli.shared.metrics_text import metrics_table, phases_table
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.evaluation.evaluate import evaluate_checkpoint
 
@@ -109,22 +99,11 @@ def command(
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters")
     click.echo(f"digest: {loaded.digest}")
     click.echo(metrics_table(evaluation.metrics, f"on {side} of {data_text}"))
-    click.echo(phases_table(evaluation.by_ply))
-
-
-def _print(result: Mapping[str, Any], text: str, as_json: bool) -> None:
-    if as_json:
-        print_json(result)
-    else:
-        click.echo(text)
+    print_table(phases_table(evaluation.by_ply))
 
 
 def _distinct_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the row files of `--data`.
-
-    Raises:
-        UsageError: a file is given twice.
-    """
+    """Return the row files of `--data`."""
     files = [path for group in row_files(paths) for path in group]
     path, times = Counter(path.resolve() for path in files).most_common(1)[0]
     if times > 1:
@@ -133,11 +112,7 @@ def _distinct_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _own_data(info: Mapping[str, Any], checkpoint: Path) -> list[Path]:
-    """Return the files in data/ or its run that a network was trained on; one that has grown since is one.
-
-    Raises:
-        DatasetError: there is none.
-    """
+    """Return the files in data/ or its run that a network was trained on; one that has grown since is one."""
     from ckai.datasets.reader import RowFile
     from ckai.datasets.schema import DatasetError
 
@@ -158,16 +133,12 @@ def _names(info: Mapping[str, Any]) -> str:
     return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
 
 
-def _evaluate_solved(checkpoint: Path, visits: Sequence[int], players: Sequence[str], as_json: bool) -> None:
-    """Print the mistakes of a network and of other players on solved positions of its game.
-
-    Raises:
-        ValueError: the game has no solver, or a file cannot be read.
-    """
+def _evaluate_solved(checkpoint: Path, visits: Sequence[int], as_json: bool) -> None:
+    """Print the mistakes of a network on solved positions of its game."""
+    from ckai.cli.shared.console import print_table, rows_table
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.rl.engine.base import Engine
     from ckai.rl.evaluators.loading import load_evaluator
-    from ckai.rl.games.connect4.mistakes import count_mistakes, mistakes_of_network, solved_classes
+    from ckai.rl.games.connect4.mistakes import mistakes_of_network, solved_classes
     from ckai.rl.games.registry import get_game
 
     report_compilation()  # the searches compile
@@ -175,10 +146,6 @@ def _evaluate_solved(checkpoint: Path, visits: Sequence[int], players: Sequence[
     spec = get_game(loaded.network().encode.GAME)
     classes = solved_classes(spec)
     found = mistakes_of_network(load_evaluator(checkpoint, game=spec.name), spec, visits, classes)
-    for text in players:
-        with Engine.load(text, game=spec) as engine:
-            found[text] = count_mistakes(engine, classes)
-    identity = {"checkpoint": str(checkpoint), "digest": loaded.digest, "game": spec.name}
     plain = {
         player: {
             name: {**asdict(each), "share": each.share, "interval": each.interval}
@@ -186,22 +153,22 @@ def _evaluate_solved(checkpoint: Path, visits: Sequence[int], players: Sequence[
         }
         for player, by_class in found.items()
     }
-    _print({**identity, "players": plain}, _mistakes_text(str(checkpoint), found), as_json)
-
-
-def _mistakes_text(title: str, found: "Mapping[str, Mapping[str, Mistakes]]") -> str:
-    """Format the mistakes of players as a table, a line for each class."""
-    names = list(next(iter(found.values())))
-    first, width = max(map(len, names)), max(22, *(len(player) + 2 for player in found))
-    lines = [f"mistakes of {title}: moves that give away a win or a draw, with 95 % intervals"]
-    lines.append(f"{'':{first}}{'positions':>11}" + "".join(f"{player:>{width}}" for player in found))
-    for name in names:
-        counted = [by_class[name] for by_class in found.values()]
-        cells = (
-            f"{each.share:.1%} ({100 * each.interval[0]:.1f} to {100 * each.interval[1]:.1f})"
-            for each in counted
-        )
-        lines.append(
-            f"{name:{first}}{counted[0].positions:>11,}" + "".join(f"{cell:>{width}}" for cell in cells)
-        )
-    return "\n".join(lines)
+    if as_json:
+        identity = {"checkpoint": str(checkpoint), "digest": loaded.digest, "game": spec.name}
+        print_json({**identity, "players": plain})
+        return
+    click.echo(f"mistakes of {checkpoint}: moves that give away a win or a draw, with 95 % intervals")
+    rows = [
+        {
+            "class": name,
+            "positions": next(iter(plain.values()))[name]["positions"],
+            **{
+                player: f"{each.share:.1%} ({100 * each.interval[0]:.1f} to {100 * each.interval[1]:.1f})"
+                for player, by_class in found.items()
+                for each in [by_class[name]]
+            },
+        }
+        for name in classes
+    ]
+    columns = {"class": ("", ""), "positions": ("positions", ",d"), **{each: (each, "") for each in found}}
+    print_table(rows_table(rows, columns))

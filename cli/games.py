@@ -91,6 +91,7 @@ def command(
     from ckai.datasets.files import refuse_to_replace, whole_file
     from ckai.datasets.games import Query, find_games, rows_writer
     from ckai.datasets.schema import check_rows_path, headers_path
+    from ckai.datasets.statistics import describe
 
     if output is not None:
         if output.suffix != ".pdn":
@@ -129,17 +130,20 @@ def command(
                     sink(games, which)
             if (output is not None or stats) and not (sum(row["plies"] for row in rows) if kept else rows):
                 raise ValueError(_none_found(searched, opening))
-        statistics = _statistics(kept, [str(path) for path in given]) if stats else None
+        statistics = None
+        if stats:
+            with progress_bar("reading", "rows") as progress:
+                statistics = describe(kept, progress=progress)
     seconds = time.perf_counter() - begun
     results = Counter(row["result"] for row in rows)
     if as_json:
         counts = {"games": len(rows), "searched": searched, "results": results}
         counts |= {"plies": sum(row["plies"] for row in rows), "output": output and str(output)}
-        told = {"found": rows} if statistics is None else statistics[0]
-        print_json({**counts, "seconds": round(seconds, 3), **told})
+        told = {"found": rows} if statistics is None else asdict(statistics)
+        print_json({**counts, "seconds": round(seconds, 3), **told, "files": list(map(str, given))})
         return
     if statistics is not None:
-        click.echo(statistics[1])
+        click.echo(as_text(statistics, ", ".join(map(str, given))))
     elif output is None and rows:
         print_games(rows, LISTED)
     if not rows:
@@ -155,7 +159,7 @@ def _has_rows(path: Path) -> bool:
 
 
 def _query(player: str, opening: str, event: str, result: str, fen: str | None, min_plies: int) -> "Query":
-    from ckai.cli.playing.session import game_of
+    from ckai.cli.playing.sides import game_of
     from ckai.cli.playing.start import BALLOT, opening_moves
     from ckai.datasets.games import Query
     from ckai.rl.games.registry import DEFAULT_GAME
@@ -198,12 +202,3 @@ def _none_found(searched: int, opening: str) -> str:
     except ValueError as error:
         return f"{text}; {error}"
     return text
-
-
-def _statistics(kept: list[Path], names: list[str]) -> tuple[dict[str, Any], str]:
-    """The statistics of rows, as JSON has them and as text."""
-    from ckai.datasets.statistics import describe
-
-    with progress_bar("reading", "rows") as progress:
-        statistics = describe(kept, progress=progress)
-    return asdict(statistics) | {"files": names}, as_text(statistics, ", ".join(names))

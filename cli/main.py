@@ -29,7 +29,7 @@ GROUPS = {
         "export": "Export a network to ONNX, OpenVINO or safetensors.",
         "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
-        "board": "Play, analyse and follow runs in a browser.",
+        "board": "Play and analyse in a browser.",
         "analyze": "Find the mistakes in games, and what was better.",
         "engine": "Serve as a Hub or GTP engine for other programs.",
         "mcp": "Serve language models by the Model Context Protocol.",

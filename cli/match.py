@@ -1,8 +1,8 @@
 """`ckai match`: play players against each other and estimate their strength."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cache
 from itertools import combinations
 from pathlib import Path
@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.networks import GAMES, evaluator_option
-from ckai.cli.shared.output import (
-    ProgressLines,
-    count_text,
-    json_option,
-    print_json,
-    progress_bar,
-    report_compilation,
-    stderr_console,
-)
+from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
 from ckai.cli.shared.tables import check_tables, open_tables, tables_option
 from ckai.rl.engine.text import DEFAULT_VISITS, GTP, HUB, forms_text
 
@@ -29,10 +21,6 @@ if TYPE_CHECKING:
     from ckai.rl.matches.match import MatchResult
     from ckai.rl.matches.sprt import Sprt
 
-LADDER = [10 * 2**n for n in range(12)]
-"""Playouts per move of vanilla MCTS on the rungs of `--ladder`."""
-LOST = 0.05
-"""Score on a rung below which the higher ones are not played."""
 IN_FLIGHT = 512
 """Most games at once."""
 
@@ -47,6 +35,14 @@ A player is WHO or WHO@LIMIT:
 Without @LIMIT a tree search has {DEFAULT_VISITS} visits per move. A limit is for a whole move, however many
 pieces it captures. A player whose clock runs out loses the game.
 """
+
+
+def short(name: str) -> str:
+    """Shorten a player's name to the run and generation, without leading folders; of a command, each word."""
+    if " " in name and name.startswith((HUB, GTP)):
+        return " ".join(map(short, name.split(" ")))
+    parts = name.replace("/networks/", "/").split("/")
+    return "/".join(parts[-2:]).replace("/best.ckpt", "")
 
 
 class _Even(click.IntRange):
@@ -83,11 +79,6 @@ class _Even(click.IntRange):
     help="Stop when a sequential test (SPRT) accepts one of these Elo differences.",
 )
 @click.option(
-    "--ladder",
-    is_flag=True,
-    help="Find for each player how many playouts vanilla MCTS needs to match it, from 10 to 20,480.",
-)
-@click.option(
     "--max-plies",
     type=click.IntRange(1),
     default=300,
@@ -115,33 +106,50 @@ def command(
     players: tuple[str, ...],
     games: int | None,
     sprt: tuple[float, float] | None,
-    ladder: bool,
     output: Path | None,
     as_json: bool,
     **settings: Any,
 ) -> None:
-    """Play a match, a round robin or ladders, see `_HELP`."""
+    """Play a match or a round robin, see `_HELP`."""
+    from ckai.rl.matches.match import MatchResult
     from ckai.rl.matches.sprt import Sprt
 
     names = players if len(players) == 2 else tuple(dict.fromkeys(players))
-    if len(names) < 2 and not ladder:
+    if len(names) < 2:
         raise click.UsageError(f"expected two players or more, found only {names[0]}")
-    if sprt and (ladder or len(names) > 2):
-        raise click.UsageError("expected --sprt with two players and without --ladder; omit it")
+    if sprt and len(names) > 2:
+        raise click.UsageError("expected --sprt with two players; omit it")
     if output is not None and output.suffix != ".pdn":
         raise click.BadParameter(f"expected a name that ends in .pdn, found {output}", param_hint="-o")
     try:
         test = Sprt(*sprt) if sprt else None
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--sprt") from error
-    games = games or (200 if len(names) == 2 and not ladder else 40)
+    games = games or (200 if len(names) == 2 else 40)
     arena = Arena(names, games=games, output=output, **settings)
-    if ladder:
-        _play_ladder(arena, names, as_json)
-    elif len(names) == 2:
-        _play_pair(arena, names, test, as_json)
-    else:
-        _play_round_robin(arena, names, as_json)
+    matches = {pair: MatchResult() for pair in combinations(range(len(names)), 2)}
+    try:
+        with progress_bar("playing", "games") as progress:
+            for (i, j), result in matches.items():
+                stop = threading.Event()
+
+                def on_game(result: MatchResult = result, stop: threading.Event = stop) -> None:
+                    score = f"+{result.wins} ={result.draws} -{result.losses}"
+                    if test is not None:
+                        found = test.test(result.leading_scores)
+                        score += f", log-likelihood ratio {found.ratio:+.2f}"
+                        if found.verdict is not None:
+                            stop.set()
+                    played = sum(len(each.games) for each in matches.values())
+                    progress(played, games * len(matches), score)
+
+                arena.play(names[i], names[j], result, on_game, stop)
+    finally:  # also after Ctrl-C, or a program that died after hours
+        if any(each.games for each in matches.values()):
+            if len(names) == 2:
+                _print_pair(matches[0, 1], names, test, as_json)
+            else:
+                _print_ratings(names, {pair: each.pair_scores for pair, each in matches.items()}, as_json)
 
 
 class Arena:
@@ -160,19 +168,12 @@ class Arena:
         evaluator: str,
         output: Path | None,
     ) -> None:
-        """Choose the game, draw the openings and open the tablebases.
+        """Choose the game, draw the openings and open the tablebases; the arguments are the options.
 
         Args:
             names: texts of engines, see `Engine.load`.
             games: games of a match.
-            game, start, max_plies, tables, seed, evaluator, output: the options; `start` is
-                `--openings`.
-
-        Raises:
-            CheckpointError: a file is not a checkpoint.
-            ValueError: a tablebase is damaged.
-            OSError: games cannot be appended to the output.
-            click.BadParameter: tablebases of a game that has none.
+            game, start, max_plies, tables, seed, evaluator, output: `start` is `--openings`.
         """
         from ckai.cli.shared.games_file import check_games_file
         from ckai.datasets.machine import available_cores
@@ -273,62 +274,11 @@ class Arena:
         )
 
 
-# --- two players ------------------------------------------------------------------------------------------
-
-
-def _play_pair(arena: Arena, names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
-    from ckai.rl.matches.match import MatchResult
-
-    result, stop = MatchResult(), threading.Event()
-    try:
-        with _live_table(result, names, arena.games, test) as update:
-
-            def on_game() -> None:
-                if test is not None and test.test(result.leading_scores).verdict is not None:
-                    stop.set()
-                update()
-
-            arena.play(names[0], names[1], result, on_game, stop)
-    finally:  # also after Ctrl-C, or a program that died after hours
-        if result.games:
-            _print_pair(result, names, test, as_json)
-
-
-@contextmanager
-def _live_table(
-    result: "MatchResult", names: Sequence[str], games: int, test: "Sprt | None"
-) -> Iterator[Callable[[], None]]:
-    """Show the result table during the match, on standard error; yield what shows the games so far."""
-    from rich.console import Group
-    from rich.live import Live
-
-    console = stderr_console()
-    lines, live = ProgressLines(console), Live(console=console, transient=True, refresh_per_second=4)
-
-    def update() -> None:
-        played = len(result.games)
-        line = f"{played} of {games} games"
-        if test is not None:
-            line += f", log-likelihood ratio {test.test(result.leading_scores).ratio:+.2f}"
-        if console.is_terminal:
-            live.update(Group(result_table(result, names), line))
-        score = f"+{result.wins} ={result.draws} -{result.losses}"
-        lines.update(played, games, f"{line}, {score}")
-
-    with live if console.is_terminal else nullcontext():
-        yield update
-
-
-def short(name: str) -> str:
-    """Shorten a player's name to the run and generation, without leading folders; of a command, each word."""
-    if " " in name and name.startswith((HUB, GTP)):
-        return " ".join(map(short, name.split(" ")))
-    parts = name.replace("/networks/", "/").split("/")
-    return "/".join(parts[-2:]).replace("/best.ckpt", "")
+# --- results ----------------------------------------------------------------------------------------------
 
 
 def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
-    """Make a table of the match so far; `better` is the probability that the row is the better player."""
+    """Return a table of a match; `better` is the probability that the row is the better player."""
     from ckai.cli.shared.console import make_table
     from ckai.rl.matches.elo import elo_text
 
@@ -342,38 +292,33 @@ def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
 
 
 def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
+    from ckai.cli.shared.console import print_table
     from ckai.rl.engine.program import Fault
     from ckai.rl.games.clock import ClockReason
 
-    losses: dict[str, tuple[str, tuple[Any, ...]]] = {
-        "time_losses": ("on time", (ClockReason.TIME,)),
-        "faults": ("by faults of the program", tuple(Fault)),
-    }
-    pairs, unpaired = result.pairs, len(result.games) - len(result.paired)
-    sprt = test and test.test(result.leading_scores)
+    pairs, sprt = result.pairs, test and test.test(result.leading_scores)
+    told = {"a": names[0], "b": names[1], **result.summary(), **pairs.json}
+    told |= {"unpaired": len(result.games) - len(result.paired), "superiority": pairs.superiority}
+    told |= {"repeated_pairs": result.repeated_pairs, "faults": list(result.lost_by(*Fault))}
+    told |= {"time_losses": list(result.lost_by(ClockReason.TIME))}
+    if test and sprt:
+        told["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
+        told["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
     if as_json:
-        summary = {"a": names[0], "b": names[1], **result.summary(), **pairs.json}
-        summary |= {"unpaired": unpaired, "superiority": pairs.superiority}
-        summary |= {name: list(result.lost_by(*reasons)) for name, (_, reasons) in losses.items()}
-        summary |= {"repeated_pairs": result.repeated_pairs}
-        if test and sprt:
-            summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
-            summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
-        print_json(summary)
+        print_json(told)
         return
-    from ckai.cli.shared.console import CleanConsole
-
-    CleanConsole(highlight=False).print(result_table(result, names))
-    alone = f"; {count_text(unpaired, 'game')} without the other colours not counted" if unpaired else ""
-    click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}{alone}")
-    if repeated := result.repeated_pairs:
-        are = "is" if repeated == 1 else "are"
+    print_table(result_table(result, names))
+    line = f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}"
+    if alone := told["unpaired"]:
+        line += f"; {count_text(alone, 'game')} without the other colours not counted"
+    click.echo(line)
+    if repeated := told["repeated_pairs"]:
         click.echo(
-            f"{count_text(repeated, 'pair')} {are} the same as another, move for move: the true interval is "
-            "wider; give other --openings"
+            f"{count_text(repeated, 'pair')} the same as another, move for move: the true interval is wider; "
+            "give other --openings"
         )
-    for why, reasons in losses.values():
-        for name, lost in zip(names, result.lost_by(*reasons), strict=True):
+    for why, losses in (("on time", "time_losses"), ("by faults of the program", "faults")):
+        for name, lost in zip(names, told[losses], strict=True):
             if lost:
                 click.echo(f"{name} lost {count_text(lost, 'game')} {why}")
     if test and sprt:
@@ -384,101 +329,44 @@ def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None"
         )
 
 
-# --- more players -----------------------------------------------------------------------------------------
-
-
-def _play_round_robin(arena: Arena, names: Sequence[str], as_json: bool) -> None:
-    from ckai.rl.matches.match import MatchResult
-
-    matches = {pair: MatchResult() for pair in combinations(range(len(names)), 2)}
-    try:
-        with progress_bar("playing", "games") as progress:
-            for (i, j), result in matches.items():
-
-                def on_game() -> None:
-                    played = sum(len(each.games) for each in matches.values())
-                    progress(played, arena.games * len(matches))
-
-                arena.play(names[i], names[j], result, on_game)
-    finally:
-        if any(result.games for result in matches.values()):
-            _print_ratings(names, {pair: result.pair_scores for pair, result in matches.items()}, as_json)
-
-
 def _print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float]], as_json: bool) -> None:
     from ckai.rl.matches.elo import bounded
     from ckai.rl.matches.ratings import cross_table, ratings
 
     rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
-    if as_json:
-        listed = [
-            {
-                "name": name,
-                "elo": r.elo,
-                "interval": [bounded(r.low), bounded(r.high)],
-                "points": r.points,
-                "games": r.games,
-            }
-            for name, r in zip(names, rated, strict=True)
-        ]
-        scores = [[None if s != s else round(s, 4) for s in row] for row in table.tolist()]
-        print_json({"players": listed, "scores": scores})
+    if not as_json:
+        print_tables(names, rated, table)
         return
-    print_tables(names, rated, table)
+    listed = [
+        {"name": name, "elo": each.elo, "interval": [bounded(each.low), bounded(each.high)]}
+        | {"points": each.points, "games": each.games}
+        for name, each in zip(names, rated, strict=True)
+    ]
+    scores = [[None if s != s else round(s, 4) for s in row] for row in table.tolist()]
+    print_json({"players": listed, "scores": scores})
 
 
 def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None:
     """Print ratings and the cross table, best first."""
-    from ckai.cli.shared.console import CleanConsole, make_table
+    from ckai.cli.shared.console import CleanConsole, make_table, rows_table
 
-    shown = make_table("player", "Elo", "95 %", "points", "games")
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
-    for place, n in enumerate(order, 1):
-        r = rated[n]
-        interval = f"{r.low:+.0f} to {r.high:+.0f}"
-        shown.add_row(f"{place}. {short(names[n])}", f"{r.elo:+.0f}", interval, f"{r.points:g}", str(r.games))
+    rows = (
+        {**asdict(rated[n]), "player": f"{place}. {short(names[n])}"}
+        | {"interval": f"{rated[n].low:+.0f} to {rated[n].high:+.0f}"}
+        for place, n in enumerate(order, 1)
+    )
+    columns = {"player": ("player", ""), "elo": ("Elo", "+.0f"), "interval": ("95 %", "")}
+    columns |= {"points": ("points", "g"), "games": ("games", "")}
     console = CleanConsole(highlight=False)
-    console.print(shown)
+    console.print(rows_table(rows, columns))
     # A column is 5 wide with the space around it, and the screen may not have room for all.
     fit = max(1, (console.width - 4) // 5)
     for first in range(0, len(order), fit):
-        columns = order[first : first + fit]
+        columns_shown = order[first : first + fit]
         console.print("score of the row, %", style="italic")
-        cross = make_table("", *map(str, range(first + 1, first + len(columns) + 1)))
+        cross = make_table("", *map(str, range(first + 1, first + len(columns_shown) + 1)))
         for place, n in enumerate(order, 1):
-            cells = ["" if table[n, m] != table[n, m] else f"{100 * table[n, m]:.0f}" for m in columns]
+            cells = ["" if table[n, m] != table[n, m] else f"{100 * table[n, m]:.0f}" for m in columns_shown]
             cross.add_row(f"{place:>2}", *cells)
         console.print(cross)
-
-
-# --- ladders ----------------------------------------------------------------------------------------------
-
-
-def _play_ladder(arena: Arena, names: Sequence[str], as_json: bool) -> None:
-    from ckai.rl.matches.ladder import ladder_rating, ladder_text
-    from ckai.rl.matches.match import MatchResult
-
-    console = stderr_console()
-    climbed: dict[str, dict[int, Any]] = {name: {} for name in names}
-    for name, scores in climbed.items():
-        for playouts in LADDER:
-            result = MatchResult()
-            arena.play(name, f"rollout@{playouts}", result)
-            scores[playouts] = result.pairs
-            console.print(f"{name} against {playouts:,} playouts: {result.score:.1%}")
-            if result.score < LOST:
-                break
-    found = {name: ladder_rating(scores) for name, scores in climbed.items()}
-    if as_json:
-        listed = [
-            {
-                "name": name,
-                "playouts": found[name],
-                "rungs": {n: {"score": s.score, **s.json} for n, s in scores.items()},
-            }
-            for name, scores in climbed.items()
-        ]
-        print_json({"players": listed})
-        return
-    for name, level in found.items():
-        click.echo(f"{name}: as good as vanilla MCTS with {ladder_text(level, LADDER)} playouts per move")

@@ -2,18 +2,16 @@
 
 import gc
 import io
-import math
 import os
 import random
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.playing.options import data_set, seed_option
 from ckai.cli.shared.games_file import expanded
-from ckai.cli.shared.networks import GAMES, evaluator_option
+from ckai.cli.shared.networks import GAMES, evaluator_option, seed_option
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.datasets.choices import DEFAULT_GAME_NAME
@@ -21,9 +19,6 @@ from ckai.rl.analysis.score import score_help
 from ckai.rl.engine.text import DEFAULT_LEVEL, forms_text
 
 if TYPE_CHECKING:
-    from ckai.cli.playing.session import Session
-    from ckai.cli.playing.start import Origin
-    from ckai.rl.engine.text import EngineText
     from ckai.rl.games.clock import TimeControl
     from ckai.rl.games.spec import GameSpec
 
@@ -50,17 +45,6 @@ Examples:
 SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 {forms}
 """
-
-
-class FiniteRange(click.FloatRange):
-    """A number in a range; refuses infinity, and NaN, which passes the bounds of `click.FloatRange`."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """See click."""
-        number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"expected a finite number, found {value}", param, ctx)
-        return number
 
 
 @click.command("play", help=_HELP.format(score=score_help(), forms=forms_text()))
@@ -95,16 +79,10 @@ class FiniteRange(click.FloatRange):
     "--load",
     "loaded",
     metavar="FILE[:N[:PLY]]",
-    help="Continue game N of a PDN file, or step through it if it is finished; with PLY, play on from there.",
+    help="Go on with game N of a PDN file, from its end or from PLY.",
 )
-@click.option("--view", is_flag=True, help="Step through the loaded game, finished or not.")
 @click.option("--list", "listing", is_flag=True, help="List the games in games/, as --load takes them.")
-@click.option(
-    "--sims",
-    type=click.IntRange(1),
-    help="Visits per move.  [default: 400]",
-)
-@click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per move.")
+@click.option("--seconds", type=float, help="Seconds per move; short for SPEC@SECONDSs.")
 @click.option("--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 20m.")
 @seed_option
 @click.option("--show/--hide", default=False, help="Show the engine's value, moves and PV.  [default: hide]")
@@ -125,9 +103,7 @@ def command(
     fen: str | None,
     opening: str | None,
     loaded: str | None,
-    view: bool,
     listing: bool,
-    sims: int | None,
     seconds: float | None,
     clock: str | None,
     seed: int | None,
@@ -140,11 +116,11 @@ def command(
     # Startup makes a million objects that stay; collecting garbage among them would take a tenth of its time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    from ckai.cli.playing.clock import GameClock
-    from ckai.cli.playing.engines import EngineLoader, has_tree
+    from ckai.cli.playing.engines import EngineLoader, judge_of, player_name
     from ckai.cli.playing.record import Record
-    from ckai.cli.playing.session import PEOPLE
-    from ckai.cli.terminal.game import Options, TerminalGame
+    from ckai.cli.playing.sides import PEOPLE, SIDES, game_of
+    from ckai.cli.playing.start import file_game, opening_moves
+    from ckai.cli.terminal.game import HUMAN, TerminalGame
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
     from ckai.rl.games.registry import get_game
 
@@ -155,42 +131,44 @@ def command(
     given = [name for name, value in (("--fen", fen), ("--opening", opening), ("--load", loaded)) if value]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} both say where the game begins; give one")
-    if view and not loaded:
-        raise click.UsageError("--view needs --load")
-    player, control = _opponent_and_clock(
-        source, level, clock, limited=sims is not None or seconds is not None
-    )
-    spec = get_game(game_name or _game_of(player))
-    if player is None and sims is None and seconds is None and side not in ("both", "none") and not view:
-        player = _usual_opponent(spec)
+    source, control = _opponent_and_clock(source, level, clock, seconds)
+    spec = get_game(game_name or _game_of(source))
     check_tables(tables, spec)
-    humans = None if side is None else PEOPLE[side]
-    if loaded is not None:
-        session, origin, view = _loaded_game(loaded, humans, spec, view=view)
-    else:
-        session, origin = _new_game(fen, opening, humans, spec, seed=seed)
-    options = Options(show=show, experts=data_set(spec), chance=random.Random(seed))
+    humans = PEOPLE[side or "black"]
+    game, found = spec.game(None if fen is None else spec.read_position(fen)), None
+    if opening is not None:
+        game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
+    elif loaded is not None:
+        found = file_game(loaded, spec)
+        game, headers = found.game, found.loaded.headers
+        if side is None:
+            humans = frozenset(each for each in SIDES if headers.get(each.capitalize()) == HUMAN) or humans
+        if found.loaded.problem:
+            click.echo(f"the game can be read up to ply {len(game.moves)}: {found.loaded.problem}", err=True)
+    alone = humans == PEOPLE["both"]
+    if source is None:
+        source = judge_of(spec) if alone else _usual_opponent(spec, seconds)
 
     if isinstance(sys.stdin, io.TextIOWrapper):  # undecodable input must not end the game
         sys.stdin.reconfigure(errors="replace")
     console = make_console()
-    alone = session.humans == PEOPLE["both"] or view
     loader = EngineLoader(spec, evaluator, tables, seed, console.status)
-    later = alone and player is None
-    opponent = loader.newest(sims, seconds) if later else loader.opponent(player, sims, seconds)
-    analyst = opponent if player is None or has_tree(player) else loader.newest()
+    opponent, analyst = loader.lazy(source, player_name(source)), loader.lazy(judge_of(spec), "ckai")
     terminal = TerminalGame(
-        session,
+        game,
+        humans,
         opponent,
         Record(None if file is None else expanded(file)),
         console,
         sys.stdin or io.StringIO(),
+        spec=spec,
         analyst=analyst,
-        clock=None if control is None else GameClock(control),
-        options=options,
-        source=origin,
-        view=view,
+        control=control,
+        show=show,
+        chance=random.Random(seed),
     )
+    if found is not None:
+        terminal.adopt(found)
     if not alone:
         opponent.get()
     gc.enable()
@@ -223,13 +201,12 @@ def _list_games() -> None:
 
 
 def _opponent_and_clock(
-    source: str | None, level: int | None, clock: str | None, *, limited: bool
-) -> "tuple[EngineText | None, TimeControl | None]":
+    source: str | None, level: int | None, clock: str | None, seconds: float | None
+) -> "tuple[str | None, TimeControl | None]":
     """Return the text of the opponent, if one was given, and the clock of both sides, if there is one.
 
     Args:
-        source, level, clock: the options `--engine`, `--level` and `--clock`.
-        limited: whether `--sims` or `--seconds` was given.
+        source, level, clock, seconds: the options; `source` is `--engine`.
     """
     from ckai.rl.engine.text import LEVEL, EngineText
     from ckai.rl.games.clock import TimeControl
@@ -238,81 +215,41 @@ def _opponent_and_clock(
         if source is not None:
             raise click.UsageError("--engine and --level both say who the opponent is; give one")
         source = f"{LEVEL}{level}"
-    if clock is not None and limited:
-        raise click.UsageError("--clock sets the time of each move; leave out --sims and --seconds")
     try:
         control = None if clock is None else TimeControl.read(clock)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--clock") from error
     player = None if source is None else EngineText.read(source)
+    own = player and (player.control or player.limit or player.policy)
+    if (clock is not None) + (seconds is not None) + bool(own) > 1:
+        raise click.UsageError("--clock, --seconds and @LIMIT all say how long a move takes; give one")
     if player is not None and player.control is not None:  # one clock for both sides
-        if control is not None or limited:
-            raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
-        control, player = player.control, EngineText.read(player.who)
-    if player is not None and limited and (player.limit or player.policy):
-        raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
-    return player, control
+        return player.who, player.control
+    return source if source is None or seconds is None else f"{source}@{seconds:g}s", control
 
 
-def _usual_opponent(spec: "GameSpec") -> "EngineText | None":
-    """Return the level that is played where nothing is chosen and there is no network of the user's."""
+def _usual_opponent(spec: "GameSpec", seconds: float | None) -> str:
+    """Return the newest network here, or a level where there is none and no time was chosen; say it."""
     from ckai.cli.shared.networks import newest_network
     from ckai.models.pretrained import CKAI
     from ckai.rl.engine.levels import FULL_LEVEL, describe_level
-    from ckai.rl.engine.text import DEFAULT_LEVEL, LEVEL, EngineText
+    from ckai.rl.engine.text import LEVEL
 
-    if spec.name != DEFAULT_GAME_NAME:
-        return None
-    newest, skipped = newest_network()
-    if str(newest) != CKAI:
-        return None
-    for text in skipped:
-        click.echo(f"skipped {text}", err=True)
-    name, _ = describe_level(DEFAULT_LEVEL)
-    click.echo(f"level {DEFAULT_LEVEL} ({name}); choose another with --level 1 to {FULL_LEVEL}", err=True)
-    return EngineText.read(f"{LEVEL}{DEFAULT_LEVEL}")
+    name = newest_network(spec.name)
+    if seconds is not None:
+        return f"{name}@{seconds:g}s"
+    if name != CKAI:
+        return name
+    title, _ = describe_level(DEFAULT_LEVEL)
+    click.echo(f"level {DEFAULT_LEVEL} ({title}); choose another with --level 1 to {FULL_LEVEL}", err=True)
+    return f"{LEVEL}{DEFAULT_LEVEL}"
 
 
-def _game_of(player: "EngineText | None") -> str:
+def _game_of(source: str | None) -> str:
     """Return the name of the game of a player's network, or the default one."""
-    if player is None or not os.path.exists(player.who):
-        return DEFAULT_GAME_NAME
     from ckai.rl.engine.loading import game_of
+    from ckai.rl.engine.text import EngineText
 
-    return game_of([player.text]) or DEFAULT_GAME_NAME
-
-
-def _loaded_game(loaded: str, humans: Any, spec: "GameSpec", *, view: bool) -> "tuple[Session, Origin, bool]":
-    """Return the game that `--load` names, where it is from, and whether it is only looked at."""
-    from ckai.cli.playing.start import FileGame, open_game
-
-    where = FileGame.read(loaded)
-    read = where.load(spec)
-    session, origin, finished = open_game(where, read, humans, spec)
-    if read.problem:
-        end = session.ply + len(session.ahead)
-        click.echo(f"the game can be read up to ply {end}: {read.problem}", err=True)
-    if view and not finished:
-        if where.ply is None:
-            session.step(-session.ply)
-        origin.continued = False
-    return session, origin, view or finished
-
-
-def _new_game(
-    fen: str | None,
-    opening: str | None,
-    humans: Any,
-    spec: "GameSpec",
-    *,
-    seed: int | None,
-) -> "tuple[Session, Origin]":
-    """Return a game from the initial position, or from that of `--fen` or `--opening`."""
-    from ckai.cli.playing.session import PEOPLE, Session, game_of
-    from ckai.cli.playing.start import Origin, opening_moves
-
-    game = spec.game(None if fen is None else spec.read_position(fen))
-    if opening is not None:
-        game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
-    humans = PEOPLE["black"] if humans is None else humans
-    return Session(game, humans, spec=spec), Origin()
+    if source is None or not os.path.exists(EngineText.read(source).who):
+        return DEFAULT_GAME_NAME
+    return game_of([source]) or DEFAULT_GAME_NAME

@@ -2,17 +2,20 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ckai.cli.shared.networks import set_option
-from ckai.cli.shared.output import count_text, json_option, print_json
+from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, stderr_console
 from ckai.cli.shared.row_files import FEWEST_ROWS, data_option, newest_rows, row_files, row_files_text
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.presets import PRESETS, preset_settings
+
+if TYPE_CHECKING:
+    from ckai.models.training.trainer import TrainingProgress
 
 
 @click.command("pretrain")
@@ -53,7 +56,7 @@ def command(
     Writes a checkpoint and prints its metrics on held-out games. After an interruption, the same command
     continues the training. An existing checkpoint is replaced only with --force.
     """
-    from ckai.cli.shared.training import TrainingBar, metrics_table
+    from ckai.cli.shared.metrics_text import metrics_table
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.devices import pick_device
     from ckai.models.registry import parse_settings
@@ -83,14 +86,30 @@ def command(
     files = [path for group in of_path for path in group]
     weighted = zip(config.weights, of_path, strict=False)  # a run's weight is that of each generation
     config = replace(config, weights=tuple(weight for weight, group in weighted for _ in group))
-    with TrainingBar() as bar:
-        bar.message(f"{model} on {data_text} -> {output}")
-        try:
-            result = pretrain(files, output, config, force=force, progress=bar.update, say=bar.message)
-        except KeyboardInterrupt:
-            if (run_folder(output) / "last.ckpt").exists():
-                bar.message("run the same command again to continue")
-            raise
+    console = stderr_console()
+
+    def say(text: str) -> None:
+        console.print(text, markup=False)
+
+    say(f"{model} on {data_text} -> {output}")
+    try:
+        with progress_bar("training", "batches", console) as update:
+
+            def show(progress: "TrainingProgress") -> None:
+                report, batches = progress.report, progress.batches
+                detail = (
+                    f"epoch {progress.epoch + 1}/{progress.epochs}, {progress.rows_per_second:,.0f} rows/s"
+                )
+                if report.get("train_policy_loss"):
+                    detail += f", loss {report['train_policy_loss']:.3f}, top-1 {report['train_top1']:.1%}"
+                done = progress.epoch * batches + progress.batch
+                update(done, progress.epochs * batches, detail)
+
+            result = pretrain(files, output, config, force=force, progress=show, say=say)
+    except KeyboardInterrupt:
+        if (run_folder(output) / "last.ckpt").exists():
+            say("run the same command again to continue")
+        raise
     if as_json:
         summary: dict[str, Any] = {
             "output": str(result.output),

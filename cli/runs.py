@@ -1,9 +1,5 @@
 """`ckai runs`: compare the training and self-play runs under a folder."""
 
-import shutil
-import sys
-import textwrap
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -47,25 +43,10 @@ def command(folders: tuple[Path, ...], plot: Path | None, force: bool, as_json: 
         if not selfplay:
             raise click.UsageError(f"expected self-play runs to write {plot} from, found none")
         plot_runs(plot, [Run.open(each.path) for each in selfplay])
+    trained = [_training(folders, run) for run in runs]
+    played = [_selfplay(folders, run) for run in selfplay]
     if as_json:
-        print_json(
-            {
-                "runs": [
-                    {
-                        "run": str(run.path),
-                        "model": run.model,
-                        "settings": run.changed,
-                        "epochs": len(run.history),
-                        "finished": run.status == "finished",
-                        "status": run.status,
-                        "seconds": run.seconds,
-                        "best": run.best,
-                    }
-                    for run in runs
-                ],
-                "selfplay": [{**asdict(run), "path": str(run.path)} for run in selfplay],
-            }
-        )
+        print_json({"runs": trained, "selfplay": played})
         return
     if not runs and not selfplay:
         click.echo(
@@ -73,10 +54,36 @@ def command(folders: tuple[Path, ...], plot: Path | None, force: bool, as_json: 
             "`ckai pretrain` or `ckai selfplay`"
         )
         return
-    if runs:
-        _print_table(folders, runs)
-    if selfplay:
-        _print_selfplay(folders, selfplay)
+    _print_rows(trained, TRAINED, left=3)
+    _print_rows(played, PLAYED, left=2)
+
+
+TRAINED = {
+    "name": ("run", ""),
+    "model": ("network", ""),
+    "status": ("status", ""),
+    "epochs": ("epochs", ""),
+    "epoch": ("best", ".0f"),
+    "heldout_top1": ("top-1", ".1%"),
+    "heldout_top1_legal": ("legal", ".1%"),
+    "heldout_top1_unforced": ("choice", ".1%"),
+    "heldout_top5_legal": ("top-5", ".1%"),
+    "heldout_value_mse": ("value", ".3f"),
+    "minutes": ("min", ".1f"),
+}
+PLAYED = {
+    "name": ("self-play run", ""),
+    "status": ("status", ""),
+    "generations": ("gen", ""),
+    "accepted": ("accepted", ""),
+    "games": ("games", ",d"),
+    "drawn": ("drawn", ".0%"),
+    "train_policy_loss": ("policy", ".3f"),
+    "train_value_loss": ("value", ".3f"),
+    "elo": ("Elo", "+.0f"),
+    "minutes": ("min", ".1f"),
+}
+"""Columns of the tables: the title and the format of each number."""
 
 
 def _name(folders: tuple[Path, ...], path: Path) -> str:
@@ -84,68 +91,38 @@ def _name(folders: tuple[Path, ...], path: Path) -> str:
     return str(path.relative_to(folders[0]) if len(folders) == 1 and path != folders[0] else path)
 
 
-def _print_table(folders: tuple[Path, ...], runs: list[Any]) -> None:
-    shares = ("heldout_top1", "heldout_top1_legal", "heldout_top1_unforced", "heldout_top5_legal")
-    rows = []
+def _training(folders: tuple[Path, ...], run: Any) -> dict[str, Any]:
+    return {
+        "run": str(run.path),
+        "name": _name(folders, run.path.with_suffix("")),
+        "model": run.model,
+        "settings": run.changed,
+        "epochs": len(run.history),
+        "finished": run.status == "finished",
+        "status": run.status,
+        "seconds": run.seconds,
+        "best": run.best,
+    }
+
+
+def _selfplay(folders: tuple[Path, ...], run: Any) -> dict[str, Any]:
+    played = run.last.get("selfplay", {})
+    best = {"drawn": played["drawn"] / played["games"], **run.last["learn"]} if played else {}
+    told = {**asdict(run), "path": str(run.path), "name": _name(folders, run.path)}
+    return {**told, "settings": told.pop("changed"), "best": best}
+
+
+def _print_rows(runs: list[dict[str, Any]], columns: dict[str, tuple[str, str]], left: int) -> None:
+    """Print a table of runs, and the settings of each that differ from the defaults."""
+    if not runs:
+        return
+    from ckai.cli.shared.console import print_table, rows_table
+
+    print_table(
+        rows_table(({**run["best"], **run, "minutes": run["seconds"] / 60} for run in runs), columns, left)
+    )
     for run in runs:
-        best = run.best
-        texts = [f"{best[key]:.1%}" if key in best else "" for key in shares]
-        rows.append(
-            {
-                "run": _name(folders, run.path.with_suffix("")),
-                "network": run.model,
-                "status": run.status,
-                "epochs": str(len(run.history)),
-                "best": f"{best['epoch']:.0f}" if best else "",
-                **dict(zip(("top-1", "legal", "choice", "top-5"), texts, strict=True)),
-                "value": f"{best['heldout_value_mse']:.3f}" if "heldout_value_mse" in best else "",
-                "min": f"{run.seconds / 60:.1f}",
-            }
-        )
-    _print_rows(rows, [run.changed for run in runs], left=3)
-
-
-def _print_selfplay(folders: tuple[Path, ...], runs: list[Any]) -> None:
-    rows = []
-    for run in runs:
-        played, learned = run.last.get("selfplay", {}), run.last.get("learn", {})
-        rows.append(
-            {
-                "self-play run": _name(folders, run.path),
-                "status": run.status,
-                "gen": f"{run.generations}" + ("" if run.status == "finished" else f"/{run.target}"),
-                "accepted": str(run.accepted),
-                "games": f"{run.games:,}",
-                "drawn": f"{played['drawn'] / played['games']:.0%}" if played else "",
-                "policy": f"{learned['train_policy_loss']:.3f}" if learned else "",
-                "value": f"{learned['train_value_loss']:.3f}" if learned else "",
-                "Elo": "" if run.elo is None else f"{run.elo:+.0f}",
-                "min": f"{run.seconds / 60:.1f}",
-            }
-        )
-    _print_rows(rows, [run.changed for run in runs], left=2)
-
-
-def _print_rows(rows: list[dict[str, str]], changed: list[dict[str, Any]], left: int) -> None:
-    """Print a table, below each row the settings that differ from the defaults.
-
-    Args:
-        rows: texts of each row by the titles of the columns.
-        changed: settings of each row.
-        left: columns that are aligned to the left, from the first; the others are to the right.
-    """
-    titles = rows[0].keys()
-    widths = [max(map(len, column)) for column in zip(titles, *(row.values() for row in rows), strict=True)]
-
-    def line(texts: Iterable[str]) -> str:
-        cells = zip(texts, widths, strict=True)
-        parts = [text.ljust(w) if n < left else text.rjust(w) for n, (text, w) in enumerate(cells)]
-        return " ".join(parts).rstrip()
-
-    screen = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
-    click.echo(line(titles))
-    for row, settings in zip(rows, changed, strict=True):
-        click.echo(line(row.values()))
-        text = " ".join(f"{key}={value}" for key, value in settings.items())
-        for part in textwrap.wrap(text, max(40, screen - 1), initial_indent="    ", subsequent_indent="    "):
-            click.echo(part)
+        if run["settings"]:
+            click.echo(
+                f"  {run['name']}: {' '.join(f'{key}={value}' for key, value in run['settings'].items())}"
+            )

@@ -126,8 +126,9 @@ def command(
     from ckai.rl.run.run import Run
     from ckai.rl.run.runs import fresh_folder, unfinished_run
 
-    on_ray = None if ray is None else work
     if ray is not None:
+        if dry_run:
+            raise click.UsageError("expected --dry-run without --ray, as it measures this machine")
         connect(ray, work)
     first = _first_words(init, game, model, pairs)
     if folder is not None and Run.exists(folder):
@@ -136,14 +137,14 @@ def command(
         if first not in ("", begun) or change_settings(run.config, given) != run.config:
             raise RunError(f"{folder} is a run with its own settings; give --run OTHER to start a new one")
         if dry_run:
-            print_dry_run(run.config, run.network, evaluator, on_ray, as_json)
+            print_dry_run(run.config, run.network, evaluator, as_json)
             return
     else:
         source = _first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
         on_gpu = work.gpus_per_worker > 0 if ray is not None else None
         config = _new_config(source, game, given, evaluator, on_gpu)
         if dry_run:
-            print_dry_run(config, source, evaluator, on_ray, as_json)
+            print_dry_run(config, source, evaluator, as_json)
             return
         if folder is None:
             folder = fresh_folder()
@@ -175,11 +176,7 @@ def command(
 
 
 def _settings_in(path: Path) -> dict[str, Any]:
-    """Return the settings in a file of YAML or JSON, by path.
-
-    Raises:
-        ValueError: it cannot be read, or has another form.
-    """
+    """Return the settings in a file of YAML or JSON, by path."""
     import yaml
 
     try:
@@ -216,15 +213,7 @@ def _first_words(init: Path | None, game: str | None, model: str | None, pairs: 
 def _first_network(
     init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...], seed: int
 ) -> Any:
-    """Return the checkpoint of `--init`, or a new network for `--init none`.
-
-    Args:
-        init, game, model, pairs: values of the options.
-        seed: seed of new weights.
-
-    Raises:
-        RunError: the checkpoint does not exist, or `model` or `pairs` are given with one.
-    """
+    """Return the checkpoint of `--init`, or a new network for `--init none`."""
     import torch
 
     from ckai.models.pretrained import network_path
@@ -255,14 +244,8 @@ def _new_config(
 
     Args:
         source: checkpoint of the first network, or the network.
-        game: value of `--game`.
-        given: settings by path.
-        evaluator: evaluator backend.
+        game, given, evaluator: the options, and the settings by path.
         on_gpu: whether workers on Ray have GPUs; None: without Ray.
-
-    Raises:
-        RunError: the network is for another game.
-        ValueError: conflicting settings.
     """
     from ckai.cli.shared.run_estimate import games_in_flight
     from ckai.models.checkpoint import load_checkpoint
@@ -287,14 +270,7 @@ def _new_config(
 
 
 def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
-    """Play games for the run of another process until it has all its generations.
-
-    Args:
-        folder: folder of the run.
-        evaluator: evaluator backend.
-        threads: threads that play; 0: one per core.
-        as_json: print the result as JSON.
-    """
+    """Play games for the run of another process until it has all its generations."""
     from ckai.models.checkpoint import load_network
     from ckai.models.inference.backends import usual_backend
     from ckai.rl.run.run import Run

@@ -145,17 +145,14 @@ def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limi
     times = sorted(each.seconds for each in solved if each.seconds is not None)
     median = f", half of them within {times[(len(times) - 1) // 2]:.2f} s" if times else ""
     click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}{median}")
-    unchecked = [each for each in outcomes if each.solved is None and each.refutation is None]
-    without = sum(each.problem.result is None for each in unchecked)
-    if without:
-        click.echo(f"{count_text(without, 'problem')} without a result or a solution")
-    if len(unchecked) > without:
-        problems = count_text(len(unchecked) - without, "problem")
-        click.echo(f"{problems} without a solution, for a player that reports no value to compare")
     if errors:
         click.echo(f"{count_text(len(errors), 'problem')} could not be read")
     for each in refuted:
-        click.echo(f"refuted by the tables: {_refuted(each)}")
+        assert each.refutation is not None
+        ply, tables = each.refutation
+        where = f"after {count_text(ply, 'ply', 'plies')} of its solution " if ply else ""
+        stated = f"stated as a {each.problem.result} for the side to move, {where}a {tables}"
+        click.echo(f"refuted by the tables: {each.problem.label}: {stated}")
 
 
 def _verdict(each: "Outcome") -> str:
@@ -172,18 +169,10 @@ def _verdict(each: "Outcome") -> str:
 
 def _line(best: "Line") -> str:
     line = " ".join(map(str, best.pv))
-    if best.plies is not None:
-        return f"{line}, {best.proven} in {count_text(best.plies, 'ply', 'plies')}"
     if best.proven is not None:
-        return f"{line}, {best.proven}"
+        plies = "" if best.plies is None else f" in {count_text(best.plies, 'ply', 'plies')}"
+        return f"{line}, {best.proven}{plies}"
     return line if best.value is None else f"{line}, {score_text(expected_score(best.value.black()))}"
-
-
-def _refuted(each: "Outcome") -> str:
-    assert each.refutation is not None
-    ply, tables = each.refutation
-    where = f"after {count_text(ply, 'ply', 'plies')} of its solution " if ply else ""
-    return f"{each.problem.label}: stated as a {each.problem.result} for the side to move, {where}a {tables}"
 
 
 def _as_json(each: "Outcome") -> dict[str, Any]:

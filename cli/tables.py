@@ -43,23 +43,16 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
         raise ValueError(
             f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --force"
         )
+    size, verdicts = path.stat().st_size, ("win", "loss", "draw")
+    counts = {number: dict(zip(verdicts, each, strict=True)) for number, each in header["counts"].items()}
     if as_json:
-        print_json(
-            {
-                "output": str(path),
-                "built": built,
-                "bytes": path.stat().st_size,
-                "counts": {
-                    number: dict(zip(("win", "loss", "draw"), counts, strict=True))
-                    for number, counts in header["counts"].items()
-                },
-            }
-        )
+        print_json({"output": str(path), "built": built, "bytes": size, "counts": counts})
         return
-    click.echo(f"{path}: {path.stat().st_size:,} bytes" + ("" if built else ", already built"))
-    click.echo(f"{'pieces':>6}{'won':>15}{'lost':>15}{'drawn':>15}   for the side to move")
-    for number, (won, lost, drawn) in header["counts"].items():
-        click.echo(f"{number:>6}{won:>15,}{lost:>15,}{drawn:>15,}")
+    from ckai.cli.shared.console import print_table, rows_table
+
+    click.echo(f"{path}: {size:,} bytes" + ("" if built else ", already built"))
+    columns = {"pieces": ("pieces", ""), **{each: (each, ",d") for each in verdicts}}
+    print_table(rows_table(({"pieces": number, **each} for number, each in counts.items()), columns))
 
 
 @command.command("probe", short_help="Look up a position.")

@@ -5,15 +5,15 @@ import random
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, newest_name
+from ckai.cli.shared.networks import NO_NETWORK, networks_in
 from ckai.cli.shared.tables import open_tables
 from ckai.game.text import printable
 from ckai.models.pretrained import CKAI, network_path
-from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, GTP, HUB, LEVEL, EngineText
+from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB, LEVEL, EngineText
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 VARIED_PLIES = 8
 """Plies at the start of a game in which a move nearly as good as the best may be played, for variety."""
+JUDGE_SECONDS = 1.0
+"""Time of a search that explains or judges."""
 NEARLY = 0.5
 """Share of the best move's visits that such a move needs."""
 
@@ -102,62 +104,37 @@ class EngineLoader:
     status: Callable[[str], Any] | None = None
     """Returns a context in which a text says what is being loaded; None: nothing says it."""
 
-    def load(self, text: str, sims: int | None = None, seconds: float | None = None) -> "Engine":
-        """Load an engine.
-
-        Args:
-            text: see `Engine.load`.
-            sims, seconds: limits of its moves; both None: as the text says.
-
-        Raises:
-            ValueError: it does not take these limits; see `Engine.load` for others.
-        """
-        from ckai.rl import Engine, Limit
+    def load(self, text: str) -> "Engine":
+        """Load an engine, see `Engine.load`."""
+        from ckai.rl import Engine
 
         tables = open_tables(self.tables) if self.spec.supports_tables else None
         with self.status("loading the network ...") if self.status else nullcontext():
             seed = random.getrandbits(63) if self.seed is None else self.seed
-            engine = Engine.load(text, evaluator=self.evaluator, tables=tables, game=self.spec, seed=seed)
-        if sims is not None or seconds is not None:
-            try:
-                engine.limit = Limit(visits=sims, seconds=seconds)
-            except ValueError:
-                engine.close()
-                raise
-        return engine
+            return Engine.load(text, evaluator=self.evaluator, tables=tables, game=self.spec, seed=seed)
 
-    def opponent(
-        self, player: EngineText | None, sims: int | None = None, seconds: float | None = None
-    ) -> LazyEngine:
-        """Return the engine that people play against; None: the newest network.
+    def lazy(self, text: str, name: str) -> LazyEngine:
+        """Return an engine that is loaded when it is needed."""
+        return LazyEngine(lambda: self.load(text), name)
 
-        Raises:
-            NoNetworkError: there is no network.
-        """
-        if player is not None:
-            limit = "" if seconds is None else f"@{seconds:g}s"
-            name = network_name(player.who) if has_tree(player) else player_name(player.text + limit)
-            return LazyEngine(partial(self.load, player.text, sims, seconds), name)
-        source = newest_name(self.spec.name)
-        if source == CKAI and sims is None and seconds is None:
-            seconds = FULL_STRENGTH_SECONDS
-        return LazyEngine(partial(self.load, source, sims, seconds), network_name(source))
 
-    def newest(self, sims: int | None = None, seconds: float | None = None) -> LazyEngine:
-        """Return the newest network, or playouts, for hints; looked for when it is needed."""
-
-        def load() -> "Engine":
-            try:
-                source = newest_name(self.spec.name)
-            except NoNetworkError:
-                source = NO_NETWORK[0]
-            return self.load(source, sims, seconds)
-
-        return LazyEngine(load, "ckai")
+def judge_of(spec: GameSpec) -> str:
+    """Return the engine that explains and judges a game: the strongest one there is, with its limit."""
+    if spec == DEFAULT_GAME:
+        return f"{ALPHA_BETA}{CKAI}@{JUDGE_SECONDS:g}s"
+    networks = (str(path) for path, game in networks_in() if game == spec.name)
+    return next(networks, "rollout") + f"@{JUDGE_SECONDS:g}s"
 
 
 def player_name(text: str) -> str:
-    """Return the name of a player of matches for messages and PDN headers, without folders and arguments."""
+    """Return the name of a player for messages and PDN headers, without folders and arguments.
+
+    A tree search is `ckai`, with its network if that is not the installed one: `ckai run-001/best.ckpt`.
+    """
+    player = EngineText.read(text)
+    if not player.policy and (player.who in NO_NETWORK or os.path.isfile(network_path(player.who))):
+        path = Path(player.who, "best.ckpt") if Path(player.who).is_dir() else Path(player.who)
+        return CKAI if player.who == CKAI else "ckai " + "/".join(path.parts[-2:])
     who, at, limit = text.rpartition("@")
     who, end = (who, at + limit) if who else (text, "")
     for program in (HUB, GTP):
@@ -167,15 +144,3 @@ def player_name(text: str) -> str:
         return who.replace(":", " ") + end
     start = ALPHA_BETA if who.startswith(ALPHA_BETA) else ""
     return start + "/".join(Path(who.removeprefix(start)).parts[-2:]) + end
-
-
-def network_name(source: str) -> str:
-    """Return the name of a tree search for PDN headers: `ckai run-001/best.ckpt`, without leading folders."""
-    path = Path(source, "best.ckpt") if Path(source).is_dir() else Path(source)
-    return CKAI if source == CKAI else "ckai " + "/".join(path.parts[-2:])
-
-
-def has_tree(player: EngineText) -> bool:
-    """Return whether a player is a tree search, with a value for every move."""
-    found = player.who in NO_NETWORK or os.path.isfile(network_path(player.who))
-    return found and not player.policy

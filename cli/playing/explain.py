@@ -1,12 +1,10 @@
-"""What a move is worth, in sentences: its cost, what is better, threats, what is forced, experts."""
+"""What a move is worth, in sentences: its cost, what is better, threats, what is forced."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.playing.session import game_of, side_of
-from ckai.cli.shared.output import count_text
+from ckai.cli.playing.sides import game_of, side_of
 from ckai.rl.analysis.score import expected_score, percent
 from ckai.rl.games.spec import GameSpec, Shot
 
@@ -32,12 +30,10 @@ class Explainer:
     Args:
         spec: the game.
         search: searches the current position of a game, with at least a number of lines.
-        experts: the data set at hand, if any.
     """
 
     spec: GameSpec
     search: Callable[[Any, int], "SearchResult"]
-    experts: ExpertMoves | None = None
 
     def explain(self, game: Any, move: Any) -> list[str]:
         """Return an explanation as sentences, one or two in a line.
@@ -47,7 +43,7 @@ class Explainer:
             move: a legal move there.
 
         Raises:
-            ValueError, OSError, RuntimeError: the search or the data set fails.
+            ValueError, OSError, RuntimeError: the search fails.
         """
         position = game.position
         legal = position.legal_moves()
@@ -65,7 +61,7 @@ class Explainer:
         opening = self.spec.opening_name(after)
         if opening and opening != self.spec.opening_name(game):
             lines.append(f"The opening is {opening}.")
-        return [*lines, *self._played(position)]
+        return lines
 
     # --- values -------------------------------------------------------------------------------------
 
@@ -139,7 +135,7 @@ class Explainer:
         value = float(result.value)
         return value if side_of(here.position) == mine else -value, [*line, *result.pv]
 
-    # --- shots and experts --------------------------------------------------------------------------
+    # --- shots ------------------------------------------------------------------------------------
 
     def _shots(self, position: Any, after: Any, name: str, *, missed: bool) -> list[str]:
         names, move = self.spec.side_names, after.moves[-1]
@@ -167,23 +163,6 @@ class Explainer:
         except (ValueError, NotImplementedError):
             return None
         return self.spec.find_shot(passed)
-
-    def _played(self, position: Any) -> list[str]:
-        if self.experts is None or self.experts.game != self.spec.name:
-            return []
-        where = self.experts.path.name
-        try:
-            found = self.experts.played(position)
-        except ValueError as error:  # the rest of the explanation stands
-            return [str(error)]
-        if not found:
-            return [f"No game in {where} reached this position."]
-        total = sum(each.times for each in found)
-        parts = []
-        for each in found[:ALTERNATIVES]:
-            score = "" if each.score is None else f" ({self.spec.side_names[0]} scored {percent(each.score)})"
-            parts.append(f"{' or '.join(map(str, each.moves))} {percent(each.times / total)}{score}")
-        return [f"Games in {where} reached this position {count_text(total, 'time')}: {', '.join(parts)}."]
 
 
 def _then(line: Any) -> str:

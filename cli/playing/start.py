@@ -1,13 +1,13 @@
-"""Where a game begins: a position, an opening, a ballot, a game of a file."""
+"""Where a game begins: an opening, a ballot, a game of a file."""
 
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
-from ckai.cli.playing.session import SIDES, Session, Side
+from ckai.cli.playing.sides import game_of
 from ckai.cli.shared.games_file import expanded
 from ckai.rl.games.spec import GameSpec, LoadedGame
 
@@ -16,102 +16,48 @@ BALLOT = "ballot"
 
 @dataclass(frozen=True)
 class FileGame:
-    """Which game of which file, and where in it."""
+    """A game of a file, and the moves of it that stand."""
 
     path: Path
-    number: int = 1
-    """Which of its games, from 1."""
-    ply: int | None = None
-    """Plies after which to begin; None: not said."""
-
-    @classmethod
-    def read(cls, text: str) -> "FileGame":
-        """Parse `FILE`, `FILE:N` or `FILE:N:PLY`; a file whose name ends like that may exist, too.
-
-        Raises:
-            ValueError: there is no such file or user, or N is 0.
-        """
-        path, numbers = text, ""
-        if not expanded(text).is_file():
-            parts = re.fullmatch(r"(.+?)((?::\d{1,9}){1,2})", text)
-            if parts:
-                path, numbers = parts[1], parts[2]
-        file = expanded(path)
-        if not file.is_file():
-            raise ValueError(f"{path}: expected a file of games, found no such file")
-        number, *ply = [int(digits) for digits in numbers[1:].split(":")] if numbers else [1]
-        if number < 1:
-            raise ValueError(f"{text}: games count from 1, found {number}")
-        return cls(file, number, ply[0] if ply else None)
-
-    def load(self, spec: GameSpec) -> LoadedGame:
-        """Read the game.
-
-        Raises:
-            ValueError: there is no such game or ply, or it cannot be read.
-            OSError: the file cannot be read.
-        """
-        loaded = spec.read_game(self.path, self.number)
-        if self.ply is not None and self.ply > len(loaded.game.moves):
-            raise ValueError(
-                f"{self.path}: expected a ply from 0 to {len(loaded.game.moves)}, found {self.ply}"
-            )
-        return loaded
-
-
-@dataclass
-class Origin:
-    """The game of a file that is stepped through or continued."""
-
-    headers: Mapping[str, str] = field(default_factory=dict)
-    result: str = "*"
-    comments: Sequence[str] = ()
-    path: Path | None = None
-    continued: bool = False
-    """Whether the game goes on in its file, so that its headers stay."""
-    text: str = ""
-    """The game as text, see `LoadedGame`; it stands for the game until that is left."""
+    loaded: LoadedGame
+    game: Any
+    """The game up to the ply that was asked for."""
 
     @property
-    def tags(self) -> dict[str, str]:
-        """The headers without the result, which follows from the game."""
-        return {name: value for name, value in self.headers.items() if name != "Result"}
-
-    def depart(self, ply: int) -> None:
-        """Note that the game departs from the file's after `ply` plies."""
-        self.comments, self.result, self.text = self.comments[:ply], "*", ""
-        if not self.continued:
-            self.headers = {}
-            self.path = None
+    def whole(self) -> bool:
+        """Whether it can go on in its file: all of it was read and stands, and it has not ended."""
+        loaded = self.loaded
+        return self.game is loaded.game and loaded.result == "*" and not loaded.problem
 
 
-HUMAN = "human"
-"""Name of people in the headers of a saved game."""
-
-
-def open_game(
-    where: FileGame, loaded: LoadedGame, humans: Iterable[Side] | None, spec: GameSpec
-) -> tuple[Session, Origin, bool]:
-    """Prepare a game of a file: to step through if it is finished, else to continue.
+def file_game(text: str, spec: GameSpec) -> FileGame:
+    """Read a game of a file.
 
     Args:
-        where: which game it is; with a ply, play continues from there, finished or not.
-        loaded: the game.
-        humans: sides that people play; None: those called `HUMAN` in the file, or Black.
-        spec: the game's rules.
+        text: `FILE`, `FILE:N` or `FILE:N:PLY`, with the number of the game from 1 and the plies that stand; a
+            file whose name ends like that may exist, too.
+        spec: its rules.
 
-    Returns:
-        The session, the source, and whether the game is to be stepped through.
+    Raises:
+        ValueError: there is no such file, user, game or ply, or it cannot be read.
+        OSError: the file cannot be read.
     """
-    if humans is None:
-        humans = [side for side in SIDES if loaded.headers.get(side.capitalize()) == HUMAN] or ["black"]
-    session = Session(loaded.game, humans, spec=spec)
-    view = where.ply is None and (loaded.result != "*" or loaded.game.outcome() is not None)
-    if view or where.ply is not None:
-        session.step((where.ply or 0) - session.ply)
-    continued = not view and not session.ahead and not loaded.problem
-    source = Origin(loaded.headers, loaded.result, loaded.comments, where.path, continued, loaded.text)
-    return session, source, view
+    path, numbers = text, ""
+    if not expanded(text).is_file() and (parts := re.fullmatch(r"(.+?)((?::\d{1,9}){1,2})", text)):
+        path, numbers = parts[1], parts[2]
+    file = expanded(path)
+    if not file.is_file():
+        raise ValueError(f"{path}: expected a file of games, found no such file")
+    number, *ply = [int(digits) for digits in numbers[1:].split(":")] if numbers else [1]
+    if number < 1:
+        raise ValueError(f"{text}: games count from 1, found {number}")
+    loaded = spec.read_game(file, number)
+    game = loaded.game
+    if ply:
+        if ply[0] > len(game.moves):
+            raise ValueError(f"{file}: expected a ply from 0 to {len(game.moves)}, found {ply[0]}")
+        game = game_of(game.moves[: ply[0]], spec, game.positions[0])
+    return FileGame(file, loaded, game)
 
 
 def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str, tuple[str, ...]]:

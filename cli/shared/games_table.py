@@ -21,19 +21,8 @@ def print_games(rows: Sequence[dict[str, Any]], most: int | None = None) -> None
             cells = ("" if (value := row.get(name)) is None else str(value) for name in COLUMNS)
             click.echo("\t".join(" ".join(cell.split()) for cell in cells))
         return
-    from rich.table import Table
-    from rich.text import Text
+    from ckai.cli.shared.console import print_table, rows_table
 
-    from ckai.cli.shared.console import CleanConsole
-
-    table = Table(box=None, pad_edge=False)
-    for name in COLUMNS[:-1]:
-        long = name in ("black", "white", "opening")
-        justify: Any = "right" if name == "plies" else "left"
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=not long)
-    for row in rows[:most]:
-        cells = ("" if (value := row.get(name)) is None else str(value)[:200] for name in COLUMNS[:-1])
-        table.add_row(*map(Text, cells))  # no markup in what comes from a file
-    CleanConsole(highlight=False).print(table)
+    print_table(rows_table(rows[:most], {name: (name, "") for name in COLUMNS[:-1]}, left=len(COLUMNS)))
     if most is not None and len(rows) > most:
         click.echo(f"and {len(rows) - most:,} more: ask for less, or write them with -o")

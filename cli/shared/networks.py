@@ -9,7 +9,7 @@ import click
 
 from ckai.datasets import choices
 from ckai.datasets.choices import DEFAULT_GAME_NAME, entry_points_of
-from ckai.models.pretrained import CKAI, network_path
+from ckai.models.pretrained import CKAI
 
 NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
 """Glob patterns of networks, relative to the current folder."""
@@ -19,11 +19,6 @@ NO_NETWORK = ("rollout", "uniform")
 
 GAMES = sorted(entry_points_of(choices.GAMES))
 """Choices of `--game`: the installed games."""
-
-
-def resolve_network(source: str) -> str:
-    """Return the checkpoint of a file or run folder, or the name of a search without a network."""
-    return source if source in NO_NETWORK else str(network_file(Path(source)))
 
 
 EVALUATORS = ["auto", "torch", "openvino", "cuda"]
@@ -53,74 +48,50 @@ def evaluator_option(default: str = "auto") -> Callable[[Any], Any]:
     )
 
 
+seed_option: Callable[[Any], Any] = click.option(
+    "--seed", type=click.IntRange(0), help="Seed of the search and of random choices.  [default: random]"
+)
+"""`--seed` of a game with people."""
+
 set_option: Callable[[Any], Any] = click.option(
     "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Setting of a new network; may be repeated."
 )
 """`--set`, passed to the command as `pairs`."""
 
 
-def newest_name(game: str = DEFAULT_GAME_NAME) -> str:
-    """Return the newest network here; print its name, and what was skipped, on standard error.
+def newest_network(game: str = DEFAULT_GAME_NAME) -> str:
+    """Return the newest of `pretrained.ckpt` and the best networks of runs here that plays a game.
 
-    Raises:
-        NoNetworkError: see `newest_network`.
-    """
-    path, skipped = newest_network(game=game)
-    for text in skipped:
-        click.echo(f"skipped {text}", err=True)
-    name = str(path)
-    mine = (
-        "no trained network in this folder: using the one installed with ckai"
-        if name == CKAI
-        else f"the newest network here is {name}"
-    )
-    click.echo(mine, err=True)
-    return name
-
-
-class NoNetworkError(ValueError):
-    """No network was found; the message says where and how to make one."""
-
-
-def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tuple[Path, list[str]]:
-    """Find the newest of `pretrained.ckpt` and the best networks of runs that plays a game.
-
-    Where there is none, it is the one installed with ckai, which plays checkers.
-
-    Args:
-        folder: folder to search.
-        game: name of the game.
+    Says on standard error which one it is, and which newer ones were skipped.
 
     Returns:
-        The checkpoint; and for each newer file that was skipped, its name and the reason.
+        Its path; `CKAI` where there is none that plays checkers.
 
     Raises:
-        NoNetworkError: there is none.
+        ValueError: there is none.
     """
     skipped = []
-    for path, other in networks_in(folder):
-        if other is None:
-            skipped.append(f"{path} (not a checkpoint that can be read)")
-        elif other == game:
-            return path, skipped
-        else:
-            skipped.append(f"{path} (plays {other})")
+    for path, other in networks_in():
+        if other == game:
+            click.echo(f"the newest network here is {path}", err=True)
+            return str(path)
+        skipped.append(f"{path} ({f'plays {other}' if other else 'not a checkpoint that can be read'})")
+        click.echo(f"skipped {skipped[-1]}", err=True)
     if game == DEFAULT_GAME_NAME:
-        return Path(CKAI), skipped
-    where = "here" if folder == Path() else f"in {folder}/"
+        return CKAI
     found = f"only {', '.join(skipped)}" if skipped else "no network"
-    raise NoNetworkError(
-        f"expected {' or '.join(NETWORK_PATTERNS)} {where} that plays {game}, found {found}; run "
+    raise ValueError(
+        f"expected {' or '.join(NETWORK_PATTERNS)} here that plays {game}, found {found}; run "
         "`ckai pretrain`, or give --engine CHECKPOINT or --engine rollout"
     )
 
 
-def networks_in(folder: Path = Path()) -> Iterator[tuple[Path, str | None]]:
-    """Yield `pretrained.ckpt` and the best networks of runs in a folder, newest first, each with its game.
+def networks_in() -> Iterator[tuple[Path, str | None]]:
+    """Yield `pretrained.ckpt` and the best networks of runs here, newest first, each with its game.
 
     The game of a file that cannot be read is None.
     """
-    paths = [path for place in NETWORK_PATTERNS for path in folder.glob(place) if path.is_file()]
+    paths = [path for place in NETWORK_PATTERNS for path in Path().glob(place) if path.is_file()]
     if not paths:
         return
     from ckai.models.checkpoint import CheckpointError, load_checkpoint  # PyTorch takes seconds to import
@@ -130,15 +101,3 @@ def networks_in(folder: Path = Path()) -> Iterator[tuple[Path, str | None]]:
             yield path, load_checkpoint(path).network().encode.GAME
         except CheckpointError:
             yield path, None
-
-
-def network_file(source: Path) -> Path:
-    """Return the checkpoint for a file, a run folder (its best network) or the name of an installed network.
-
-    Raises:
-        NoNetworkError: there is none.
-    """
-    path = network_path(source)
-    if not path.is_file():
-        raise NoNetworkError(f"{path}: expected a checkpoint, found no such file")
-    return path

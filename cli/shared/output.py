@@ -149,41 +149,45 @@ class ProgressLines:
 
 
 @contextmanager
-def progress_bar(label: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error after half a second; lines of text if that is not a terminal.
+def progress_bar(label: str, unit: str, console: "Console | None" = None) -> Iterator[Callable[..., None]]:
+    """Show a progress bar on standard error, if the work takes more than half a second.
+
+    Without a terminal it prints lines of text, see `ProgressLines`.
 
     Args:
-        label: text before the bar, such as `reading`.
-        unit: noun behind the numbers, such as `rows`.
+        label: text before the bar.
+        unit: text after the counts.
+        console: prints other messages above the bar; None: there are none.
 
     Yields:
-        A function to call with the amount done and the total.
+        A function to call with the amount done, the total and, if there is more to say, a text.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    console = stderr_console()
+    console = console or stderr_console()
     bar = Progress(
         TextColumn(label),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn(unit),
+        TextColumn("{task.description}"),
         TimeRemainingColumn(),
         console=console,
         transient=True,
         disable=not console.is_terminal,
     )
-    task = bar.add_task("", total=None)
+    task = bar.add_task(unit, total=None)
     lines = ProgressLines(console)
     begun = time.monotonic()
     started = False
 
-    def update(done: int, total: int) -> None:
+    def update(done: int, total: int, detail: str = "") -> None:
         nonlocal started
         if not started and time.monotonic() - begun > 0.5:
             bar.start()
             started = True
-        bar.update(task, completed=done, total=total)
-        lines.update(done, total, f"{label}: {done:,} of {total:,} {unit}")
+        text = f"{unit}, {detail}" if detail else unit
+        bar.update(task, completed=done, total=total, description=text)
+        lines.update(done, total, f"{label}: {done:,} of {total:,} {text}")
 
     try:
         yield update

@@ -47,7 +47,26 @@ def row_files(paths: Sequence[Path]) -> list[list[Path]]:
     Raises:
         DatasetError: there is no such file, or a folder is no run, or a run has no finished generation.
     """
-    return [_rows_of_run(path) if path.is_dir() else _existing(path) for path in paths]
+    from ckai.datasets.reader import check_dataset
+    from ckai.datasets.schema import DatasetError
+    from ckai.rl.run.run import Run
+
+    found = []
+    for path in paths:
+        if not path.is_dir():
+            check_dataset(path)
+            found.append([path])
+        elif not Run.exists(path):
+            raise DatasetError(
+                f"{path}: expected a Parquet file or the folder of a self-play run, found another folder"
+            )
+        elif files := Run.open(path).shards():
+            found.append(files)
+        else:
+            raise DatasetError(
+                f"{path}: expected a finished generation, found none; `ckai selfplay --run {path}` goes on"
+            )
+    return found
 
 
 def row_files_text(paths: Sequence[Path]) -> str:
@@ -59,26 +78,3 @@ def row_files_text(paths: Sequence[Path]) -> str:
         for path in paths
     )
     return ", ".join(texts)
-
-
-def _existing(path: Path) -> list[Path]:
-    from ckai.datasets.reader import check_dataset
-
-    check_dataset(path)
-    return [path]
-
-
-def _rows_of_run(folder: Path) -> list[Path]:
-    from ckai.datasets.schema import DatasetError
-    from ckai.rl.run.run import Run
-
-    if not Run.exists(folder):
-        raise DatasetError(
-            f"{folder}: expected a Parquet file or the folder of a self-play run, found another folder"
-        )
-    files = Run.open(folder).shards()
-    if not files:
-        raise DatasetError(
-            f"{folder}: expected a finished generation, found none; `ckai selfplay --run {folder}` goes on"
-        )
-    return files

@@ -7,8 +7,10 @@ import click
 from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ckai.models.layers.network import Network
-    from ckai.rl.run.config import RunConfig, WorkersConfig
+    from ckai.rl.run.config import RunConfig
 
 EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""
@@ -20,8 +22,8 @@ LOSS_SECONDS, FEWEST = 120, 64
 """Most time of playing that a kill may cost by default, and the fewest games in flight for it."""
 
 
-def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
-    """Estimate the time, memory and disk space of a generation, as text.
+def estimate(config: "RunConfig", rate: float, network_bytes: int) -> dict[str, float]:
+    """Estimate what a generation takes: `seconds` of games, the match included, bytes of `memory` and `disk`.
 
     Args:
         config: settings of the run.
@@ -33,11 +35,19 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
 
     play, spec = config.selfplay, get_game(config.game)
     gate = config.gate.games * spec.plies
-    seconds = (evaluations_of(config, config.games) + gate * play.sims * EVALUATIONS) / rate
-    disk = ((config.games * spec.plies + gate) * PLY_BYTES + network_bytes) / 2**20
+    return {
+        "seconds": (evaluations_of(config, config.games) + gate * play.sims * EVALUATIONS) / max(1.0, rate),
+        "memory": memory(play, spec),
+        "disk": (config.games * spec.plies + gate) * PLY_BYTES + network_bytes,
+    }
+
+
+def estimate_text(found: "Mapping[str, float]") -> str:
+    """Return an estimate as text."""
     return (
-        f"each generation takes about {time_text(max(1, seconds))} of games, "
-        f"{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and {max(1, disk):.0f} MiB of disk"
+        f"each generation takes about {time_text(max(1, found['seconds']))} of games, "
+        f"{found['memory'] / 2**20:.0f} MiB of memory for search trees and "
+        f"{max(1, found['disk'] / 2**20):.0f} MiB of disk"
     )
 
 
@@ -73,16 +83,13 @@ def games_in_flight(config: "RunConfig", network: "Network") -> int:
     return games
 
 
-def print_dry_run(
-    config: "RunConfig", source: Any, evaluator: str, work: "WorkersConfig | None", as_json: bool
-) -> None:
-    """Measure the network on one core, or its share of the GPU, and print what a generation will take.
+def print_dry_run(config: "RunConfig", source: Any, evaluator: str, as_json: bool) -> None:
+    """Measure the network on one core, or on the GPU, and print what a generation will take here.
 
     Args:
         config: settings of the run.
         source: checkpoint of the network, or the network.
         evaluator: evaluator backend.
-        work: settings of the workers on Ray; None: no Ray.
         as_json: print the result as JSON.
     """
     from ckai.models.checkpoint import load_network
@@ -90,55 +97,18 @@ def print_dry_run(
     from ckai.models.inference.backends import make_evaluator, sample_positions
     from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.models.layers.network import Network
-    from ckai.rl.games.registry import get_game
-    from ckai.rl.run.on_ray import RayWorkers
-    from ckai.rl.selfplay.group import memory
 
-    if work is None:
-        places, threads = [("this machine", 1)], config.selfplay.group_count
-    else:
-        workers_there = RayWorkers(evaluator, work)
-        places, threads = workers_there.room(), work.cpus_per_worker
-        workers_there.close()
     network = source if isinstance(source, Network) else load_network(source, game=None)
-    play, loaded = config.selfplay, make_evaluator(network, evaluator)
+    loaded, threads = make_evaluator(network, evaluator), config.selfplay.group_count
     callers = threads if isinstance(loaded, CudaEvaluator) else 1  # the threads share a GPU
-    batch = -(-play.in_flight // callers)
-    rate = measure(loaded, sample_positions(batch, network.encode), callers) / callers
-    workers = sum(count for _, count in places)
-    seconds = evaluations_of(config, config.games) / max(1.0, rate * workers * threads)
-    trees = memory(play, get_game(config.game))
-    moved = config.games * get_game(config.game).plies * PLY_BYTES
+    batch = -(-config.selfplay.in_flight // callers)
+    rate = measure(loaded, sample_positions(batch, network.encode), callers) * (threads // callers)
     size = 4 * sum(weights.numel() for weights in network.parameters())
+    found = estimate(config, rate, size)
+    told = {"evaluator": loaded.name, "threads": threads, "evaluations_per_second": round(rate, 1)}
     if as_json:
-        print_json(
-            {
-                "nodes": [{"name": name, "workers": count} for name, count in places],
-                "workers": workers,
-                "threads": threads,
-                "evaluator": loaded.name,
-                "evaluations_per_second_of_a_core": round(rate, 1),
-                "games": config.games,
-                "seconds": round(seconds, 1) if workers else None,
-                "worker_memory": trees,
-                "shard_bytes": moved,
-                "network_bytes": size,
-            }
-        )
+        print_json({**told, "games": config.games, **found})
         return
-    rooms = ", ".join(f"{name}: {count}" for name, count in places) or "none"
-    click.echo(f"workers: {workers} of {count_text(threads, 'core')} each ({rooms})")
-    click.echo(f"one core of this machine: {rate:,.0f} eval/s with {loaded.name}, {EVALUATIONS} per visit")
-    if workers:
-        click.echo(
-            f"a generation of {count_text(config.games, 'game')} takes about "
-            f"{time_text(max(1, seconds))} to play if all cores are like that one, without learning and the "
-            "gate match"
-        )
-    else:
-        click.echo("no node has room for a worker; start nodes with `ray start --address HOST:PORT`")
-    click.echo(
-        f"each worker takes {trees / 2**20:,.0f} MiB for search trees; a generation moves "
-        f"{max(1, moved / 2**20):,.0f} MiB of games to this process and {max(1, size / 2**20):,.0f} MiB of "
-        "weights to each node"
-    )
+    cores = count_text(threads, "thread")
+    click.echo(f"{loaded.name}: {rate:,.0f} eval/s with {cores}, if each is as fast as one alone")
+    click.echo(f"{estimate_text(found)}; learning comes on top")

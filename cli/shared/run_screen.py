@@ -10,8 +10,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ckai.cli.shared.output import ProgressLines, count_text, print_json, stderr_console, time_text
-from ckai.cli.shared.run_estimate import estimate
-from ckai.cli.shared.run_tables import elo_line, generation_text, generations_table, workers_table
+from ckai.cli.shared.run_estimate import estimate, estimate_text
+from ckai.cli.shared.run_tables import generation_text, generations_table, workers_table
 
 if TYPE_CHECKING:
     from ckai.rl.run.events import RunEvent
@@ -75,7 +75,8 @@ class RunScreen:
         if "evaluator" in event.info:
             self._ceiling = event.info["ceiling"]
             self.message(f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone")
-            self.message(estimate(self.run.config, self._ceiling, self.run.network.stat().st_size))
+            size = self.run.network.stat().st_size
+            self.message(estimate_text(estimate(self.run.config, self._ceiling, size)))
         elif "warning" in event.info:
             self.message(f"ckai: warning: {event.info['warning']}")
         elif event.stage == "done":
@@ -123,8 +124,7 @@ class RunScreen:
 
     def _render(self) -> Group:
         return Group(
-            generations_table(self.history, self.console.width),
-            elo_line(self.history),
+            generations_table(self.history),
             self._bars,
             workers_table(self._workers),
             self._left(),
@@ -142,15 +142,7 @@ class RunScreen:
 def continue_run(
     run: "Run", generations: int, evaluator: str, ray: "RayWorkers | None", as_json: bool
 ) -> None:
-    """Continue a run with its screen on standard error, and print the result on standard output.
-
-    Args:
-        run: the run.
-        generations: total number of generations to reach.
-        evaluator: evaluator backend.
-        ray: workers on Ray; None: none.
-        as_json: print the result as JSON.
-    """
+    """Continue a run to a number of generations, with its screen on standard error; print the result."""
     from ckai.rl.run.report import best_generation
 
     begun = time.monotonic()

@@ -5,81 +5,63 @@ from typing import Any
 from rich.console import Group
 from rich.table import Table
 
-from ckai.cli.shared.console import make_table
+from ckai.cli.shared.console import rows_table
 from ckai.cli.shared.output import count_text
 
-BARS, CURVE = "▁▂▃▄▅▆▇█", 60
-"""Characters of the Elo curve, and its greatest length."""
 SHOWN = 12
-"""Most generations in the table."""
-WIDE = 80
-"""Columns of the terminal from which the table shows all its columns."""
-DETAILS = ("tb", "q-z", "calib")
-"""Columns left out on narrower terminals."""
+"""Most generations, and workers, in a table."""
+COLUMNS = {
+    "generation": ("gen", ""),
+    "games": ("games", ",d"),
+    "drawn": ("drawn", ".0%"),
+    "plies_mean": ("plies", ".0f"),
+    "rows": ("rows", ",.0f"),
+    "train_policy_loss": ("policy", ".3f"),
+    "train_value_loss": ("value", ".3f"),
+    "score": ("match", ".0%"),
+    "gate": ("gate", ""),
+    "elo": ("Elo", "+.0f"),
+}
+"""Columns of the table of generations."""
+WORKERS = {
+    "worker": ("worker", ""),
+    "games": ("games", ""),
+    "games_per_minute": ("games/min", ".1f"),
+    "evaluations_per_second": ("eval/s", ",.0f"),
+}
+"""Columns of the table of workers."""
 
 
-def generations_table(history: list[dict[str, Any]], width: int = 80) -> Table:
-    """Make a table of the last generations, one per line.
+def generations_table(history: list[dict[str, Any]]) -> Table:
+    """Return a table of the last generations, one per line.
 
     Args:
         history: measurements by generation, see `Run.history`.
-        width: columns of the terminal; below `WIDE` the `DETAILS` are left out.
     """
     from ckai.rl.run.report import elo_curve
 
     rows = []
     for measured, elo in zip(history, elo_curve(history), strict=True):
         played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
-        calibration = learned.get("heldout_value_calibration_error")
-        rows.append(
-            {
-                "gen": str(measured["generation"]),
-                "games": f"{played['games']:,}",
-                "drawn": f"{played['drawn'] / played['games']:.0%}",
-                "tb": f"{played.get('adjudicated', 0) / played['games']:.0%}",
-                "plies": f"{played['plies_mean']:.0f}",
-                "rows": f"{learned['rows']:,.0f}",
-                "policy": f"{learned['train_policy_loss']:.3f}",
-                "value": f"{learned['train_value_loss']:.3f}",
-                "q-z": "" if played["q_z_mse"] is None else f"{played['q_z_mse']:.3f}",
-                "calib": "" if calibration is None else f"{calibration:.3f}",
-                "match": f"{match['score']:.0%}" if match["games"] else "",
-                "gate": "pass" if measured["accepted"] else "fail",
-                "Elo": f"{elo:+.0f}" if match["games"] else "",
-            }
-        )
-    columns = [title for title in (rows[0] if rows else ()) if width >= WIDE or title not in DETAILS]
-    table = make_table(*columns, left=0, padding=(0, 1, 0, 0))
-    for row in rows[-SHOWN:]:
-        table.add_row(*(row[title] for title in columns))
-    return table
+        row = {**learned, **played, "generation": measured["generation"], "rows": learned["rows"]}
+        row |= {
+            "drawn": played["drawn"] / played["games"],
+            "gate": "pass" if measured["accepted"] else "fail",
+        }
+        rows.append(row | ({"score": match["score"], "elo": elo} if match["games"] else {}))
+    return rows_table(rows[-SHOWN:], COLUMNS, left=0, padding=(0, 1, 0, 0))
 
 
 def workers_table(workers: dict[str, Any]) -> Group:
-    """Make a table of the processes that play for the run; empty without any.
+    """Return a table of the processes that play for the run; empty without any.
 
     Args:
         workers: `workers` of an event of self-play, see `ckai.rl.run.run`.
     """
     if not workers:
         return Group()
-    table = make_table("worker", "games", "games/min", "eval/s", padding=(0, 1, 0, 0))
-    for name, worker in sorted(workers.items())[:SHOWN]:
-        rates = (f"{worker['games_per_minute']:.1f}", f"{worker['evaluations_per_second']:,.0f}")
-        table.add_row(name, str(worker["games"]), *rates)
-    return Group(table, count_text(len(workers), "worker"))
-
-
-def elo_line(history: list[dict[str, Any]]) -> str:
-    """Draw the Elo curve of the last generations in one line; empty without matches."""
-    from ckai.rl.run.report import elo_curve
-
-    curve = [0.0, *elo_curve(history)][-CURVE:]
-    if not any(curve):
-        return ""
-    low, high = min(curve), max(curve)
-    steps = [round((elo - low) / max(high - low, 1.0) * (len(BARS) - 1)) for elo in curve]
-    return f"Elo {low:+.0f} to {high:+.0f}  {''.join(BARS[step] for step in steps)}"
+    rows = ({"worker": name, **worker} for name, worker in sorted(workers.items())[:SHOWN])
+    return Group(rows_table(rows, WORKERS, padding=(0, 1, 0, 0)), count_text(len(workers), "worker"))
 
 
 def generation_text(measured: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
@@ -10,8 +10,6 @@ from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-Pieces: TypeAlias = Literal["auto", "figures", "letters"]
 
 LARGE_COLUMNS, LARGE_LINES = 44, 20
 """Smallest screen for squares of five columns by two lines."""
@@ -38,8 +36,6 @@ BASIC = Palette("cyan", "green", "magenta", "black", "bright_white")
 _PIECE = {"b": ("#000000", "#ffffff"), "w": ("#ffffff", "#000000")}
 """Colour of each side's pieces, and of the text on them."""
 _BASIC_PIECE = {"b": ("black", "bright_white"), "w": ("bright_white", "black")}
-_FIGURES = {"b": "\u26c2", "B": "\u26c3", "w": "\u26c0", "W": "\u26c1"}
-"""Draughtsmen and kings, for boards without colours."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +49,6 @@ class Look:
     glyphs: bool = True
     """Draw blocks and crowns; otherwise spaces and letters."""
     palette: Palette = FINE
-    pieces: Pieces = "auto"
-    """Figures or letters; auto: figures in colour, letters in plain text."""
 
     def width(self, spec: GameSpec) -> int:
         """Return the width of a board in columns, with the text beside its rows."""
@@ -67,14 +61,14 @@ class Look:
         return 5 if self.color and self.large else 4
 
 
-def detect_look(console: "Console", pieces: Pieces = "auto") -> Look:
+def detect_look(console: "Console") -> Look:
     """Choose the look that suits the size, colours and encoding of a terminal."""
     color = console.is_terminal and console.color_system is not None and not console.no_color
     # The fonts of Windows' old console lack the pieces.
     glyphs = (console.encoding or "").lower().startswith("utf") and not console.legacy_windows
     palette = FINE if console.color_system in ("256", "truecolor") else BASIC
     large = console.width >= LARGE_COLUMNS and not (console.is_terminal and console.height < LARGE_LINES)
-    return Look(color, large, glyphs, palette, pieces)
+    return Look(color, large, glyphs, palette)
 
 
 def draw_board(
@@ -117,8 +111,7 @@ def draw_board(
 def _cell(piece: str, letter: str, label: str, marked: bool, look: Look) -> list[Text]:
     """Draw a square that is played on as lines; `letter` is what the game calls the piece."""
     if not look.color:
-        figure = look.pieces == "figures" and look.glyphs and letter == piece
-        return [Text(f"{label:>2}{_FIGURES.get(piece, piece) if figure else letter}{'*' if marked else ' '}")]
+        return [Text(f"{label:>2}{letter}{'*' if marked else ' '}")]
     colors = look.palette
     ground = colors.moved if marked else colors.dark
     number = f"{colors.moved_number if marked else colors.number} on {ground}"
@@ -128,10 +121,8 @@ def _cell(piece: str, letter: str, label: str, marked: bool, look: Look) -> list
         # Squares without numbers have a dot, or they would run into one another.
         return [Text(f"{label:<5}", number), Text(f"{'' if label else '.':^5}", number)]
     fill, ink = (_PIECE if colors is FINE else _BASIC_PIECE)[piece.lower()]
-    if look.pieces == "letters" or (letter != piece):
-        mark = letter
-    else:
-        mark = ("\u265b" if look.glyphs else "K") if piece.isupper() else " "
+    king = ("\u265b" if look.glyphs else "K") if piece.isupper() else " "
+    mark = king if letter == piece else letter
     left, right = ("\u2590", "\u258c") if look.glyphs else (" ", " ")
     edge, body = f"{fill} on {ground}", f"bold {ink} on {fill}"
     if look.large:
@@ -146,22 +137,3 @@ def _light(look: Look) -> list[Text]:
         return [Text("    ")]
     style = f"on {look.palette.light}"
     return [Text("     ", style)] * 2 if look.large else [Text("    ", style)]
-
-
-def join_columns(left: list[Text], right: list[Text], width: int, gap: int = 3) -> list[Text]:
-    """Join two blocks of lines side by side.
-
-    Args:
-        left: lines of the left block.
-        right: lines of the right block.
-        width: width of the left block in columns.
-        gap: columns between the blocks.
-    """
-    lines = []
-    for i in range(max(len(left), len(right))):
-        line = left[i].copy() if i < len(left) else Text(" " * width)
-        if i < len(right):
-            line.append(" " * gap)
-            line.append_text(right[i])
-        lines.append(line)
-    return lines

@@ -1,12 +1,9 @@
-"""What stands next to the board: the last move, the clocks, the side to move, the engine's thoughts."""
+"""What stands next to the board: the engine's move and its thoughts, the clocks."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
 
-from ckai.cli.playing.clock import GameClock
-from ckai.cli.playing.session import SIDES, Session
 from ckai.cli.shared.output import count_text
 from ckai.game.text import printable
 from ckai.rl.analysis.score import expected_score, score_text
@@ -16,23 +13,18 @@ PANEL_COLUMNS = 34
 """Width of the panel next to a large board."""
 TOP = 5
 """Most moves of a search that are shown; the move to play is always one of them."""
-SCORE_LINES = 4
-"""Lines of the score that are shown."""
 
 
-def search_lines(result: SearchResult, who: str, verb: str, names: tuple[str, str]) -> list[Text]:
-    """Return a move of the engine, its value, the most visited moves and the PV.
+def search_lines(result: SearchResult, names: tuple[str, str]) -> list[Text]:
+    """Return the value of the engine's move, the most visited moves and the PV; nothing without a value.
 
     Args:
         result: the search, the move it plays first.
-        who: name of the engine.
-        verb: `plays` or `would play`.
         names: what the first and the second player are called.
     """
-    lines = [move_line(result, who, verb)]
     if result.value is None:
-        return lines
-    lines += [Text(value_text(result, names)), Text(effort_text(result))]
+        return []
+    lines = [Text(value_text(result, names)), Text(effort_text(result))]
     top = list(result.visits)[:TOP]
     if top:
         top[-1] = top[-1] if result.move in top else result.move
@@ -47,43 +39,24 @@ def search_lines(result: SearchResult, who: str, verb: str, names: tuple[str, st
     return lines
 
 
-def move_line(result: SearchResult, who: str, verb: str) -> Text:
-    """Return the one line that says what the engine plays."""
-    return Text.assemble((f"{who} ", ""), (f"{verb} {result.move}", "bold"))
+def numbered(game: Any, last: int) -> list[str]:
+    """Return the last moves of a game as numbered lines, `3. 8-11 22-18`."""
+    lines: list[str] = []
+    for position, move in zip(game.positions[:-1], game.moves, strict=True):
+        if position.black or not lines:
+            lines.append(f"{len(lines) + 1}. " + ("" if position.black else "... ") + str(move))
+        else:
+            lines[-1] += f" {move}"
+    return lines[-last:]
 
 
-def state_lines(session: Session, clock: GameClock | None, *, score: bool) -> list[Text]:
-    """Return the score, the clocks, the side to move and what the draw rules have to say."""
-    lines: list[Text] = []
-    if score:
-        moves = session.numbered(SCORE_LINES)
-        lines += [Text(line, style="dim") for line in moves] + ([Text()] if moves else [])
-    if clock is not None:
-        lines.append(Text("  ".join(f"{session.name(side)} {clock.text(side)}" for side in SIDES)))
-    if session.outcome() is None:
-        lines.append(Text(f"{session.name()} to move", style="bold"))
-    return lines + [Text(notice) for notice in session.spec.notices(session.game)]
-
-
-def viewed_lines(
-    session: Session, headers: Mapping[str, str], result: str, comments: Sequence[str]
-) -> list[Text]:
-    """Return what is known of a game that is stepped through: players, event, where one is, the comment."""
-    lines = []
-    for tag, name in zip(("Black", "White"), session.spec.side_names, strict=True):
-        if headers.get(tag, "?") not in ("", "?"):
-            lines.append(Text(printable(f"{name}: {headers[tag]}", PANEL_COLUMNS)))
-    event = ", ".join(headers[tag] for tag in ("Event", "Date") if headers.get(tag, "?") not in ("", "?"))
-    if event:
-        lines.append(Text(printable(event, PANEL_COLUMNS), style="dim"))
-    lines.append(Text(f"ply {session.ply} of {session.ply + len(session.ahead)}", style="bold"))
-    if session.last_move is not None:
-        lines.append(Text(f"played: {session.last_move}"))
-        comment = comments[session.ply - 1] if session.ply <= len(comments) else ""
-        if comment:
-            lines.append(Text(printable(comment, 5 * PANEL_COLUMNS), style="italic"))
-    lines.append(Text(f"next: {session.ahead[0]}" if session.ahead else f"the end ({result})"))
-    return lines
+def time_text(seconds: float) -> str:
+    """Return the time left on a clock as `4:58`, or `9.3` in the last ten seconds."""
+    left = max(0.0, seconds)
+    if left < 10:
+        return f"{left:.1f}"
+    hours, rest = divmod(int(left), 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def value_text(result: SearchResult, names: tuple[str, str]) -> str:

@@ -15,7 +15,6 @@ from ckai.models.networks.swift import Swift, integers_of
 from ckai.models.pretrained import CKAI, network_path
 from ckai.rl.engine.levels import LEVELS, QUICK_NODES
 
-FORMAT = 1
 MAX_SUM = 2**26
 """Bound of the sums that share a number in the page, see `UPPER` there."""
 UNITS = 16
@@ -39,6 +38,7 @@ def engine_file(network: str = CKAI) -> bytes:
     source = load_network(network_path(network))
     integers_of(source)  # refuses what integers cannot hold
     assert isinstance(source, Swift)
+    assert source.settings.value == "wdl"  # the page knows no other
     weights = {name: rounded.cpu().numpy() for name, rounded in source.rounded().items()}
     hidden = weights["first"].shape[1]
     for layer in (weights["second"], weights["third"]):
@@ -56,7 +56,6 @@ def engine_file(network: str = CKAI) -> bytes:
         first[pairs : pairs + len(plane) ** 2, np.array(near) < 0] = 0
     weights["policy"][STEP_TO < 0] = weights["policy_narrow"][:, STEP_TO < 0] = 0
     header = {
-        "format": FORMAT,
         "network": network,
         "levels": [*map(asdict, LEVELS), *({"nodes": nodes} for nodes in QUICK_NODES), {}],
         "bucket_pieces": source.bucket_pieces,

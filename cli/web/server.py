@@ -1,4 +1,4 @@
-"""What the requests of all tabs share: the games, the engines, the one search, the data set of experts."""
+"""What the requests of all tabs share: the games, the engines, the one search."""
 
 import asyncio
 import random
@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.engines import EngineLoader, player_name
-from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.shared.networks import NO_NETWORK, networks_in
 from ckai.cli.shared.tables import open_tables
 from ckai.cli.web.rules import all_games
@@ -36,23 +35,14 @@ class Server:
     Args:
         evaluator, tables, seed: as the options of `ckai play`.
         given: texts of engines given on the command line.
-        experts: the data set in which moves are counted, if any.
 
     Attributes:
         searches: the one search that runs, and those that wait.
         chance: of `choose_move`.
     """
 
-    def __init__(
-        self,
-        *,
-        evaluator: str,
-        tables: str,
-        seed: int | None,
-        given: Sequence[str],
-        experts: ExpertMoves | None,
-    ) -> None:
-        self.experts, self.chance, self.searches = experts, random.Random(seed), Searches()
+    def __init__(self, *, evaluator: str, tables: str, seed: int | None, given: Sequence[str]) -> None:
+        self.chance, self.searches = random.Random(seed), Searches()
         self._options, self._given = (evaluator, tables, seed), [EngineText.read(text) for text in given]
         self._engines: dict[tuple[str, str], Engine] = {}
         """By game and text, the least recently used one first."""

@@ -38,9 +38,7 @@ def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
         if not asked.moves:
             raise ValueError("expected a move to explain, found the first position")
         move, limit = game.pop(), Limit(seconds=EXPLAIN_SECONDS)
-        explainer = Explainer(
-            spec, lambda game, lines: search_lines(engine, game, limit, lines, search.stop), server.experts
-        )
+        explainer = Explainer(spec, lambda game, lines: search_lines(engine, game, limit, lines, search.stop))
         return {"text": explainer.explain(game, move)}
     if asked.kind == "inside":
         return _inside(spec, game, engine, asked, search)

@@ -69,12 +69,8 @@ class LoadedGame:
     headers: Mapping[str, str]
     result: str
     """One of `ckai.pdn.game.RESULTS`."""
-    comments: tuple[str, ...] = ()
-    """A comment for every move, empty where there is none; or nothing at all."""
     problem: str = ""
     """Why the game cannot be read beyond its last move; empty if it can."""
-    text: str = ""
-    """The game as text with its comments and variations; empty if it has none that `to_pdn` leaves out."""
 
 
 @dataclass(frozen=True)

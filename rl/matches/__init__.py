@@ -1,4 +1,4 @@
-"""Matches: openings, Elo, ratings, SPRT, the ladder.
+"""Matches: openings, Elo, ratings, SPRT.
 
 May import `games`, `evaluators`, `search`, `alphabeta` and `engine`.
 """

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import files_in, save_figure
@@ -75,34 +75,6 @@ def _summary(run: Run) -> RunSummary:
         seconds=sum(each[stage].get("seconds", 0.0) for each in history for stage in STAGES),
         last=history[-1] if history else {},
     )
-
-
-class Progress(NamedTuple):
-    """Where a run is."""
-
-    text: str
-    """In words: `generation 4 of 10: 310 of 500 games played`."""
-    generation: int
-    """The newest generation of which there are games; 0: none."""
-
-
-def progress_of(run: Run) -> Progress:
-    """Return where a run is."""
-    done, target = run.generations, run.target
-    newest = next((n for n in (done + 2, done + 1, done) if n and any(run.games(n))), 0)
-    if run.status != "running" or done >= target:
-        return Progress(f"{done} of {target} generations", newest)
-    n = done + 1
-    begun = f"generation {n} of {target}"
-    if not run.learned_path(n).exists():
-        played = len(list(run.games(n)))
-        return Progress(f"{begun}: {played:,} of {run.config.games:,} games played", newest)
-    if not run.network_path(n).exists():
-        return Progress(f"{begun}: training", newest)
-    played = 0
-    with suppress(OSError, ValueError):
-        played = run.match_path(n).read_text(encoding="utf-8").count("[Round ")
-    return Progress(f"{begun}: gate match, {played:,} of {run.config.gate.games:,} games saved", newest)
 
 
 CURVES = {

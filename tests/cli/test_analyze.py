@@ -1,6 +1,5 @@
 """`ckai analyze` as a command: what it writes, prints, refuses and goes on with."""
 
-import io
 import json
 import os
 import re
@@ -126,39 +125,6 @@ def test_the_page_is_whole_and_harmless(here, ckai):
     assert [each["id"] for each in sections] == ["game-0"]
 
 
-def test_the_policy_of_the_page_allows_its_own_script_only(here, ckai):
-    import base64
-    import hashlib
-
-    Path("mine.pdn").write_text(LOSES)
-    ckai("analyze", "mine.pdn", *QUICK, "--html", "page.html")
-    text = Path("page.html").read_text()
-    script = re.findall(r"<script type=\"module\">(.*?)</script>", text, re.DOTALL)
-    assert len(script) == 1
-    digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
-    assert f"script-src 'sha256-{digest}'" in text
-    assert "default-src 'none'" in text
-
-
-def test_boards_are_pictures_of_the_marked_positions(here, ckai):
-    Path("mine.pdn").write_text(LOSES)
-    code, out, err = ckai("analyze", "mine.pdn", *QUICK, "--boards", "pictures")
-    assert code == 0, err
-    (picture,) = Path("pictures").iterdir()
-    assert picture.name == "game-001-001-blunder.svg"
-    drawing = ET.fromstring(picture.read_text())
-    kinds = [group.get("class") for group in drawing.iter("{http://www.w3.org/2000/svg}g")]
-    assert kinds.count("piece") == 5
-    assert kinds.count("arrow") == 2
-    assert "1 picture of positions: pictures" in out
-    names = "game-001-009-mistake.svg", "game-001-009-mistake.png", "game-1-1-blunder.svg", "me.svg"
-    others = [Path("pictures") / name for name in names]
-    for path in others:
-        path.write_text("")
-    assert ckai("analyze", "mine.pdn", *QUICK, "--force", "--boards", "pictures")[0] == 0
-    assert sorted(Path("pictures").iterdir()) == sorted([picture, *others[1:]])
-
-
 @pytest.mark.parametrize(
     "name",
     ["checkers", "tictactoe", *(pytest.param(each, marks=pytest.mark.slow) for each in ("connect4", "go"))],
@@ -175,13 +141,6 @@ def test_every_game_is_drawn(name):
     drawing = ET.fromstring(board_svg(pieces, layout=spec.layout))
     drawn = [g.get("data-piece") for g in drawing.iter("{http://www.w3.org/2000/svg}g")]
     assert sorted(drawn) == sorted(pieces.values())
-
-
-def test_standard_input_is_read(here, ckai, monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(LOSES.encode()))))
-    code, _, err = ckai("analyze", "-", *QUICK)
-    assert code == 0, err
-    assert len(games_of("stdin-analysis.pdn")) == 1
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
@@ -231,23 +190,6 @@ def test_squares_from_0_are_refused_in_one_line(here, ckai):
         r"ckai: error: zero\.pdn:\d+: game \d+: .*has a square 0: .*renumber the file.*\n", err
     )
     assert not Path("zero-analysis.pdn").exists()
-
-
-def test_files_without_a_game_that_can_be_read_are_refused(here, ckai):
-    Path("mine.pdn").write_text("1. 99-1 *\n")
-    code, out, err = ckai("analyze", "mine.pdn", *QUICK)
-    assert (code, out) == (1, "")
-    assert err.splitlines()[-1] == "ckai: error: mine.pdn: expected games that can be read, found none"
-    assert [path.name for path in here.iterdir()] == ["mine.pdn"]
-
-
-def test_the_installed_network_is_named_as_it_is_given(here, ckai):
-    Path("mine.pdn").write_text(LOSES)
-    code, _, err = ckai("analyze", "mine.pdn", "--engine", "ckai", *QUICK[2:], "--html", "mine.html")
-    assert code == 0, err
-    (game,) = games_of("mine-analysis.pdn")
-    assert game.header("Annotator") == "ckai ckai, 30 visits"
-    assert "pretrained/" not in Path("mine.html").read_text()
 
 
 def test_ctrl_c_says_how_to_go_on(here, ckai, monkeypatch):

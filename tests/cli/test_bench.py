@@ -12,7 +12,7 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import best_rate
 from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
-from ckai.rl.bench import BATCHES, measured
+from ckai.rl.bench import BATCHES
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
 
@@ -64,18 +64,3 @@ def test_networks_of_other_games_are_measured(tmp_path):
     found = json.loads(run("selfplay", "--engine", str(path), "--json"))["measures"]
     assert {"evaluations/s", "simulations/s"} <= {measure["unit"] for measure in found}
     assert all(measure["least"] > 0 for measure in found)
-
-
-def test_the_table_has_80_columns(monkeypatch):
-    long = "cnn2x2, a backend with a name that nobody would choose, cpu, batches of 1024"
-    rates = [12_345_678.0, 1.5, 999_999.0]
-    monkeypatch.setattr(
-        "ckai.rl.bench.bench_network",
-        lambda *arguments: [
-            measured(long, "evaluations/s", rates),
-            measured("x", "ratio", rates, "ideal: 1"),
-        ],
-    )
-    lines = run("network", "--set", "hidden=8").splitlines()
-    assert max(map(len, lines)) == 80
-    assert [line.split()[0] for line in lines] == ["evaluations/s", "cnn2x2,", "ratio", "x", "ideal:"]

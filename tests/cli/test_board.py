@@ -5,9 +5,8 @@ import re
 
 import pytest
 from rich.console import Console
-from rich.text import Text
 
-from ckai.cli.terminal.board import BASIC, FINE, Look, detect_look, join_columns
+from ckai.cli.terminal.board import BASIC, FINE, Look, detect_look
 from ckai.cli.terminal.board import draw_board as draw
 from ckai.game import Position
 from ckai.rl.games.registry import get_game
@@ -110,9 +109,3 @@ def test_the_look_follows_the_terminal():
 def test_no_colours_where_they_are_not_wanted(environment):
     screen = Console(file=io.StringIO(), force_terminal=True, width=80, _environ=environment)
     assert not detect_look(screen).color
-
-
-def test_blocks_side_by_side():
-    left, right = [Text("ab"), Text("cd")], [Text("1"), Text("2"), Text("3")]
-    assert plain(join_columns(left, right, 2)) == ["ab   1", "cd   2", "     3"]
-    assert plain(join_columns(left, [], 2)) == ["ab", "cd"]

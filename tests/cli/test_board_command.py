@@ -74,14 +74,6 @@ def test_a_port_in_use_is_named():
     assert "Traceback" not in result.output
 
 
-def test_nobody_else_listens_on_the_port_on_windows(monkeypatch):
-    options = []
-    monkeypatch.setattr(socket, "SO_EXCLUSIVEADDRUSE", -5, raising=False)
-    monkeypatch.setattr(socket.socket, "setsockopt", lambda self, *option: options.append(option))
-    board._listen("127.0.0.1", 0).close()
-    assert options == [(socket.SOL_SOCKET, -5, 1)]
-
-
 def test_a_host_that_is_none_is_named():
     result = CliRunner().invoke(board.command, ["--no-browser", "--host", "no.such.host.invalid"])
     assert result.exit_code == 1

@@ -1,7 +1,6 @@
 """The page of the board in a real browser; skipped without Chromium and Playwright."""
 
 import re
-import shutil
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from board_browser import CHROMIUM, Board, served
-from board_runs import played_run
 from click.testing import CliRunner
 
 from ckai.cli import board as board_command
@@ -141,22 +139,6 @@ def test_a_game_against_a_level_on_any_screen(chromium, address, width, theme):
     assert board.pieces() == {square: names[letter] for square, letter in game.position.pieces().items()}
     assert board.problems == []
     context.close()
-
-
-@pytest.mark.slow
-def test_only_legal_squares_are_lit_hop_by_hop(board):
-    board.new_game("Two people")
-    play(board, GAME[:7])
-    targets = board.page.locator(".target")
-    board.click_squares([26])
-    assert targets.count() == 1
-    board.click_squares([19])  # the first hop: the man stands there and has to go on
-    assert (targets.count(), len(board.moves())) == (1, 7)
-    board.click_squares([26])  # back again
-    assert (targets.count(), board.pieces()[26]) == (0, "white man")
-    board.click_squares([26, 10])  # the whole way at once, as there is one only
-    board.until_moves(8)
-    assert board.moves()[-1] == "26x19x10"
 
 
 @pytest.mark.slow
@@ -312,18 +294,6 @@ def test_the_engine_is_on_and_every_value_is_the_same_number(board):
 
 
 @pytest.mark.slow
-def test_a_line_of_the_engine_becomes_a_variation(board):
-    board.view("analysis")
-    line = board.page.locator(".lines li >> nth=0").locator(".pv-move")
-    line.nth(2).hover()  # what is being read stays, however far the search is
-    board.page.wait_for_selector(".on-stage.preview")
-    moves = line.all_inner_texts()[:3]
-    line.nth(2).click()
-    board.until_moves(3)
-    assert board.moves() == moves
-
-
-@pytest.mark.slow
 def test_variations_comments_signs_and_arrows(board, folder):
     board.new_game("Two people")
     play(board, ["11-15", "23-19", "8-11"])
@@ -394,7 +364,7 @@ def test_a_position_is_set_up_by_hand_and_as_text(board):
     assert (board.moves(), board.pieces()) == (["22x13x6x15x22"], {22: "white king"})
 
 
-# --- games and runs ------------------------------------------------------------------------------------
+# --- games ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -422,36 +392,6 @@ def test_a_file_of_a_thousand_games_and_your_own(board, folder):
     board.button("Your games").click()
     board.page.locator(".game-row", has_text="Denny").first.locator(".open-game").click()
     board.page.wait_for_selector(".analysis-view .move >> nth=2")
-
-
-@pytest.mark.slow
-def test_runs_are_shown_and_appear_while_they_go(context, tmp_path):
-    played_run(tmp_path, "connect4", "connect4")
-    with served(tmp_path) as address:
-        board = Board(context, address).open()
-        board.view("runs")
-        board.page.wait_for_selector(".chart >> nth=3")
-        board.until_text(".run-head p", "2 of 2 generations")
-        shutil.copytree(tmp_path / "runs" / "connect4", tmp_path / "runs" / "second")
-        board.page.locator(".run-item", has_text="runs/second").click()
-        board.until_text(".run-head h2", "runs/second")
-        board.button("Replay 2").click()
-        board.page.wait_for_selector(".analysis-view .move")
-        assert board.page.get_attribute(".on-stage", "aria-label") == "Connect-4 board"
-        assert board.problems == []
-
-
-@pytest.mark.slow
-def test_another_host_asks_for_the_token_once(context, tmp_path):
-    with served(tmp_path, "--host", "0.0.0.0") as printed:
-        address = re.sub(r"//[^:]+", "//127.0.0.1", printed)
-        board = Board(context, address)
-        board.open().new_game("Two people")
-        play(board, ["11-15"])
-        board.page.goto(address.split("?")[0])  # the cookie is enough now
-        board.ready()
-        board.until_moves(1)
-        assert board.problems == []
 
 
 @pytest.mark.slow
@@ -506,7 +446,7 @@ def test_every_view_fits_and_can_be_read_by_everyone(chromium, address, width, t
         assert (name, grave) == (name, [])
         assert board.page.evaluate("document.documentElement.scrollWidth") <= width
 
-    for view in ("play", "analysis", "setup", "games", "inside", "runs"):
+    for view in ("play", "analysis", "setup", "games", "inside"):
         board.view(view)
         check(view)
     board.view("play")

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ckai.cli.main import cli
-
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
 
@@ -59,10 +57,3 @@ def test_options_of_hub_are_refused_with_gtp(ckai):
     status, out, err = ckai("engine", "--protocol", "gtp", "--tables", "3")
     assert (status, out) == (2, "")
     assert "--tables is for --protocol hub" in err
-
-
-def test_examples_are_in_the_help(capsys):
-    for name in ("engine", "solve"):
-        with pytest.raises(SystemExit):
-            cli.main([name, "--help"])
-        assert re.search(rf"Examples:\n +ckai {name}", capsys.readouterr().out)

@@ -79,12 +79,6 @@ def test_every_command_module_is_in_the_help_and_the_other_way_round():
         assert words in text
 
 
-def test_commands_stand_in_the_order_of_the_pipeline():
-    names = list(front.COMMANDS)
-    order = [name for name in names if name in ("parse", "pretrain", "evaluate", "selfplay", "play")]
-    assert order == ["parse", "pretrain", "evaluate", "selfplay", "play"]
-
-
 @pytest.mark.parametrize("name", list(front.COMMANDS))
 def test_every_command_explains_itself(name):
     command = importlib.import_module(f"ckai.cli.{name}").command
@@ -177,14 +171,6 @@ def test_ctrl_c_in_the_middle_of_work():
     assert "Traceback" not in err
 
 
-@pytest.mark.skipif(os.name == "nt", reason="POSIX shell")
-@pytest.mark.slow
-def test_a_reader_that_leaves_is_no_error():
-    line = f'"{sys.executable}" -c "{RUN}" perft --depth 2 | true'
-    result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=120)
-    assert result.stderr.replace("compiling for this machine (only the first time) ...\n", "") == ""
-
-
 @pytest.mark.slow
 def test_compiling_kernels_is_reported_once(tmp_path):
     def perft() -> str:
@@ -194,15 +180,6 @@ def test_compiling_kernels_is_reported_once(tmp_path):
 
     assert perft().count("compiling for this machine") == 1
     assert perft() == ""
-
-
-@pytest.mark.slow
-def test_letters_that_the_encoding_lacks_are_question_marks(tmp_path):
-    (tmp_path / "Мюллер.txt").write_text("")
-    environment = os.environ | {"PYTHONIOENCODING": "iso8859-1"}
-    out = ckai("games", tmp_path / "Мюллер.parquet", env=environment)
-    assert out.returncode == 1
-    assert "??????.parquet: " in out.stderr
 
 
 @pytest.mark.parametrize("evil", ["\x1b[31m", "\x9b31m", "\x9d0;title\x07", "\u202e"])

@@ -1,22 +1,14 @@
 """`ckai parse` as a command: their text, JSON, warnings and errors."""
 
 import gzip
-import io
 import json
-import os
-import threading
-import time
 import zipfile
 
 import pytest
 from click.testing import CliRunner
-from numba.core import event
 
 from ckai.cli.games import command as games
 from ckai.cli.parse import command
-from ckai.datasets import convert
-from ckai.datasets.convert import parse_files
-from ckai.game import compiling, kernels
 
 GAME = '[Event "one"]\n1. 11-15 *\n'
 
@@ -55,24 +47,6 @@ def test_one_is_singular(here):
     assert "headers               of 1 game\n" in text
 
 
-def test_the_seconds_leave_compiling_out(here, monkeypatch):
-    """A game with an error needs kernels that the others do not."""
-    now = [0.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(compiling, "perf_counter", lambda: now[0])
-
-    def parse_slowly(*arguments, **options):
-        data = {"dispatcher": kernels.legal_paths}
-        with event.trigger_event("numba:compiler_lock"), event.trigger_event("numba:compile", data=data):
-            now[0] += 100
-        now[0] += 3
-        return parse_files(*arguments, **options)
-
-    monkeypatch.setattr(convert, "parse_files", parse_slowly)
-    (here / "a.pdn").write_text(GAME)
-    assert json.loads(parse("a.pdn", "--json").stdout)["seconds"] == 3
-
-
 def test_an_empty_file_among_others_is_one_line_of_warning(here):
     (here / "a.pdn").write_text(GAME)
     (here / "b.pdn").touch()
@@ -100,30 +74,6 @@ def test_the_output_is_named_after_the_first_file(here, name, output):
     (here / name).write_bytes(gzip.compress(GAME.encode()))
     parse(name)
     assert (here / "data" / f"{output}.parquet").exists()
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
-def test_a_named_pipe_is_read(here, errors_of):
-    """As of `ckai parse <(xzcat games.pdn.xz)`."""
-
-    def through(data):
-        os.mkfifo(here / "pipe.pdn")
-        writer = threading.Thread(target=(here / "pipe.pdn").write_bytes, args=(data,), daemon=True)
-        writer.start()
-        return writer
-
-    writer = through(GAME.encode())
-    assert parse("pipe.pdn", "-o", "out.parquet").exit_code == 0
-    writer.join()
-    (here / "pipe.pdn").unlink()
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("games.pdn", GAME)
-    writer = through(packed.getvalue())
-    assert "found a zip archive: save it and name the file" in errors_of(
-        "parse", "pipe.pdn", "-o", "zip.parquet"
-    )
-    writer.join()
 
 
 def test_errors_are_one_line_that_says_what_to_do(here, errors_of):

@@ -80,17 +80,6 @@ def test_the_hint_continues_the_same_run(ckai, started):
     assert hint == "ckai selfplay --run runs/run-001"
 
 
-def test_a_command_stopped_before_its_first_game_gives_the_hint(ckai, monkeypatch):
-    from ckai.cli import selfplay
-
-    def stopped(pieces):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(selfplay, "ensure_tables", stopped)
-    _, _, err = ckai(*NEW, "--generations", 4)
-    assert "continue with: ckai selfplay --run runs/run-001" in err
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -115,13 +104,6 @@ def test_what_a_run_has_cannot_be_changed(ckai, started, options):
     assert ckai(*begin)[0] == 130
 
 
-def test_more_generations_are_mentioned(ckai, started):
-    ckai(*NEW, "--generations", 2)
-    finish("runs/run-001", 2)
-    _, _, err = ckai("selfplay", "--run", "runs/run-001", "--generations", 20)
-    assert "runs/run-001: generation 3 of 20 (before: 2)" in err
-
-
 def test_a_run_at_work_is_left_alone(ckai):
     ckai(*NEW, "--generations", 0)
     run = Run.open(Path("runs/run-001"))
@@ -139,27 +121,14 @@ def test_a_dry_run_says_what_a_generation_takes_and_leaves_nothing(ckai):
         *NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--setting", "selfplay.groups=3"
     )
     assert status == 0
-    assert "workers: 1 of 3 cores each (this machine: 1)" in out
-    assert "a generation of 50 games takes about" in out
+    assert "eval/s with 3 threads" in out
+    assert "each generation takes about" in out
     assert not Path("runs").exists()
     found = json.loads(ckai(*NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--json")[1])
     assert found["games"] == 50
-    assert found["evaluations_per_second_of_a_core"] > 0
+    assert found["evaluations_per_second"] > 0
     more = json.loads(ckai(*NEW, "--dry-run", "--games", 100, "--evaluator", "torch", "--json")[1])
-    assert more["shard_bytes"] == 2 * found["shard_bytes"] > 0
-
-
-def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
-    monkeypatch.setattr("ckai.rl.run.on_ray.connect", lambda address, config: None)
-    monkeypatch.setattr("ckai.rl.run.on_ray.import_ray", lambda: None)
-
-    def go(run, generations, on_event, **rest):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Run, "go", go)
-    words = ("--evaluator", "torch", "--ray", "10.0.0.5:6379", "--setting", "workers.gpus_per_worker=0.5")
-    hint = re.search(r"continue with: (.*)", ckai(*NEW, *words)[2])[1]
-    assert hint == shlex.join(map(str, ("ckai", "selfplay", "--run", "runs/run-001", *words)))
+    assert more["disk"] > found["disk"] > 0
 
 
 def started_with(ckai, *words):
@@ -198,15 +167,6 @@ def test_networks_on_a_gpu_have_a_thousand_games_in_flight_for_each_core(ckai, m
     assert in_flight(ckai, "--sims", 3200) == pytest.approx(few / 2, abs=1)
 
 
-@pytest.mark.usefixtures("machine", "started")
-def test_expensive_games_are_fewer_at_once(ckai, monkeypatch):
-    monkeypatch.setattr("ckai.datasets.machine.available_cores", lambda: 2)
-    big = ("--init", "none", "--model", "resnet", "--set", "channels=64", "--set", "blocks=6")
-    assert in_flight(ckai, *big) == 256
-    assert in_flight(ckai, *big, "--sims", 400) == 64
-    assert in_flight(ckai, *big, "--sims", 400, "--setting", "selfplay.in_flight=100") == 100
-
-
 @pytest.mark.usefixtures("started")
 def test_playing_waits_for_learning_on_a_cpu_alone(ckai, monkeypatch):
     assert not started_with(ckai).overlap
@@ -217,15 +177,6 @@ def test_playing_waits_for_learning_on_a_cpu_alone(ckai, monkeypatch):
     assert not started_with(ckai, "--evaluator", "torch").overlap
     ckai(*NEW)
     assert Run.open(max(Path("runs").iterdir())).config.games == 8000
-
-
-@pytest.mark.usefixtures("machine", "started")
-def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, monkeypatch):
-    monkeypatch.setattr("ckai.rl.run.on_ray.connect", lambda address, config: None)
-    monkeypatch.setattr("ckai.rl.run.on_ray.import_ray", lambda: None)
-    assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--setting", "workers.gpus_per_worker=0.5") == 16_384
-    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
-    assert in_flight(ckai, "--ray", "10.0.0.5:6379") == 256
 
 
 @pytest.mark.usefixtures("started")
@@ -266,11 +217,4 @@ def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
     words = ("--dry-run", "--games", 900, "--evaluator", "cuda", *settings, "--json")
     found = json.loads(ckai(*NEW, *words)[1])
     assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 683, 3)]
-    assert found["evaluations_per_second_of_a_core"] == 1000
-
-
-@pytest.mark.parametrize("name", ["tpu", "cuda:", "cuda:x", "cuda:-1"])
-def test_other_names_of_evaluators_are_refused(ckai, name):
-    status, _, err = ckai(*NEW, "--evaluator", name)
-    assert status == 2
-    assert f"'{name}' is not one of 'auto'" in err
+    assert found["evaluations_per_second"] == 3000

@@ -69,15 +69,6 @@ def test_json(run, tmp_path):
     assert (third["solved"], third["refuted"], third["proven"], third["plies"]) == (None, None, "win", 1)
 
 
-def test_levels_solve_too(run, tmp_path):
-    path = tmp_path / "x.fen"
-    path.write_text("B:W18:B14 win 14x23\nB:W32,31:B1 loss\n")
-    status, out, _ = run(path, "--engine", "random", "--tables", "none")
-    assert status == 0
-    assert ": 14x23\n" in out
-    assert "nothing to compare with" in out  # it says no value
-
-
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
@@ -166,15 +157,6 @@ def test_mistakes_of_analysed_games_are_asked_for_until_they_are_known(run, ckai
         assert tags("Days") == [str(after)] * 2
     out = answers("show")
     assert "the next of 2" in out
-
-
-def test_the_file_of_mistakes_is_one_of_problems(run, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    line = '[FEN "W:WK18,K15:BK4"]\n[Due "2026.01.01"]\n\n1. ... 15-11 (1. ... 18-22 $4) 4-8 11x4 0-1\n'
-    Path("mistakes.pdn").write_text(line)
-    assert run("mistakes.pdn", *FEW)[0] == 0
-    monkeypatch.setattr(sys, "stdin", io.StringIO("show\n"))
-    assert "Better was 15-11 4-8 11x4" in " ".join(run("--engine", "uniform@50")[1].split())
 
 
 def test_other_games_in_the_file_of_mistakes_are_not_lost(run, ckai, tmp_path, monkeypatch):

@@ -1,23 +1,20 @@
-"""The commands of the prompt, in a game, after its end and while stepping through one."""
+"""The commands of the prompt, in a game and after its end."""
 
 import io
 import random
 import re
 
 import pytest
-from make_rows import row, write
 from terminal_game import FirstMove, only_game, table
 
-from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import PEOPLE, Session, game_of
-from ckai.cli.playing.start import FileGame, open_game, opening_moves
-from ckai.cli.terminal.commands import COMMANDS, OVER, PLAY, VIEW, help_lines, read_command
-from ckai.cli.terminal.game import Options, TerminalGame
+from ckai.cli.playing.sides import PEOPLE, game_of
+from ckai.cli.playing.start import file_game, opening_moves
+from ckai.cli.terminal.commands import COMMANDS, read_command
+from ckai.cli.terminal.game import TerminalGame
 from ckai.cli.terminal.screen import Screen, make_console
 from ckai.game import Game, Position
-from ckai.pdn import read_games, write_game
+from ckai.pdn import read_games
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.games.registry import get_game
@@ -45,7 +42,7 @@ def run(lines, path, **settings):
 
 
 def texts(script):
-    return [str(move) for move in script.session.game.moves]
+    return [str(move) for move in script.game.moves]
 
 
 # --- the table of commands --------------------------------------------------------------------------------
@@ -56,60 +53,35 @@ def test_every_command_has_its_action_and_every_action_its_command():
     assert actions == COMMANDS.keys() - {"quit"}
 
 
-def test_help_fits_a_small_terminal_and_names_every_command():
-    lines = help_lines(80)
-    assert len(lines) <= 22
-    assert max(map(len, lines)) < 80
-    assert all(re.search(rf"\b{name}\b", "\n".join(lines)) for name in COMMANDS)
-    narrow = help_lines(40)
-    assert max(map(len, narrow)) <= 40
-    assert len(narrow) > len(COMMANDS)
+def test_help_fits_a_small_terminal_and_names_every_command(here):
+    _, text = run("help\n", here)
+    lines = text[text.rindex("a move") :].splitlines()
+    assert len(lines) <= 24
+    assert all(re.search(rf"^{name}\b", text, re.MULTILINE) for name in COMMANDS)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_a_command(name):
-    assert help_lines(80, name)[0].startswith(name)
-
-
-def test_help_of_no_command():
-    with pytest.raises(ValueError, match="no command 'frobnicate'"):
-        help_lines(80, "frobnicate")
-
-
-WAYS_IN = {PLAY: "", OVER: "resign\ny\n", VIEW: "view\n"}
-
-
-@pytest.mark.parametrize("mode", WAYS_IN)
+@pytest.mark.parametrize("over", ["", "resign\ny\n"])
 @pytest.mark.parametrize("argument", ["", " x\x1b[2J" + "y" * 3000])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_command_ends_the_program_in_any_mode(here, mode, argument, name):
+def test_no_command_ends_the_program(here, over, argument, name):
     screen = {"force_terminal": True, "color_system": "256"}
-    _, text = run(f"11-15\n{WAYS_IN[mode]}{name}{argument}\nhelp\n", here, **screen)
+    _, text = run(f"11-15\n{over}{name}{argument}\nhelp\n", here, **screen)
     assert "\x1b[2J" not in text
     assert ("end of input" in text) == (name != "quit")
-    if mode not in COMMANDS[name].modes:
-        assert any(words in text for words in ("not during", "the game is over", "not while stepping"))
 
 
 @pytest.mark.parametrize(
-    ("line", "mode", "words"),
+    ("line", "over", "words"),
     [
-        ("resign", VIEW, "resign: not while stepping through a game; type play"),
-        ("11-15", OVER, "the game is over; type rematch"),
-        ("play", PLAY, "play: not during a game"),
-        ("\x1b]0;owned\x07", PLAY, "'?]0;owned?' is neither a move nor a command"),
-        ("caf\u00e9" * 300, PLAY, "caf\u00e9caf\u00e9caf\u00e9caf\u00e9caf\u00e9c...' is neither"),
+        ("resign", True, "the game is over; type new"),
+        ("11-15", True, "the game is over; type new"),
+        ("\x1b]0;owned\x07", False, "'?]0;owned?' is neither a move nor a command"),
+        ("caf\u00e9" * 300, False, "caf\u00e9caf\u00e9caf\u00e9caf\u00e9caf\u00e9c...' is neither"),
     ],
 )
-def test_what_cannot_be_done_now(line, mode, words):
+def test_what_cannot_be_done_now(line, over, words):
     with pytest.raises(ValueError, match=re.escape(words)):
-        read_command(line, Position.start(), CHECKERS, mode)
-
-
-def test_go_to_is_two_words():
-    assert read_command("go to 12", Position.start(), CHECKERS, VIEW).name == "goto"
-    assert read_command("goto 12", Position.start(), CHECKERS, VIEW).argument == "12"
-    assert read_command("", Position.start(), CHECKERS, VIEW).name == "next"
+        read_command(line, Position.start(), CHECKERS, over=over)
 
 
 # --- moves ------------------------------------------------------------------------------------------------
@@ -121,32 +93,22 @@ def test_a_partial_jump_goes_on_and_a_compulsory_capture_is_said(here):
     assert texts(script) == ["1x10x17x26"]
 
 
-def test_forced_moves_are_played_if_wished(here):
-    fen = "B:W18,32:B14,1"
-    script, text = run("", here, side="both", fen=fen, extra={"options": Options(auto_forced=True)})
-    assert "forced: 14x23" in text
-    assert texts(script)[:1] == ["14x23"]
-    assert texts(run("", here, side="both", fen=fen)[0]) == []
-    script, text = run("forced\nboard\n", here, side="both", fen=fen)
-    assert "forced moves are played for you" in text
-    assert texts(script)[:1] == ["14x23"]
+@pytest.mark.parametrize(
+    ("side", "lines", "back", "left"),
+    [
+        ("black", "11-15\n8-11\n", "8-11, ", 2),  # the engine's answer too
+        ("both", "11-15\n22-18\n", "22-18", 1),
+        ("both", "11-15\nresign\ny\n", "the end of the game", 1),
+    ],
+)
+def test_undo_takes_back_what_a_person_did(here, side, lines, back, left):
+    script, text = run(f"{lines}undo\n", here, side=side)
+    assert f"taken back: {back}" in text
+    assert len(texts(script)) == left
 
 
-def test_undo_and_redo(here):
-    script, text = run("11-15\n8-11\nundo\nredo\nundo\nundo\nredo\n12-16\nredo\n", here)
-    assert "played again: 8-11" in text
-    assert "there is no move to play again" in text
-    assert texts(script)[:3] == ["11-15", "21-17", "12-16"]
-
-
-def test_a_forced_move_that_is_played_by_itself_is_taken_back_and_played_again(here):
-    session, engine = Session(game_of(("11-15", "22-18"), CHECKERS), PEOPLE["black"]), FirstMove()
-    options = {"options": Options(auto_forced=True)}
-    script, text = run("undo\nredo\n", here, session=session, engine=engine, extra=options)
-    assert "taken back: 11-15, 22-18, 15x22, 25x18" in text
-    assert "played again: 11-15, 22-18, 15x22, 25x18" in text
-    assert texts(script) == ["11-15", "22-18", "15x22", "25x18"]
-    assert len(engine.asked) == 1
+def test_undo_does_not_take_back_what_only_the_engine_played(here):
+    assert texts(run("undo\n", here, side="white")[0]) == ["9-13"]
 
 
 # --- the end ----------------------------------------------------------------------------------------------
@@ -157,7 +119,7 @@ def test_a_forced_move_that_is_played_by_itself_is_taken_back_and_played_again(h
 def test_resign_and_draw_ask_first(here, command, answer):
     script, text = run(f"11-15\n{command}\n{answer}\n", here)
     assert "[y/N]" in text
-    assert script.session.outcome() is None
+    assert script.outcome() is None
 
 
 def test_a_resignation_can_be_taken_back(here):
@@ -173,16 +135,16 @@ def test_a_lost_game_can_be_taken_back(here):
     assert texts(script) == []
 
 
-def test_rematch_is_another_game_in_another_file(here):
-    script, text = run("11-15\nresign\ny\nrematch\n9-13\n", here)
+def test_new_is_another_game_in_another_file(here):
+    script, text = run("11-15\nresign\ny\nnew\n9-13\n", here)
     assert f"saved in {here}/games/game-001.pdn\n" in text
     assert [path.name for path in sorted((here / "games").iterdir())] == ["game-001.pdn", "game-002.pdn"]
     assert only_game(here / "games/game-001.pdn").termination_marker == "0-1"
     assert texts(script)[:1] == ["9-13"]
 
 
-def test_a_rematch_in_a_named_file_keeps_both_games(here):
-    script, _ = table("11-15\nresign\ny\nrematch\n9-13\n", here)
+def test_a_new_in_a_named_file_keeps_both_games(here):
+    script, _ = table("11-15\nresign\ny\nnew\n9-13\n", here)
     script.record = Record(here / "all.pdn")
     script.play()
     assert [str(game.moves[0].move) for game in read_games(here / "all.pdn")] == ["11-15", "9-13"]
@@ -190,7 +152,7 @@ def test_a_rematch_in_a_named_file_keeps_both_games(here):
 
 def test_colours_are_exchanged_after_the_end_and_during_a_game(here):
     script, _ = run("11-15\nresign\ny\nswap\n", here)
-    assert script.session.humans == PEOPLE["white"]
+    assert script.humans == PEOPLE["white"]
     assert texts(script) == ["9-13"]
     assert not script.flipped
     script, _ = run("swap\n", here)
@@ -274,132 +236,35 @@ def test_a_beginning_of_several_names_is_no_opening():
         opening_moves("old fourtenth", CHECKERS, random.Random(0))
 
 
-def test_a_position_is_set_up_from_a_fen_and_from_a_typed_board(here):
+def test_a_position_is_set_up_from_a_fen_and_from_a_board(here):
     script, _ = run("setup W:W18,K5:B1,2\n", here, side="both")
-    assert script.session.position.fen == "W:WK5,18:B1,2"
-    rows = [" b b . .", ". . . . . . . .", "....", "----", "w . . .", "....", "....", "...B"]
-    script, text = run("\n".join(["setup", *rows, "white", ""]), here, side="both")
-    assert "to move: white" in text
-    assert script.session.position.fen == "W:W17:B1,2,K32"
-
-
-@pytest.mark.parametrize("row", ["bb.x", "bbbbb", "b"])
-def test_a_board_that_is_none_changes_nothing(here, row):
+    assert script.game.position.fen == "W:WK5,18:B1,2"
+    board = " b b . ./......../..../----/w . . ./..../..../...B/white"
+    script, _ = run(f"setup {board}\n", here, side="both")
+    assert script.game.position.fen == "W:W17:B1,2,K32"
     script, text = run(
-        "\n".join(["11-15", "setup", row, *7 * ["...."], "black", "fen", ""]), here, side="both"
+        "11-15\nsetup bb.x/..../..../..../..../..../..../..../black\nsetup\n", here, side="both"
     )
     assert "row 1: expected 4 dark squares or 8 squares" in text
-    assert texts(script) == ["11-15"]
-
-
-def test_a_board_that_breaks_off_changes_nothing(here):
-    script, text = run("11-15\nsetup\nbb..\nquit\nfen\n", here, side="both")
-    assert "no position was set up; the game goes on" in text
     assert texts(script) == ["11-15"]
 
 
 # --- files ------------------------------------------------------------------------------------------------
 
 
-def opened(path, text, where="", humans=None):
-    file = path / "club.pdn"
-    file.write_text(text)
-    place = FileGame.read(f"{file}{where}")
-    session, source, view = open_game(place, place.load(CHECKERS), humans, CHECKERS)
-    return {"session": session, "extra": {"source": source, "view": view}}
+def loaded(lines, path, text=FINISHED, where="", **settings):
+    (path / "club.pdn").write_text(text)
+    return run(f"load club.pdn{where}\n{lines}", path, **settings)
 
 
-def test_a_finished_game_is_stepped_through_and_stays_as_it_was(here):
-    script, text = run(
-        "\nnext\nback\ngo to 5\nlast\nnext\nfirst\nback\ngoto 7\n", here, **opened(here, FINISHED)
-    )
-    assert [line for line in text.splitlines() if line.startswith("ply ")] == [
-        f"ply {n} of 6" for n in (0, 1, 2, 1, 5, 6, 0)
-    ]
-    assert "Black: A. One" in text
-    assert "an old friend" in text
-    assert "the end (1-0)" in text
-    assert "this is the end of the game" in text
-    assert "this is its beginning" in text
-    assert "expected a ply from 0 to 6, found 7" in text
-    assert (here / "club.pdn").read_text() == FINISHED
-    assert not (here / "games").exists()
-    assert script.mode == VIEW
-
-
-def test_control_characters_of_a_file_never_reach_the_terminal(here):
-    _, text = run("next\nlast\n", here, **opened(here, FINISHED))
-    assert "Club ?[31mred" in text
-    assert "\x1b" not in text
-    assert "\x07" not in text
-
-
-def test_a_game_goes_on_from_where_one_looks(here):
-    script, _ = run("go to 2\nplay both\n15-19\n", here, **opened(here, FINISHED))
-    assert texts(script) == ["11-15", "22-18"]  # 15x22 is compulsory
-    script, text = run("go to 2\n9-13\nplay both\n15x22\n26x17\n", here, **opened(here, FINISHED))
+def test_a_finished_game_is_gone_on_with_in_another_file(here):
+    script, text = loaded("9-13\n22-17\n", here, side="both", where=":1:2")
     assert "'9-13' is illegal, you must capture" in text
-    assert texts(script) == ["11-15", "22-18", "15x22", "26x17"]
+    assert texts(script) == ["11-15", "22-18"]
+    script, _ = loaded("4-8\n", here, side="both")
+    assert len(texts(script)) == 7
     assert (here / "club.pdn").read_text() == FINISHED
-    assert len(only_game(here / "games/game-001.pdn").moves) == 4
-
-
-def test_a_game_is_saved_whole_while_one_steps_through_it(here):
-    script, _ = run("11-15\n23-19\nresign\ny\nview\nfirst\nsave\nsave best.pdn\n", here, side="both")
-    for path in (script.record.path, "best.pdn"):
-        game = only_game(path)
-        assert ([str(each.move) for each in game.moves], game.result) == (["11-15", "23-19"], "0-1")
-    run("next\nsave mine.pdn\n", here, **opened(here, FINISHED))
-    copy = only_game("mine.pdn")
-    assert (len(copy.moves), copy.result, copy.header("Black")) == (6, "1-0", "A. One")
-
-
-def test_moves_taken_back_before_a_game_was_resigned_are_not_saved_with_it(here):
-    lines = "11-15\n23-19\n8-11\nundo\nresign\ny\nview\nsave\n"
-    script, _ = run(lines, here, side="both")
-    game = only_game(script.record.path)
-    assert ([str(each.move) for each in game.moves], game.result) == (["11-15", "23-19"], "0-1")
-
-
-def test_a_game_that_was_won_by_rule_keeps_its_result_where_its_end_is_taken_back(here):
-    script, text = run("10x17\nundo\nview\nlast\nsave\n", here, side="both", fen="B:W14:B10")
-    assert "the end (1-0)" in text
-    assert only_game(script.record.path).result == "1-0"
-
-
-def test_the_result_of_a_file_stays_where_its_end_is_taken_back(here):
-    _, text = run("undo\nview\nlast\n", here, **opened(here, FINISHED, ":1:6"))
-    assert "the end (1-0)" in text
-
-
-def test_games_saved_in_one_file_are_all_there(here):
-    run("11-15\nsave best.pdn\nrematch\n9-13\nsave best.pdn\n24-20\nsave best.pdn\n", here, side="both")
-    games = [[str(each.move) for each in game.moves] for game in read_games(here / "best.pdn")]
-    assert games == [["11-15"], ["9-13", "24-20"]]
-
-
-def test_a_game_that_was_resigned_keeps_its_result_when_another_one_begins_in_it(here):
-    lines = "11-15\nresign\ny\nview\nback\nnext\nplay\n23-19\n"
-    run(lines, here, side="both")
-    games = [only_game(path) for path in sorted((here / "games").iterdir())]
-    assert [(len(game.moves), game.result) for game in games] == [(1, "1-0"), (2, "*")]
-
-
-def test_a_saved_game_that_was_looked_at_stays_in_its_file(here):
-    script, _ = run("11-15\n", here)
-    file = script.record.path
-    place = FileGame.read(str(file))
-    session, source, _ = open_game(place, place.load(CHECKERS), None, CHECKERS)
-    run("8-11\nview\nplay\n4-8\n", here, session=session, extra={"source": source})
-    assert len(only_game(file).moves) == 6
-    assert len(list((here / "games").iterdir())) == 1
-
-
-def test_a_game_that_left_its_file_has_neither_its_names_nor_its_comments(here):
-    _, text = run("9-14\nview\nback\n", here, **opened(here, FINISHED, ":1:0"))
-    assert "ply 1 of 2" in text
-    assert "A. One" not in text
-    assert "an old friend" not in text
+    assert len(only_game(here / "games/game-001.pdn").moves) == 7
 
 
 def test_ctrl_c_in_the_middle_of_saving_loses_no_move(here, monkeypatch):
@@ -428,31 +293,18 @@ def test_an_opponent_that_resigns_has_lost(here):
     assert "Black won: White resigned (1-0)" in text
     assert "ckai test resigns" in text
     assert only_game(script.record.path).result == "1-0"
+    script, _ = run("11-15\nundo\n", here, engine=Resigns())
+    assert texts(script) == []  # it would resign again
 
 
 def test_a_saved_game_goes_on_in_its_file(here):
-    script, _ = run("11-15\n", here)
-    file = script.record.path
+    file = run("11-15\n", here)[0].record.path
     (here / "games/other.pdn").write_text("1. 9-13 *\n")
-    place = FileGame.read(str(file))
-    session, source, view = open_game(place, place.load(CHECKERS), None, CHECKERS)
-    assert (view, session.humans, source.continued) == (False, PEOPLE["black"], True)
-    script, _ = run("8-11\n", here, session=session, extra={"source": source})
-    assert script.record.path == file
-    assert len(only_game(file).moves) == 4
-    assert len(list((here / "games").iterdir())) == 2
-
-
-def test_a_saved_game_goes_on_in_its_file_against_another_engine(here):
-    script, _ = run("11-15\n", here)
-    file = script.record.path
     file.write_text(file.read_text().replace("ckai test", "another engine"))
-    place = FileGame.read(str(file))
-    session, source, _ = open_game(place, place.load(CHECKERS), None, CHECKERS)
-    script, text = run("8-11\n", here, session=session, extra={"source": source})
+    script, _ = run(f"load {file}\n8-11\n", here)
     assert script.record.path == file
-    assert "in a new file" not in text
     assert (len(only_game(file).moves), only_game(file).header("White")) == (4, "ckai test")
+    assert len(list((here / "games").iterdir())) == 2
 
 
 @pytest.mark.parametrize(
@@ -463,26 +315,10 @@ def test_a_saved_game_goes_on_in_its_file_against_another_engine(here):
     ],
 )
 def test_a_game_that_this_program_did_not_write_like_this_goes_on_in_a_new_file(here, text):
-    script, shown = run("15x22\n", here, **opened(here, text))
+    script, shown = loaded("15x22\n", here, text)
     assert (here / "club.pdn").read_text() == text
-    assert "not as ckai play wrote it, so the game goes on in a new file" in shown
+    assert ("goes on in a new file" in shown) == ("a note" in text)
     assert len(only_game(script.record.path).moves) == 4
-
-
-def test_a_copy_of_a_game_that_is_stepped_through_has_its_comments_and_variations(here):
-    text = '[Result "1-0"]\n\n1. 11-15 $1 {an old friend} 22-18 (23-19 8-11) 2. 15x22 25x18 1-0\n'
-    run("next\nsave copy.pdn\n", here, **opened(here, text))
-    copy = (here / "copy.pdn").read_text()
-    assert copy == write_game(only_game(here / "club.pdn"))
-    assert "{an old friend} 1. ... 22-18 (1. ... 23-19 2. 8-11)" in copy
-
-
-def test_a_ply_of_a_file_is_a_start(here):
-    settings = opened(here, FINISHED, ":1:4")
-    assert not settings["extra"]["view"]
-    assert len(settings["session"].game.moves) == 4
-    script, _ = run("redo\n", here, **settings)
-    assert texts(script)[4:5] == ["8-11"]
 
 
 @pytest.mark.parametrize(
@@ -495,10 +331,10 @@ def test_a_ply_of_a_file_is_a_start(here):
     ],
 )
 def test_what_a_file_has_not(here, where, words):
+    (here / "club.pdn").write_text(FINISHED)
     with pytest.raises(ValueError, match=words):
-        opened(here, FINISHED, where)
-    _, text = run(f"11-15\nload {here}/club.pdn{where}\n", here)
-    assert words in " ".join(text.split())
+        file_game(f"club.pdn{where}", CHECKERS)
+    assert words in loaded("", here, where=where)[1]
 
 
 def test_a_game_that_breaks_off_is_shown_as_far_as_it_can_be_read(here):
@@ -588,61 +424,6 @@ def test_explain_says_what_a_move_threatens(here):
     assert "threatens" not in text
 
 
-def test_explain_counts_what_was_played(here, make_rows):
-    extra = {"options": Options(experts=make_rows)}
-    text = explained("11-15\nexplain\n", here, side="both", extra=extra)
-    assert "reached this position 4 times: 11-15 75% (Black scored 83%), 9-13 25% (Black scored 0%)." in text
-    swapped = Position.start().fen.replace("B:", "W:", 1)
-    text = explained("22-18\nexplain\n", here, side="both", fen=swapped, extra=extra)
-    assert "22-18 75% (Black scored 17%), 24-20 25% (Black scored 100%)" in text
-    text = explained(
-        "12-16\n24-19\n8-12\nexplain\n", here, side="both", extra={"options": Options(experts=make_rows)}
-    )
-    assert "No game in games.parquet reached this position." in text
-
-
-@pytest.fixture
-def make_rows(here):
-    start = Position.start()
-    played = [("11-15", 1), ("11-15", 1), ("11-15", 0), ("9-13", -1)]
-    moves = [(start.find_move(text).actions[0], result) for text, result in played]
-    write(here / "games.parquet", [row(start, label, n, result=z) for n, (label, z) in enumerate(moves)])
-    return ExpertMoves(here / "games.parquet", "checkers")
-
-
-def test_a_data_set_of_another_form_does_not_spoil_the_explanation(here):
-    (here / "bad.parquet").write_bytes(b"PAR1")
-    options = Options(experts=ExpertMoves(here / "bad.parquet", "checkers"))
-    text = explained("11-15\nexplain\n", here, side="both", extra={"options": options})
-    assert "11-15 is as good as any" in text
-    assert "bad.parquet" in text.replace(" ", "")  # a long path is wrapped
-
-
-def test_a_hardly_searched_move_is_searched_by_itself(here):
-    class Few(Weighted):
-        def _search(self, task, *more):
-            from dataclasses import replace
-
-            result = super()._search(task, *more)
-            return replace(
-                result, lines=[replace(e, visits=100 if i == 0 else 1) for i, e in enumerate(result.lines)]
-            )
-
-    engine = Few()
-    text = explained("10-14\nexplain\n", here, side="both", engine=engine)
-    assert "10-14 costs Black 50%: the expected score of Black falls from 75% to 25%." in text
-    assert engine.asked[-1][0] == Position.start().push("10-14")
-
-
-def test_explain_of_the_last_move_of_a_game():
-    engine = FirstMove()
-    explainer = Explainer(CHECKERS, lambda game, lines: engine.play(game, lines=lines))
-    game = Game(Position.from_fen("B:W14:B10,2"))
-    lines = explainer.explain(game, game.position.find_move("10x17"))
-    assert lines == ["10x17 is forced: Black has no other legal move."]
-    assert game.moves == []
-
-
 # --- screens and prompts ------------------------------------------------------------------------------------
 
 
@@ -650,7 +431,7 @@ def test_the_search_is_hidden_until_it_is_asked_for(here):
     _, text = run("11-15\n", here)
     assert "ckai plays 21-17" in text
     assert "visits" not in text
-    _, text = run("11-15\nshow\nhide\n", here)
+    _, text = run("11-15\nshow\nshow\n", here)
     assert text.count("100 visits") == 1
 
 

@@ -4,9 +4,9 @@ import io
 
 from ckai.cli.playing.engines import LazyEngine
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import PEOPLE, Session
+from ckai.cli.playing.sides import PEOPLE
 from ckai.cli.shared.console import CleanConsole
-from ckai.cli.terminal.game import Options, TerminalGame
+from ckai.cli.terminal.game import TerminalGame
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl import Engine, Line, MoveMap, SearchResult, Value
@@ -46,32 +46,19 @@ def pv_of(position, move):
     return [move, *position.push(move).legal_moves()[:1]]
 
 
-def table(
-    lines,
-    tmp_path,
-    *,
-    side="black",
-    fen=None,
-    engine=None,
-    width=80,
-    chance=None,
-    show=False,
-    session=None,
-    extra=None,
-    **screen,
-):
+def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, game=None, extra=None, **screen):
     """A game of checkers with scripted input, and its output; `extra` are arguments of `TerminalGame`."""
     engine = engine or FirstMove()
     shown = io.StringIO()
     console = CleanConsole(
         file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
     )
-    game = Game(None if fen is None else Position.from_fen(fen))
+    game = game or Game(None if fen is None else Position.from_fen(fen))
     opponent = LazyEngine(lambda: engine, "ckai test")
     record = Record(folder=tmp_path / "games")
-    session = session or Session(game, PEOPLE[side])
-    more = {"options": Options(show=show, chance=chance), **(extra or {})}
-    return TerminalGame(session, opponent, record, console, io.StringIO(lines), **more), shown
+    return TerminalGame(
+        game, PEOPLE[side], opponent, record, console, io.StringIO(lines), **(extra or {})
+    ), shown
 
 
 def only_game(path):

@@ -1,9 +1,9 @@
 // The view of an analysis: the engine with its lines, the curve, the moves with variations, what is known of them.
 import { svgElement } from "./board.js";
-import { bar, confirmed, el, iconButton, refill, select, table as tableOf, tabs, toggle } from "./dom.js";
+import { confirmed, el, iconButton, refill, select, tabs, toggle } from "./dom.js";
 import { after } from "./look.js";
 import { MoveList, SIGNS } from "./movelist.js";
-import { ask, store, stored } from "./net.js";
+import { store, stored } from "./net.js";
 import { askNewGame } from "./newgame.js";
 import { count, percent, scoreHelp, scoreText, sideName } from "./words.js";
 
@@ -14,7 +14,7 @@ export class AnalysisView {
   constructor(app) {
     Object.assign(this, { app, table: app.table, on: true, lines: 3, engine: "", ...stored(SETTINGS) });
     Object.assign(this, { head: el("div.engine-head"), note: el("p.engine-note"), details: el("p.details"), files: el("div.tools"),
-      buttons: el("div.tools"), tools: el("div.tools"), signs: el("div.signs"), experts: el("div.scroll"), explained: el("div.explained") });
+      buttons: el("div.tools"), tools: el("div.tools"), signs: el("div.signs"), explained: el("div.explained") });
     this.list = el("ol.lines", { pointerleave: () => this.leaveLine() });
     this.curve = svgElement("svg", { class: "curve", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
     this.curve.addEventListener("click", ({ clientX }) => {
@@ -29,8 +29,7 @@ export class AnalysisView {
     this.pass = iconButton("next", "Pass", () => this.table.move(this.table.legal.find(({ path }) => !path.length)), { bare: false });
     this.tabs = tabs("about", [
       ["moves", "Moves", el("div", {}, this.moves.root, this.pass, el("div.annotations", {}, this.signs, this.tools, this.comment))],
-      ...(app.site.server ? [["experts", "Experts", this.experts, () => this.drawExperts()],
-        ["explain", "Explain", this.explained, () => this.drawExplain()]] : []),
+      ...(app.site.server ? [["explain", "Explain", this.explained, () => this.drawExplain()]] : []),
     ]);
     this.root = el("section.card.analysis-view", { "aria-label": "Analysis" }, this.head, el("div.note-row", {}, this.note, this.buttons), this.list,
       el("div.about-game", {}, this.details, this.curveButton, this.files), el("div.curve-box", {}, this.curve), this.tabs);
@@ -197,21 +196,6 @@ export class AnalysisView {
   }
 
   // --- tabs ---------------------------------------------------------------------------------------------
-  async drawExperts() {
-    const { table } = this, { node, game, start } = table;
-    try {
-      const { source, rows } = await ask("experts", { game: game.name, start, moves: table.moves() });
-      if (node !== table.node) return;
-      const total = rows.reduce((sum, { times }) => sum + times, 0), step = (move) => table.legal.find((each) => each.move === move);
-      refill(this.experts, el("p.soft", {}, !source ? "No data set is at hand here. `ckai parse` makes one from games of experts."
-        : total ? `${count(total, "game")} in ${source} reached this position.` : `No game in ${source} reached this position.`),
-      rows.length ? tableOf(["Move", "Times", `${sideName(game, "black")} scored`], rows.map(({ moves, times, score }) => [
-        el("span", {}, ...moves.map((move) => el("button.pv-move", { click: () => table.move(step(move)) }, move))), bar(times / total, "visits", times),
-        score === null ? "–" : bar(score, "prior")])) : null);
-    } catch (error) {
-      this.experts.replaceChildren(el("p.soft", {}, error.message));
-    }
-  }
   drawExplain() {
     const { table } = this, { node } = table;
     const explain = async () => {

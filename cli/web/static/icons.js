@@ -5,7 +5,6 @@ export const ICONS = {
   setup: "M4 4h16v16H4zM4 12h16M12 4v16",
   games: "M5 5h14M5 10h14M5 15h14M5 20h9",
   inside: "M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12M9 12a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
-  runs: "M4 20V10M9.3 20V4M14.6 20v-8M20 20V7",
   first: "M18 5l-7 7 7 7M7 5v14",
   back: "M15 5l-7 7 7 7",
   next: "M9 5l7 7-7 7",

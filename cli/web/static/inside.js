@@ -4,7 +4,7 @@ import { chart } from "./chart.js";
 import { bar, el, field, refill, segments, select, table as tableOf } from "./dom.js";
 import { percent, sideName } from "./words.js";
 
-const VISITS = [100, 400, 1000, 4000, 10000], FOLLOWED = 5; // moves of the chart of visits
+const VISITS = [100, 400, 1000, 4000, 10000], FOLLOWED = 4; // moves of the chart of visits
 
 export class InsideView {
   constructor(app) {

@@ -7,14 +7,12 @@ import { InsideView } from "./inside.js";
 import { connect, store, stored } from "./net.js";
 import { PlayView } from "./play.js";
 import { Referee } from "./referee.js";
-import { RunsView } from "./runs.js";
 import { SetupView } from "./setup.js";
 import { Stage } from "./stage.js";
 import { storedGames, Table } from "./table.js";
 
 const VIEWS = { play: ["Play", PlayView], analysis: ["Analysis", AnalysisView], setup: ["Set up", SetupView], games: ["Games", GamesView],
-  inside: ["Inside", InsideView], runs: ["Runs", RunsView] };
-const WIDE = ["games", "runs"], ONLINE = ["inside", "runs"]; // views without a board, views that need the server
+  inside: ["Inside", InsideView] };
 const LOST = "The connection to the engines is lost. Your game is safe in this browser; connecting again …";
 const THEME = "ckai-theme", SOUND = "ckai-sound", dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -27,7 +25,7 @@ class Page {
     if (kept) this.table.restore(kept);
     this.stage = new Stage(this, this.find("stage"));
     this.referee = new Referee(this);
-    this.names = Object.keys(VIEWS).filter((name) => site.server || !ONLINE.includes(name));
+    this.names = Object.keys(VIEWS).filter((name) => site.server || name !== "inside");
     this.links = this.names.map((name) => el("a", { href: `#${name}`, click: (event) => {
       if (event.ctrlKey || event.shiftKey || event.metaKey) return; // another tab or window
       event.preventDefault();
@@ -62,7 +60,7 @@ class Page {
 
   /** Show a view by its name. */
   show(name) {
-    const old = this.views[this.view], view = this.views[name] ??= new VIEWS[name][1](this), wide = WIDE.includes(name);
+    const old = this.views[this.view], view = this.views[name] ??= new VIEWS[name][1](this), wide = name === "games";
     if (old === view) return;
     if (old) old.active = false;
     old?.leave?.();

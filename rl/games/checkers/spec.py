@@ -141,11 +141,10 @@ class CheckersSpec(GameSpec):
             if count == number:
                 if pdn.rejected and pdn.problem is not None:
                     raise pdn.problem
-                comments = tuple(" ".join(each.comments) for each in pdn.moves)
                 problem = "" if pdn.problem is None else pdn.problem.named("")
                 game = pdn.play()
                 result = pdn.result or "*"
-                return LoadedGame(game, dict(game.headers), result, comments, problem, write_game(pdn))
+                return LoadedGame(game, dict(game.headers), result, problem)
         if not count:
             raise ValueError(f"{path}: expected games, found none")
         raise ValueError(f"{path}: expected game 1 to {count}, found {number}")

@@ -154,7 +154,7 @@ def test_the_game_of_players_is_that_of_their_network(tmp_path):
     assert set(game_names()) == {"checkers", "connect4", "go", "tictactoe"} == set(GAMES)
 
 
-def test_the_commands_play_small_games(tmp_path, ckai, monkeypatch):
+def test_the_commands_play_small_games(tmp_path, ckai):
     run, pdn = tmp_path / "run", tmp_path / "games.pdn"
     settings = "--model mlp --set hidden=16 --generations 1 --games 8 --sims 8 --gate-games 2"
     settings += " --setting selfplay.groups=1"
@@ -165,9 +165,6 @@ def test_the_commands_play_small_games(tmp_path, ckai, monkeypatch):
     _, out, _ = ckai(*match, "--json")
     assert json.loads(out)["games"] == 8
     assert len(re.findall(r"^1\. \d \d", pdn.read_text(), re.M)) == 8
-    monkeypatch.setattr("ckai.cli.match.LADDER", [5, 10])
-    _, out, _ = ckai("match", f"{run}@8", "--ladder", "--games", "4", "-o", pdn, "--json")
-    assert set(json.loads(out)["players"][0]["rungs"]) == {"5", "10"}
     code, _, err = ckai("selfplay", "--init", run / "best.ckpt", "--game", "connect4")
     assert code == 1
     assert "expected a network for connect4, found one for tictactoe" in err

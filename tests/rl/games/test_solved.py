@@ -109,11 +109,11 @@ def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_EVALUATOR", "torch")
     monkeypatch.setattr("ckai.rl.games.connect4.mistakes.solved_classes", lambda spec: few())
     path = tiny(tmp_path / "net.ckpt")
-    options = ["--solved", "--visits", 2, "--visits", 30, "--player", "random"]
+    options = ["--solved", "--visits", 2, "--visits", 30]
     status, out, err = ckai("evaluate", path, *options, "--json")
     assert status == 0, err
     players = json.loads(out)["players"]
-    assert list(players) == ["policy", "2 visits", "30 visits", "random"]
+    assert list(players) == ["policy", "2 visits", "30 visits"]
     for by_class in players.values():
         assert list(by_class) == ["Middle-Easy", "End-Easy"]
         assert all(each["positions"] == 8 for each in by_class.values())
@@ -132,7 +132,6 @@ def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
     [
         (["tictactoe", "--solved"], 1, "expected a game with classes of solved positions, found tictactoe"),
         (["connect4", "--visits", "3"], 2, "together with --solved"),
-        (["connect4", "--solved", "--tables", "3"], 2, "expected --solved without --tables"),
         (["connect4", "--solved", "--visits", "0"], 2, "0 is not in the range x>=1"),
         ([".", "--solved"], 1, "best.ckpt: expected a checkpoint, found no such file"),
     ],

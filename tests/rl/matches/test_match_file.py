@@ -2,12 +2,12 @@
 
 import io
 import json
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from ckai.cli import match as module
+from ckai.cli.match import Arena
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.pdn import read_games
@@ -31,19 +31,17 @@ def play(ckai, tmp_path):
 
 
 def interrupt_after(monkeypatch, games, error=KeyboardInterrupt):
-    live_table = module._live_table
+    play = Arena.play
 
-    @contextmanager
-    def stopping(result, *arguments):
+    def stopping(arena, a, b, result, on_game, stop):
         def update_or_stop():
-            update()
+            on_game()
             if len(result.games) == games:
                 raise error
 
-        with live_table(result, *arguments) as update:
-            yield update_or_stop
+        play(arena, a, b, result, update_or_stop, stop)
 
-    monkeypatch.setattr(module, "_live_table", stopping)
+    monkeypatch.setattr(Arena, "play", stopping)
 
 
 def rounds(tmp_path):

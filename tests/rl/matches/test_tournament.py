@@ -1,4 +1,4 @@
-"""Round robins and ladders: ratings recover known strengths; the commands."""
+"""Round robins: ratings recover known strengths; the commands."""
 
 import json
 from itertools import combinations
@@ -6,11 +6,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ckai.cli import match as module
 from ckai.cli.match import Arena, print_tables, short
 from ckai.pdn import read_games
-from ckai.rl.matches.elo import PairStatistics, score_of
-from ckai.rl.matches.ladder import ladder_rating, ladder_text
+from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.ratings import cross_table, ratings
 
 
@@ -66,16 +64,6 @@ def test_a_cross_table():
     assert table[2, 1] == 0.75
     assert np.isnan(table[0, 2])
     assert np.isnan(table[1, 1])
-
-
-@pytest.mark.parametrize("level", [40, 300, 5000])
-def test_a_ladder_finds_the_level(level):
-    rng = np.random.default_rng(level)
-    rungs = {}
-    for playouts in [10 * 2**n for n in range(12)]:
-        score = score_of(80 * np.log2(level / playouts))
-        rungs[playouts] = PairStatistics.of((rng.random((400, 2)) < score).mean(1).tolist())
-    assert level / 1.25 < ladder_rating(rungs) < level * 1.25
 
 
 @pytest.mark.parametrize(
@@ -136,27 +124,3 @@ def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
     assert "\u2026" not in out
     rows = [line.split() for part in out.split("score of the row, %")[1:] for line in part.splitlines()[1:]]
     assert sum(cell in ("0", "100") for row in rows for cell in row[1:]) == 26 * 25
-
-
-def test_a_ladder(ckai, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LADDER", [10, 20, 40])
-    games = tmp_path / "l.pdn"
-    arguments = ("match", "alphabeta@2", "--ladder", "--games", 4, "-o", games)
-    status, out, _ = ckai(*arguments, "--json")
-    result = json.loads(out)["players"][0]
-    assert status == 0
-    assert list(result["rungs"]) == ["10", "20", "40"]
-    status, out, err = ckai(*arguments)
-    assert "as good as vanilla MCTS with" in out
-    assert "4 games of alphabeta@2 against rollout@40; continuing" in err
-    monkeypatch.setattr(module, "LADDER", [10 * 2**n for n in range(12)])
-    status, out, _ = ckai("match", "random", "--ladder", "--games", 4, "--json")
-    assert len(json.loads(out)["players"][0]["rungs"]) < 12  # stops after a lost rung
-
-
-@pytest.mark.parametrize("rungs", [[10 * 2**n for n in range(12)], [1], [10, 20]])
-@pytest.mark.parametrize(("score", "text"), [(1, "or more"), (0, "or fewer")])
-def test_a_player_beyond_the_rungs_is_said_to_be(rungs, score, text):
-    scores = dict.fromkeys(rungs, PairStatistics.of([float(score)] * 40))
-    rung = max(rungs) if score else min(rungs)
-    assert ladder_text(ladder_rating(scores), rungs) == f"{rung:,} {text}"

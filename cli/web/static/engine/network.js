@@ -6,27 +6,20 @@
 
 import { upLeft, upRight } from "./rules.js";
 
-const FORMAT = 1, SHIFT = 9, LIMIT = 1 << SHIFT, PRODUCT_SCALE = LIMIT * LIMIT, MAX_EXPONENT = 700;
+const SHIFT = 9, LIMIT = 1 << SHIFT, PRODUCT_SCALE = LIMIT * LIMIT, MAX_EXPONENT = 700;
 const UPPER = 2 ** 27; // the upper of two sums is multiplied by it; `engine_file` refuses weights that need more room
 
 const PIECES = 4, PAIRS = 5; // planes of pieces, and the first plane of pairs: one for each way and two pieces
 const BEFORE = [upLeft, upRight]; // from squares to those before them on the ways down right and down left
 
-/** Read the file that `ckai.cli.web.engine_file` writes; rejects with one line where it cannot. */
+/** Read the file that `ckai.cli.web.engine_file` writes. */
 export async function loadNetwork(url) {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error(`${url}: expected a network, found ${answer.status} ${answer.statusText}`);
-  const file = await answer.arrayBuffer();
-  let header, body;
-  try {
-    const length = new DataView(file).getUint32(0, true);
-    header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, length)));
-    const packed = new Blob([new Uint8Array(file, 4 + length)]).stream();
-    body = new Uint8Array(await new Response(packed.pipeThrough(new DecompressionStream("deflate"))).arrayBuffer());
-  } catch {
-    throw new Error(`${url}: expected a network for the page, found something else or a part of one`);
-  }
-  if (header.format !== FORMAT) throw new Error(`${url}: expected format ${FORMAT}, found ${header.format}`);
+  const file = await answer.arrayBuffer(), length = new DataView(file).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(new Uint8Array(file, 4, length)));
+  const packed = new Blob([new Uint8Array(file, 4 + length)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const body = new Uint8Array(await new Response(packed).arrayBuffer());
   const arrays = {}, shapes = {};
   let at = 0;
   for (const { name, bytes, shape } of header.arrays) {
@@ -170,7 +163,6 @@ class Network {
       totals[n] = dot(this.value, row * this.narrowest, narrowest) + this.value_bias[row];
     }
     const first = totals[0] / PRODUCT_SCALE;
-    if (outputs === 1) return Math.fround(Math.tanh(first));
     const draw = totals[1] / PRODUCT_SCALE - first, loss = totals[2] / PRODUCT_SCALE - first;
     const shift = Math.max(0, Math.max(draw, loss) - MAX_EXPONENT);
     const won = Math.exp(-shift), drawn = Math.exp(draw - shift), lost = Math.exp(loss - shift);

@@ -3,15 +3,14 @@
 // To it: {type: "load", url}, once for each network: `ckai`, and `human` for levels that err as people do;
 // {type: "search", id, fen, history: [FENs, oldest first], limit: {depth, nodes, seconds, lines, level}}, what `search`
 // in search.js takes; {type: "stop"}; {type: "forget"}, before a new game. Any message ends a search.
-// From it: {type: "loaded", name}; {type: "info", id, ...} after a depth and {type: "done", id, ...} at the end, with
-// what `search` returns; {type: "error", id, message}.
+// From it: {type: "loaded", name}; {type: "info" or "done", id, ...} with what `search` yields; {type: "error", id, message}.
 
 import { levelWeights } from "./levels.js";
 import { loadNetwork } from "./network.js";
 import { parseFen } from "./rules.js";
 import { forget, search, stop } from "./search.js";
 
-const INFO_EVERY = 100, networks = {}, breaks = new MessageChannel(); // milliseconds between two infos
+const networks = {}, breaks = new MessageChannel();
 let latest = 0, running = Promise.resolve();
 
 /** Let messages arrive; a timer would be late by milliseconds. */
@@ -38,11 +37,8 @@ const answers = {
     const limits = { ...limit, ...level }, here = level.temperature ? null : game.pop();
     const searching = here ? search(networks.ckai, here, game, limits) : playLevel(level, game);
     let found = searching.next();
-    for (let last = -Infinity; !found.done; found = searching.next()) {
-      if (found.value && here && performance.now() - last >= INFO_EVERY) {
-        postMessage({ type: "info", id, ...found.value });
-        last = performance.now();
-      }
+    for (; !found.done; found = searching.next()) {
+      if (found.value && here) postMessage({ type: "info", id, ...found.value });
       await pause();
       if (number !== latest) stop();
     }
