@@ -32,7 +32,8 @@ def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json
     """Export the network in CHECKPOINT for use by other programs.
 
     The file is kept only if its outputs match the network's. It says itself what its inputs and outputs are.
-    Of safetensors, config.json is next to it, in a folder as the Hugging Face Hub has it.
+    Of safetensors, config.json and a model card, README.md, are next to it, in a folder as the Hugging Face
+    Hub has it.
     """
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.export import SUFFIXES, export_network

@@ -2,8 +2,8 @@
 
 ONNX files have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, actions]` and
 `values` float32 `[B]`, in [-1, 1] for the side to move. safetensors files have the weights alone,
-and `config.json` is next to them. Both hold what `contract` says of inputs and outputs: ONNX in
-its metadata, safetensors in `config.json`.
+with `config.json` and a model card next to them. Both hold what `contract` says of inputs and outputs: ONNX
+in its metadata, safetensors in `config.json`.
 """
 
 import io
@@ -32,12 +32,13 @@ from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.evaluator import BackendError, Boards, import_extra
 from ckai.models.inference.torch_backend import TorchEvaluator, float32_copy
 from ckai.models.layers.network import Network
+from ckai.models.pretrained import CKAI, network_path
 from ckai.models.registry import build
 
 SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}
 """Formats and their file extensions."""
-CONFIG = "config.json"
-"""Name that the Hugging Face Hub expects next to the weights."""
+CONFIG, CARD = "config.json", "README.md"
+"""Names that the Hugging Face Hub expects next to the weights."""
 EXACT = 1e-4
 """Max difference from PyTorch in float32, in probabilities of legal actions and in values."""
 
@@ -47,6 +48,39 @@ _ACTIONS = (
     "left, and even rows are half a step further right than odd ones. After a jump that must be continued "
     "the same side is to move"
 )
+_CARD = """---
+license: {licence}
+library_name: ckai
+pipeline_tag: reinforcement-learning
+tags: [{tags}]
+---
+
+# {name}
+
+A network for {game}: for each position it gives logits of the moves, and a value from
+-1 to 1 for the side to move. It was exported by [ckai](https://github.com/ckai/ckai) {ckai}:
+architecture `{architecture}`, {weights:,} weights, inputs `{encoding}`. It knows no rules: leave
+illegal moves out of its answers. `{config}` has the meaning of every input and output, the
+settings, and all that is known of its training.
+
+```python
+import json
+from ckai.models import build
+from safetensors.torch import load_file
+
+config = json.load(open("{config}"))
+network = build(config["architecture"], config["settings"]).eval()
+network.load_state_dict(load_file("{file}"))
+```
+
+## Metrics on held-out games
+
+{metrics}
+
+## Licence
+
+{terms}
+"""
 _Run = Callable[[Boards], tuple[Any, Any]]
 _Format = tuple[Callable[[Network, Path], None], Callable[[Path], _Run]]
 
@@ -74,9 +108,9 @@ def export_network(
 
     Args:
         network: the network to export.
-        path: the file to write; of safetensors, `config.json` is written next to it.
+        path: the file to write; of safetensors, `config.json` and a model card are written next to it.
         to: "onnx" or "safetensors".
-        source: the checkpoint that it is from: `config.json` says what that records.
+        source: the checkpoint that it is from: they say what that records.
         force: replace existing files.
 
     Raises:
@@ -91,7 +125,7 @@ def export_network(
     if path.suffix != SUFFIXES[to]:
         found = path.suffix or "no suffix"
         raise ValueError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
-    for file in (path, *([path.with_name(CONFIG)] if to == "safetensors" else [])):
+    for file in (path, *(map(path.with_name, (CONFIG, CARD)) if to == "safetensors" else [])):
         refuse_to_replace(file, force)
     hub: _Format = (partial(_write_safetensors, source=source), _read_safetensors)
     write, read = hub if to == "safetensors" else _onnx
@@ -176,8 +210,32 @@ def _write_safetensors(network: Network, path: Path, *, source: Checkpoint | Non
     weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
     path.write_bytes(save(weights, {"format": "pt"}))
     record = {"metrics": _plain(source.metrics), "info": _plain(source.info)} if source else {}
-    text = json.dumps(contract(network) | record, indent=2)
-    path.with_name(CONFIG).write_text(text + "\n", encoding="utf-8")
+    said = contract(network) | record
+    path.with_name(CONFIG).write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
+    path.with_name(CARD).write_text(_card(said, path, source, network), encoding="utf-8")
+
+
+def _card(said: dict[str, Any], path: Path, source: Checkpoint | None, network: Network) -> str:
+    """The model card of a network, from what `config.json` says."""
+    ours = source is not None and source.path.parent == network_path(CKAI).parent
+    numbers = {k: v for k, v in said.get("metrics", {}).items() if isinstance(v, int | float)}
+    rows = [f"| {name.replace('|', ' ')} | {value:,.4g} |" for name, value in numbers.items()]
+    game = ["checkers", "draughts"] if said["game"] == DEFAULT_GAME_NAME else [said["game"]]
+    return _CARD.format_map(
+        said
+        | {
+            "name": printable(source.path.stem if source else said["architecture"], 200),
+            "tags": ", ".join([*game, said["architecture"]]),
+            "weights": sum(each.numel() for each in network.parameters()),
+            "config": CONFIG,
+            "file": path.name,
+            "metrics": "\n".join(["| | |", "|---|---|", *rows]) if rows else "The checkpoint has none.",
+            "licence": "mit" if ours else "unknown",
+            "terms": "MIT, as ckai's."
+            if ours
+            else "None was chosen yet: put it here and after `license:` above, with regard to the data.",
+        }
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -106,7 +106,7 @@ def test_an_onnx_file_says_what_its_inputs_are(tmp_path):
     ] == (policy.argmax(1).tolist())
 
 
-def test_the_record_of_the_checkpoint_is_next_to_the_weights(tmp_path, ckai):
+def test_the_record_of_the_checkpoint_and_a_model_card_are_next_to_the_weights(tmp_path, ckai):
     skip_without("safetensors")
     info = {
         "data": [{"name": "club\x1b[1m games.parquet", "rows": 500}],
@@ -119,11 +119,14 @@ def test_the_record_of_the_checkpoint_is_next_to_the_weights(tmp_path, ckai):
     hub.mkdir()
     status, _, err = ckai("export", tmp_path / "net.ckpt", "--to", "safetensors", "-o", hub)
     assert status == 0, err
-    assert sorted(path.name for path in hub.iterdir()) == ["config.json", "model.safetensors"]
+    assert sorted(path.name for path in hub.iterdir()) == ["README.md", "config.json", "model.safetensors"]
     config = json.loads((hub / "config.json").read_text())
     data = [{"name": "club?[1m games.parquet", "rows": 500}]
     assert config["info"] == {"data": data, "config": {"model": "mlp"}}
     assert config["metrics"] == {"rows": 70, "top1_legal": 0.625, "value_mse": None}
+    card = (hub / "README.md").read_text()
+    for line in ("license: unknown", "tags: [checkers, draughts, mlp]", "| top1_legal | 0.625 |"):
+        assert f"\n{line}\n" in card
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, ckai, monkeypatch):
@@ -143,7 +146,7 @@ def test_an_export_replaces_nothing_unasked(tmp_path, ckai):
     path = tmp_path / "net.ckpt"
     save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
     (tmp_path / "net").mkdir()
-    for name, to in (("net.onnx", "onnx"), ("net/config.json", "safetensors")):
+    for name, to in (("net.onnx", "onnx"), ("net/README.md", "safetensors")):
         (tmp_path / name).write_text("mine")
         status, _, err = ckai("export", path, "--to", to)
         assert (status, f"{name} exists: give --force to replace it, or another -o" in err) == (1, True)
