@@ -76,7 +76,6 @@ def test_a_network_of_self_play_knows_its_games(tmp_path, ckai):
     learn(
         start,
         [rows],
-        (1.0,),
         tmp_path / "next.ckpt",
         LearnConfig(epochs=1, batch_size=64),
         generation=1,

@@ -65,7 +65,7 @@ def choices(states, make):
 
 
 def uniform(trees):
-    return Searcher(UniformEvaluator(), trees=trees, nodes=802, game=TicTacToe())
+    return Searcher(UniformEvaluator(9), trees=trees, nodes=802, game=TicTacToe())
 
 
 def rollout(trees):
@@ -147,7 +147,7 @@ def test_every_end_of_connect4_within_three_moves_is_played_in_the_shortest_way(
                     found[truth.plies][position.state] = position
             position = position.push(rng.choice(position.legal_moves()))
     for plies, positions in found.items():
-        searcher = Searcher(UniformEvaluator(), trees=100, nodes=4000, game=Connect4())
+        searcher = Searcher(UniformEvaluator(7), trees=100, nodes=4000, game=Connect4())
         for t, state in zip(range(100), sorted(positions)[:100], strict=True):
             searcher.set_root(t, state)
         searcher.run(np.full(100, 4000, np.int32))
@@ -161,7 +161,7 @@ def test_every_end_of_connect4_within_three_moves_is_played_in_the_shortest_way(
 def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
     # Wherever the side to move plays, the other completes one of two lines: eight visits prove it, the
     # root's and one of each of its moves.
-    searcher = Searcher(UniformEvaluator(), nodes=50, game=Connect4())
+    searcher = Searcher(UniformEvaluator(7), nodes=50, game=Connect4())
     searcher.set_root(0, (0b1 << 7 * 6, sum(1 << 7 * c for c in (2, 3, 4))))
     searcher.run(np.array([50], np.int32))
     assert (searcher.root(0)["proof"], searcher.root(0)["visits"]) == (LOSS, 8)
@@ -269,7 +269,7 @@ def test_a_win_by_the_second_hop_of_a_capture_is_the_same_sides():
 
 def test_the_solver_proves_the_empty_board_a_draw():
     searcher = Searcher(
-        UniformEvaluator(), nodes=100_000, constants=SearchConstants(c_init=4.0), game=TicTacToe()
+        UniformEvaluator(9), nodes=100_000, constants=SearchConstants(c_init=4.0), game=TicTacToe()
     )
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([10_000_000], np.int32))
