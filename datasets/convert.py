@@ -78,7 +78,7 @@ def parse_files(
             input.
         output: the Parquet file of rows to write, a name that ends in `.parquet`; an existing one is
             replaced. The headers (`<name>.headers.parquet`) and the list of incomplete games
-            (`<name>.refused.jsonl`) are written beside it. If no game can be used, only the list is.
+            (`<name>.refused.jsonl`) are written next to it. If no game can be used, only the list is.
         lenient: also keep what can be read of a file with a square 0, and of one in which fewer than a tenth
             of two or more games are whole.
         from_zero: read the squares of moves, but not of FENs, as numbered from 0.

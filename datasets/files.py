@@ -75,7 +75,7 @@ def make_parent(path: Path) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Write bytes under a temporary name beside `path` (see `temporary_path`), renamed to `path` at the end.
+    """Write bytes under a temporary name next to `path` (see `temporary_path`), renamed to `path` at the end.
 
     At the end of the `with` block the file is flushed to the disk and replaces `path`. After an error inside
     the block the temporary file is removed and `path` is as it was.
@@ -147,7 +147,7 @@ def file_digest(path: Path) -> str:
 
 
 def temporary_path(path: Path) -> Path:
-    """A hidden name beside `path`, `.name.PID.N.tmp`: no other process, thread or call is given the same."""
+    """A hidden name next to `path`, `.name.PID.N.tmp`: no other process, thread or call is given the same."""
     return path.with_name(f".{path.name}.{os.getpid()}.{next(_calls)}.tmp")
 
 

@@ -18,7 +18,7 @@ Split: TypeAlias = Literal["train", "heldout", "all"]
 Hashes: TypeAlias = NDArray[np.uint64]
 
 SAME_ROWS = 32
-"""Games whose first rows are the same, this many, are copies: many go on in one source and end in another."""
+"""Games whose first rows are the same, this many, are copies: one source may have more of a game."""
 
 _SALT = np.uint64(51)
 """Any other would do; with this one the two games of the examples are on two sides."""

@@ -189,7 +189,7 @@ class Game:
         return sum(position.own == own and position.key == key for position in self.positions)
 
     def outcome(self) -> Outcome | None:
-        """The end of the game by rule, None while it goes on.
+        """The end of the game by rule, None while it continues.
 
         A side that cannot move has lost, even where a draw rule applies too. Resignations and agreed draws
         leave no trace in the moves; the result that a PDN file gives is in `headers`.
@@ -214,7 +214,7 @@ class Game:
         return self.outcome() is not None
 
     def result(self) -> str:
-        """The PDN result by rule: "1-0" (Black won), "0-1", "1/2-1/2", or "*" while the game goes on."""
+        """The PDN result by rule: "1-0" (Black won), "0-1", "1/2-1/2", or "*" while the game continues."""
         outcome = self.outcome()
         return "*" if outcome is None else outcome.result
 

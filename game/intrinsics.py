@@ -84,7 +84,7 @@ def choose(typingctx: Any, condition: Any, value: Any, other: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def prefetch(typingctx: Any, array: Any, *indices: Any) -> Any:
-    """Ask the CPU for the cache line of an element of an array, which may be beyond it, and go on."""
+    """Ask the CPU for the cache line of an element of an array, which may be beyond it, and continue."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         view = context.make_array(array)(context, builder, args[0])

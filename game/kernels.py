@@ -2,8 +2,9 @@
 
 A position is three 32-bit boards held in int64 and always in mover's view (the side to move plays
 from bit 0 towards bit 31): `own` and `opp` are all pieces of the mover and of the opponent, `kings`
-the kings of both. `jumper` is the index of the piece that must go on capturing, -1 if none; `halfmove_clock`
-counts the plies since the last capture or man's move. When the turn passes, the boards are rotated.
+the kings of both. `jumper` is the index of the piece that must continue capturing, -1 if none;
+`halfmove_clock` counts the plies since the last capture or man's move. When the turn passes, the boards
+are rotated.
 
 Rules: World Checkers/Draughts Federation, *Official Rules of Checkers* (English draughts).
 Capturing is compulsory, any capture may be chosen and must be carried through (1.17-1.19); a man that

@@ -200,7 +200,7 @@ class Position:
     def fen(self) -> str:
         """The position as a PDN 3.0 FEN, with the H field if `halfmove_clock` is above 0.
 
-        A FEN cannot express `jumper_square`: keep it beside the text, as `repr` does.
+        A FEN cannot express `jumper_square`: keep it next to the text, as `repr` does.
         """
         if self.black:
             return format_fen(Placement(True, self.own, self.opp, self.kings, self.halfmove_clock))
@@ -296,7 +296,7 @@ class Position:
     # --- the end of the game ------------------------------------------------------------------------
 
     def outcome(self, *, halfmove_limit: int = HALFMOVE_LIMIT) -> Outcome | None:
-        """How the game ended, as far as the position alone decides: None while it goes on.
+        """How the game ended, as far as the position alone decides: None while it continues.
 
         A side that cannot move has lost, whatever the clock. Repetitions need the moves before: see
         `Game.outcome`.
@@ -332,7 +332,7 @@ class Position:
         return [int(action) for action in out[:n]]
 
     def push_action(self, action: int) -> "Position":
-        """The position after one hop, 0..127; the same side stays to move while its piece must go on.
+        """The position after one hop, 0..127; the same side stays to move while its piece must continue.
 
         Raises:
             MoveError: if the hop is illegal.

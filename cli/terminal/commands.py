@@ -33,7 +33,7 @@ COMMANDS: Final = {
     "swap": Help("", "exchange colours; after a game, in a new one"),
     "opening": Help("o", "name the opening, or begin at opening NAME, ballot:N or MOVES"),
     "setup": Help("", "begin at the position of setup FEN"),
-    "load": Help("", "go on with the saved game of load FILE:N:PLY"),
+    "load": Help("", "continue the saved game of load FILE:N:PLY"),
     "board": Help("b", "draw the board again"),
     "flip": Help("f", "turn the board around"),
     "show": Help("", "show the engine's search, or hide it again"),

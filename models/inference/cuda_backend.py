@@ -245,8 +245,8 @@ def _buffers(network: PackedNetwork, device: torch.device, pinned: bool) -> list
 def drop_workspaces() -> None:
     """Make cuBLAS allocate its workspaces again, during a capture in the memory of the graphs.
 
-    A graph goes on writing to the workspace that its stream had when it was captured. One from before the
-    capture is freed when another evaluator frees a graph of that stream, or Lightning ends a training.
+    A graph keeps writing to the workspace that its stream had when it was captured. One from before the
+    capture is freed when another evaluator frees a graph of that stream, or Lightning ends training.
     """
     clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
     if clear is not None:

@@ -37,7 +37,7 @@ _PANELS: dict[str, dict[str, str]] = {
         "heldout_value_mse_constant": "held out, best constant",
     },
 }
-"""Panels of the plot of a training, and the columns that they show with their labels."""
+"""Panels of the plot of training, and the columns that they show with their labels."""
 
 
 def plot_curves(path: Path, history: Sequence[Mapping[str, float]], title: str) -> None:

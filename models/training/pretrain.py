@@ -51,7 +51,7 @@ class PretrainResult:
     metrics: dict[str, Any]
     info: dict[str, Any]
     continued: bool
-    """Whether it continued a training that was interrupted."""
+    """Whether it continued one that was interrupted."""
 
 
 def network_and_data(paths: Sequence[str | Path], config: PretrainConfig) -> tuple[Network, RowsDataModule]:
@@ -195,7 +195,7 @@ def pretrain(
 
 
 def run_folder(output: Path) -> Path:
-    """The run folder of a training with this output."""
+    """The run folder of an output."""
     return output.with_suffix(".run")
 
 
@@ -235,7 +235,7 @@ def _remove_state(run: Path) -> None:
 
 
 def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) -> dict[str, Any]:
-    """What must be equal to resume a training, as JSON would load it, and the paths of the data.
+    """What must be equal to resume, as JSON would load it, and the paths of the data.
 
     `changed`: the settings that differ from the defaults, by the last part of their names.
     """

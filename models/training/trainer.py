@@ -44,7 +44,7 @@ class TrainingError(RuntimeError):
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """Progress of a training."""
+    """Progress of training."""
 
     epoch: int
     """0-based."""
@@ -159,7 +159,7 @@ def fit(
 
 
 class _Gpu(CUDAAccelerator):
-    """Lightning's GPU, without freeing unused memory before and after a training.
+    """Lightning's GPU, without freeing unused memory before and after training.
 
     Freeing waits for the GPU, and would break a CUDA graph capture by self-play during the training.
     """

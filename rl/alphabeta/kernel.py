@@ -1,7 +1,7 @@
 """Alpha-beta search with an integer network, in Numba; it shares only rules and network with the tree search.
 
 Iterative deepening with a null window around the principal variation (principal variation search, Marsland
-1983), a transposition table, and a quiescence search: below its depth the search goes on while the position
+1983), a transposition table, and a quiescence search: below its depth the search continues while the position
 is not quiet, which in checkers means while a capture is compulsory. Moves are ordered by the table, the
 network's policy, killer moves and the history heuristic (Schaeffer 1989).
 

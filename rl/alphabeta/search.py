@@ -102,7 +102,7 @@ class AlphaBetaSearch:
             (inline_network(evaluator, self.game), self._memory(self.memory.table, self.memory.stop))
             for _ in range(1, threads)
         ]
-        """What the threads beside the main one work with: table and stop flag are shared."""
+        """What the threads next to the main one work with: table and stop flag are shared."""
         self.reseed(seed)
 
     def _memory(self, table: NDArray[np.int64], stop: NDArray[np.uint8]) -> Memory:

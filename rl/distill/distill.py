@@ -58,7 +58,7 @@ MAX_STARTS = 1_000_000
 def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: GameSpec) -> NDArray[np.int64]:
     """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MAX_STARTS` drawn at random.
 
-    Games that a training with the same `heldout` and `split_seed` holds out are left out.
+    Games that training with the same `heldout` and `split_seed` holds out are left out.
 
     Raises:
         DatasetError: a file that cannot be used.
@@ -165,7 +165,7 @@ def distill(
 ) -> int:
     """Label positions with a network and write them as rows.
 
-    Called again after a kill, with the same settings, it goes on. The shards are in a folder beside the
+    Called again after a kill, with the same settings, it continues. The shards are in a folder next to the
     output (`distilled.parquet` -> `distilled.shards/`) and removed at the end.
 
     Args:

@@ -122,7 +122,7 @@ class GameSpec:
         search_defaults: constants of `SearchConstants` for searches with a network, except in self-play.
         solver: class that solves its positions, made without arguments; None: it cannot be solved.
         column_labels: text below each column of the board, or none.
-        row_labels: text beside each row of the board, or none; at most two characters.
+        row_labels: text next to each row of the board, or none; at most two characters.
         side_names: what people call the first and the second player.
         piece_letters: letters for the pieces where they are not `b` and `w`, and `B` and `W` for kings.
         move_example: a move as people type it.

@@ -32,7 +32,7 @@ def learn(
     on_event: EventCallback,
     transform: Callable[[Batch], Batch] | None = None,
 ) -> dict[str, Any]:
-    """Train the network of a generation, continuing a training that was interrupted.
+    """Train the network of a generation, continuing what was interrupted.
 
     Does nothing if `candidate` exists.
 

@@ -56,7 +56,7 @@ def connect(address: str, config: WorkersConfig) -> None:
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     options: dict[str, Any] = {}
     if address == LOCAL:
-        # Ray lets its workers give way to everything else: beside one busy process they would hardly play.
+        # Ray lets its workers give way to everything else: next to one busy process they would hardly play.
         os.environ.setdefault("RAY_worker_niceness", "0")
         # Ray listens on all addresses of the machine; whoever connects needs this token.
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":

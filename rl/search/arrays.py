@@ -7,7 +7,7 @@ pass.
 The symbols are those of AlphaZero: N visit count, W value sum, Q = W / N mean value, P prior. Values are in
 [-1, 1]: +1 win, 0 draw, -1 loss. A node's value is for the side to move at that node; an edge's value is for
 the side to move at the node it leaves. An action is a single step or a single jump ("hop"), and after a jump
-the same side may have to go on jumping: then both ends of the edge have the same side to move and the value
+the same side may have to jump on: then both ends of the edge have the same side to move and the value
 keeps its sign (`sign` +1); otherwise the value is negated (`sign` -1).
 """
 

@@ -75,7 +75,7 @@ def prefetch_leaves(trees, slots, first, end):
 
 @hot
 def can_traverse(trees, t, target_visits):
-    """Return whether the search of tree `t` goes on with a traversal: its root is ready and lacks visits."""
+    """Return whether tree `t` continues with a traversal: its root is ready and lacks visits."""
     root = trees.nodes[t, 0]
     return (
         root.status == OPEN
@@ -99,7 +99,7 @@ def traverse_trees(trees, first, count, constants, nodes, edges, active_trees):
             edge where the traversal ended, -1 where there was none.
         active_trees: `[count]` int64, overwritten.
     """
-    # Which trees go on is not predictable: `active_trees` lists them, so nothing in the loops branches on it.
+    # Which trees continue is unpredictable: `active_trees` lists them, so nothing in the loops branches.
     active = 0
     for i in range(count):
         active_trees[active] = i

@@ -3,7 +3,7 @@
 `move_time` divides the time left by the moves that the player may still have to make; both the formula and
 the two rules of `MoveTimer` are those of Huang, Coulom and Lin, "Time Management for Monte-Carlo Tree Search
 Applied to the Game of Go" (2010): a search ends early when its first move can no longer change (EARLY), and
-goes on while the most visited move is not the one of the highest value (UNST). Baier and Winands, "Time
+continues while the most visited move is not the one of the highest value (UNST). Baier and Winands, "Time
 Management for Monte Carlo Tree Search" (2016), found the same rules best in five other games.
 """
 

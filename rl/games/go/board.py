@@ -28,7 +28,7 @@ _TOP = LOW_POINTS - SIZE
 
 @hot
 def around(low, high):
-    """Return the points beside those of a set, which may hold points of the set."""
+    """Return the points next to those of a set, which may hold points of the set."""
     east, west = low << 1 & _LOW_BUT_FIRST, (low & _LOW_BUT_FIRST) >> 1
     north, south = low << SIZE & LOW, low >> SIZE | (high & _ROW) << _TOP
     high_east, high_west = high << 1 & _HIGH_BUT_FIRST, (high & _HIGH_BUT_FIRST) >> 1
@@ -105,7 +105,7 @@ def playable(own_low, own_high, other_low, other_high):
     closed_low, closed_high = empty_low & ~open_low, empty_high & ~open_high
     if not (closed_low | closed_high):
         return open_low, open_high
-    # A point without an empty one beside it is open beside an own chain with another liberty, and beside a
+    # A point without an empty one next to it is open next to an own chain with another liberty, and beside a
     # chain of the other side whose last liberty it is.
     near_low, near_high = around(closed_low, closed_high)
     more_low, more_high = liberties(near_low, near_high, own_low, own_high, empty_low, empty_high, False)

@@ -78,7 +78,7 @@ def _nth(low, high, k):
 
 @inner
 def is_eye(at, near_low, near_high, own_low, own_high, other_low, other_high):
-    """Return whether an empty point is an eye of `own`, see the module; `near` are the points beside it."""
+    """Return whether an empty point is an eye of `own`, see the module; `near` are the points next to it."""
     if near_low & ~own_low | near_high & ~own_high:
         return False
     row, column = at // SIZE, at % SIZE

@@ -118,7 +118,7 @@ class GoPosition(GridPosition):
         return int(_black_area(self._words()))
 
     def with_turn(self, *, black: bool) -> "GoPosition":
-        """Return the position with this side to move, which may go on after two passes."""
+        """Return the position with this side to move, which may continue after two passes."""
         plies = self.plies if self.black == black else abs(self.plies - 1)  # no nearer to the longest game
         passes = self.passes if self.black == black and self.passes < 2 else 0
         counts = self.state[4] & HIGH | passes << PASSES_BIT | plies << PLIES_BIT

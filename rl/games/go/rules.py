@@ -211,7 +211,7 @@ def _write_planes(state, out):
         highs = state[7 + 3 * i]
         _mark(highs & HIGH, blacks + LOW_POINTS, 1 << i, out)
         _mark(highs >> HIGH_BITS, whites + LOW_POINTS, 1 << i, out)
-    out[3 * POINTS] = -1 - 2 * passes(state) - (0 if black else 1)  # negative: no piece must go on jumping
+    out[3 * POINTS] = -1 - 2 * passes(state) - (0 if black else 1)  # negative: no piece must continue jumping
     out[3 * POINTS + 1] = min(plies_played(state) >> 1, 127)
 
 
