@@ -79,7 +79,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     "--load",
     "loaded",
     metavar="FILE[:N[:PLY]]",
-    help="Go on with game N of a PDN file, from its end or from PLY.",
+    help="Continue game N of a PDN file, from its end or from PLY.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the games in games/, as --load takes them.")
 @click.option("--seconds", type=float, help="Seconds per move; short for SPEC@SECONDSs.")

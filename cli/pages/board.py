@@ -26,7 +26,7 @@ def shapes() -> Markup:
 
 
 def definitions(layout: Layout) -> Markup:
-    """Return a hidden `<svg>` that defines the empty board of diagrams, `#board`, beside the pieces."""
+    """Return a hidden `<svg>` that defines the empty board of diagrams, `#board`, next to the pieces."""
     return _hidden([f'<g id="board">{squares_svg(layout)}</g>', *_pieces()])
 
 

@@ -118,7 +118,7 @@ class Explainer:
         return lines, lost[move]
 
     def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]] | None:
-        """Return the value of the position after a move for the side that played it, and how it goes on.
+        """Return the value of the position after a move for the side that played it, and how it continues.
 
         Forced moves are played first, as players do not search them. None: the engine has no values.
         """

@@ -47,7 +47,7 @@ class Record:
         return Record(self._named, self._folder)
 
     def adopt(self, path: Path, text: str) -> bool:
-        """Go on with a game that a file holds, so that it is replaced as it grows.
+        """Continue a game that a file holds, so that it is replaced as it grows.
 
         Returns:
             Whether the file holds the game exactly as `text`, once; if not, the record stays as it was.

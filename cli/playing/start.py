@@ -25,7 +25,7 @@ class FileGame:
 
     @property
     def whole(self) -> bool:
-        """Whether it can go on in its file: all of it was read and stands, and it has not ended."""
+        """Whether it can continue in its file: all of it was read and stands, and it has not ended."""
         loaded = self.loaded
         return self.game is loaded.game and loaded.result == "*" and not loaded.problem
 

@@ -64,7 +64,7 @@ def row_files(paths: Sequence[Path]) -> list[list[Path]]:
             found.append(files)
         else:
             raise DatasetError(
-                f"{path}: expected a finished generation, found none; `ckai selfplay --run {path}` goes on"
+                f"{path}: expected a finished generation, found none; `ckai selfplay --run {path}` continues"
             )
     return found
 

@@ -1,1 +1,1 @@
-"""A game in the terminal: the board, the prompt, the panel beside the board."""
+"""A game in the terminal: the board, the prompt, the panel next to the board."""

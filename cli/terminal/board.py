@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LARGE_COLUMNS, LARGE_LINES = 44, 20
 """Smallest screen for squares of five columns by two lines."""
 LABEL_COLUMNS = 3
-"""Width of the text beside a row."""
+"""Width of the text next to a row."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Look:
     palette: Palette = FINE
 
     def width(self, spec: GameSpec) -> int:
-        """Return the width of a board in columns, with the text beside its rows."""
+        """Return the width of a board in columns, with the text next to its rows."""
         margin = LABEL_COLUMNS if spec.row_labels else 0
         return margin + self.square_width * spec.layout.columns
 

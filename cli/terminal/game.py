@@ -266,13 +266,13 @@ class TerminalGame:
         return self.spec.to_pdn(self.game, headers, "*" if outcome is None else outcome.result)
 
     def adopt(self, found: FileGame) -> None:
-        """Go on in the file that the game comes from, if it stands there just as this program wrote it."""
+        """Continue in the file that the game comes from, if it stands there just as this program wrote it."""
         loaded = found.loaded
         if not found.whole or loaded.headers.get("Event") != EVENT:
             return
         headers = {name: value for name, value in loaded.headers.items() if name != "Result"}
         if not self.record.adopt(found.path, self.spec.to_pdn(self.game, headers, "*")):
-            self.screen.print(f"{found.path}: has changed, so the game goes on in a new file", wrap=False)
+            self.screen.print(f"{found.path}: has changed, so the game continues in a new file", wrap=False)
 
     def save(self) -> None:
         """Write the game to its file, if it has a move; errors are printed, no more."""
@@ -349,7 +349,7 @@ class TerminalGame:
     # --- commands in a game -------------------------------------------------------------------------
 
     def _asked(self, search: Callable[[], Any]) -> Any:
-        """Search for a command; if that fails, print why and return None: the game goes on."""
+        """Search for a command; if that fails, print why and return None: the game continues."""
         try:
             return search()
         except (ValueError, OSError, RuntimeError) as error:

@@ -88,7 +88,7 @@ def test_other_folders_are_refused_with_what_was_expected(ckai, run):
         run.measured_path(n).unlink()
     status, _, err = ckai(*TRAIN, "--data", "runs/a")
     assert status == 1
-    assert "runs/a: expected a finished generation, found none; `ckai selfplay --run runs/a` goes on" in err
+    assert "runs/a: expected a finished generation, found none; `ckai selfplay --run runs/a` continues" in err
     status, _, err = ckai(*TRAIN, "--data", "none.parquet")
     assert status == 1
     assert "none.parquet: expected a data set, found no such file" in err

@@ -317,7 +317,7 @@ def test_a_saved_game_goes_on_in_its_file(here):
 def test_a_game_that_this_program_did_not_write_like_this_goes_on_in_a_new_file(here, text):
     script, shown = loaded("15x22\n", here, text)
     assert (here / "club.pdn").read_text() == text
-    assert ("goes on in a new file" in shown) == ("a note" in text)
+    assert ("continues in a new file" in shown) == ("a note" in text)
     assert len(only_game(script.record.path).moves) == 4
 
 

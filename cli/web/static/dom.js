@@ -39,7 +39,7 @@ export function icon(name) {
   return svgElement("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" }, svgElement("path", { d: ICONS[name] }));
 }
 
-/** Make a button with a drawing; its name is shown beside it or, with `bare`, read by screen readers alone. */
+/** Make a button with a drawing; its name is shown next to it or, with `bare`, read by screen readers alone. */
 export function iconButton(name, label, click, { bare = true, ...options } = {}) {
   return el(bare ? "button.tool" : "button.labelled", { click, ...(bare && { "aria-label": label, title: label }), ...options },
     icon(name), bare ? null : label);

@@ -105,7 +105,7 @@ def playable(own_low, own_high, other_low, other_high):
     closed_low, closed_high = empty_low & ~open_low, empty_high & ~open_high
     if not (closed_low | closed_high):
         return open_low, open_high
-    # A point without an empty one next to it is open next to an own chain with another liberty, and beside a
+    # A point without an empty one next to it is open next to an own chain with another liberty, and next to a
     # chain of the other side whose last liberty it is.
     near_low, near_high = around(closed_low, closed_high)
     more_low, more_high = liberties(near_low, near_high, own_low, own_high, empty_low, empty_high, False)
