@@ -20,7 +20,7 @@ demo: $(VENV)/.compiled  ## Set up and run the pipeline on the sample: rows, a s
 	cd $(DEMO) && $(CKAI) games data/sample.parquet --stats
 	cd $(DEMO) && $(CKAI) pretrain --epochs 4 --set hidden=256
 	cd $(DEMO) && $(CKAI) selfplay --init pretrained.ckpt --run runs/demo --generations 1 --games 64 --sims 32 --gate-games 20
-	cd $(DEMO) && $(CKAI) play --side none --sims 100 --seed 1 --pdn games/demo.pdn > game.txt
+	cd $(DEMO) && $(CKAI) play --side none --engine runs/demo@100 --seed 1 --pdn games/demo.pdn > game.txt
 	@echo; tail -n 24 $(DEMO)/game.txt; echo; cat $(DEMO)/games/demo.pdn
 	@echo "now play against it: cd $(DEMO) && $(CKAI) play"
 
