@@ -4,7 +4,7 @@
     python benchmarks/games/connect4.py book                     # scores of positions with 4 stones
     python benchmarks/games/connect4.py classes --per-class 200  # the positions of `ckai evaluate --solved`
 
-A killed `book` goes on when it is started again. The files are made in the current folder; those of the
+A killed `book` continues when it is started again. The files are made in the current folder; those of the
 package are in `rl/games/connect4/`.
 """
 
@@ -80,7 +80,7 @@ def book(path: Path, megabytes: int) -> None:
 
 
 def random_position(rng: random.Random, least: int, most: int) -> GridPosition:
-    """Return a position with so many stones after random moves, where the game goes on."""
+    """Return a position with so many stones after random moves, where the game has not ended."""
     while True:
         position = SPEC.position()
         for _ in range(rng.randint(least, most)):
