@@ -1,6 +1,5 @@
 """`ckai export`: export a network for other programs."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -36,25 +35,27 @@ def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json
     Hub has it.
     """
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.inference.export import SUFFIXES, export_network
+    from ckai.models.inference.export import POSITIONS, SUFFIXES, export_network
 
     path = output or checkpoint.with_suffix("" if to == "safetensors" else SUFFIXES[to])
     if to == "safetensors" and path.suffix != SUFFIXES[to]:
         path /= "model.safetensors"
     source = load_checkpoint(checkpoint)
     network = source.network()
-    exported = export_network(network, path, to, source=source, force=force)
+    encode = network.encode
+    policy, value = export_network(network, path, source=source, force=force)
+    width, actions = encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS
     if as_json:
-        print_json({**asdict(exported), "path": str(exported.path), "format": to})
+        facts = {"path": str(path), "format": path.suffix[1:], "width": width, "actions": actions}
+        print_json({**facts, "positions": POSITIONS, "policy_error": policy, "value_error": value})
         return
-    click.echo(f"{path}: boards int8 [B, {exported.width}] -> logits [B, {exported.actions}], values [B]")
-    if network.encode.EXTRA:
-        name, given = network.settings.encoding, network.encode.position_bytes
+    click.echo(f"{path}: boards int8 [B, {width}] -> logits [B, {actions}], values [B]")
+    if encode.EXTRA:
         click.echo(
-            f"the bytes from {given} on are made of those before by "
-            f"ckai.models.encoding_type({name!r})().append_extra(boards)"
+            f"the bytes from {encode.position_bytes} on are made of those before by "
+            f"ckai.models.encoding_type({network.settings.encoding!r})().append_extra(boards)"
         )
     click.echo(
-        f"matches the network on {exported.positions} positions: probabilities within "
-        f"{exported.policy_error:.1g}, values within {exported.value_error:.1g}"
+        f"matches the network on {POSITIONS} positions: probabilities within {policy:.1g}, "
+        f"values within {value:.1g}"
     )

@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     )
     from ckai.models.evaluation.evaluate import Evaluation, evaluate_checkpoint
     from ckai.models.evaluation.metrics import measure
-    from ckai.models.inference.backends import make_evaluator
+    from ckai.models.inference.backends import Predictions, make_evaluator, predict
     from ckai.models.inference.evaluator import BackendError, Evaluator
     from ckai.models.inference.export import export_network
-    from ckai.models.inference.predict import Predictions, predict
     from ckai.models.inference.torch_backend import TorchEvaluator
     from ckai.models.inputs.encodings import Encoding
     from ckai.models.inputs.packing import pack_positions, pack_rows

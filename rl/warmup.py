@@ -7,6 +7,7 @@ types. A test compares the kernels that were called with all that are defined.
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -19,7 +20,6 @@ from ckai.game import Game, Position
 from ckai.game.compiling import compiled
 from ckai.game.perft import perft
 from ckai.game.warmup import compile_rules
-from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inputs.tactics import append_changes
 from ckai.pdn import read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch
@@ -62,9 +62,9 @@ def steps() -> Iterator[Callable[[], object]]:
     yield _compile_engine
     yield _compile_walks
     for spec in map(get_game, game_names()):
-        yield lambda spec=spec: compile_positions(spec)  # type: ignore[misc]
-        yield lambda spec=spec: compile_search(spec)  # type: ignore[misc]
-        yield lambda spec=spec: compile_selfplay(spec, small_network(spec))  # type: ignore[misc]
+        yield partial(compile_positions, spec)
+        yield partial(compile_search, spec)
+        yield partial(compile_selfplay, spec, small_network(spec))
 
 
 def _compile_conversion() -> None:
@@ -104,10 +104,9 @@ def compile_positions(spec: GameSpec) -> None:
 
 def compile_search(spec: GameSpec) -> None:
     """Compile the searches of a game."""
-    rules, integers = spec.rules, small_network(spec)
+    rules, actions, integers = spec.rules, spec.num_actions, small_network(spec)
     state = as_state(spec.state(spec.position()))
-    evaluators: list[Evaluator | None] = [UniformEvaluator(spec.num_actions), RolloutEvaluator(game=rules)]
-    for evaluator in filter(None, [*evaluators, integers]):
+    for evaluator in filter(None, [UniformEvaluator(actions), RolloutEvaluator(actions), integers]):
         searcher = make_searcher(evaluator, nodes=50, game=rules)
         searcher.set_root(0, state)
         searcher.run(np.array([8], np.int32))

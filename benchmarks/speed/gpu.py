@@ -106,11 +106,11 @@ class Bench:
         self.selfplay, self.threads = play, play.group_count
         self.networks: dict[str, Network] = {}
 
-    def evaluator(self, network: Network, dtype: torch.dtype, graphs: bool = True) -> Evaluator:
-        """Return an evaluator on the device; a CPU has no CUDA graphs."""
-        if self.device.type == CUDA and graphs:
+    def evaluator(self, network: Network, dtype: torch.dtype) -> Evaluator:
+        """Return an evaluator on the device; that of a CPU has float32."""
+        if self.device.type == CUDA:
             return CudaEvaluator(network, self.device, dtype)
-        return TorchEvaluator(network, self.device, dtype)
+        return TorchEvaluator(network)
 
     def run(self) -> None:
         """Measure everything."""
@@ -159,14 +159,12 @@ class Bench:
         return f"probability {policy:.1g}, value {value:.1g}", f"{verdict} {bound:g}"
 
     def alone(self, network: Network, batch: int) -> tuple[str, str]:
-        """Measure the network alone, with and without graphs."""
-        rates = []
-        for graphs in (True, False):
-            mine = self.evaluator(network, self.precision, graphs)
-            self.ceiling(mine, network, batch)  # captures
-            rates.append(self.ceiling(mine, network, batch))
-            mine.close()
-        return f"{rates[0]:,.0f} evaluations/s", f"without graphs {rates[1]:,.0f}"
+        """Measure the network alone."""
+        mine = self.evaluator(network, self.precision)
+        self.ceiling(mine, network, batch)  # captures
+        rate = self.ceiling(mine, network, batch)
+        mine.close()
+        return f"{rate:,.0f} evaluations/s", f"{self.threads} threads"
 
     def play(self, network: Network) -> tuple[str, str]:
         """Measure self-play, relative to the network alone."""

@@ -16,7 +16,7 @@ import click
 
 from ckai.datasets.machine import available_cores
 from ckai.models.checkpoint import load_checkpoint
-from ckai.models.inference.backends import evaluations_per_second, sample_positions
+from ckai.models.inference.backends import best_rate
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
@@ -69,9 +69,9 @@ def main(
             "model": loaded.architecture,
             "parameters": sum(p.numel() for p in network.parameters()),
             **{key: loaded.metrics.get(key) for key in ("top1_legal", "top5_legal", "top1_unforced")},
-            "evaluations_per_second": evaluations_per_second(
-                TorchEvaluator(network), sample_positions(256, network.encode), threads, 0.5
-            ),
+            "evaluations_per_second": best_rate(
+                TorchEvaluator(network), network.encode, [256], [threads], 0.5
+            )[0],
             "matches": [],
         }
         player = load_evaluator(path, evaluator, threads=threads)

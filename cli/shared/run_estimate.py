@@ -93,8 +93,7 @@ def print_dry_run(config: "RunConfig", source: Any, evaluator: str, as_json: boo
         as_json: print the result as JSON.
     """
     from ckai.models.checkpoint import load_network
-    from ckai.models.inference.backends import evaluations_per_second as measure
-    from ckai.models.inference.backends import make_evaluator, sample_positions
+    from ckai.models.inference.backends import best_rate, make_evaluator
     from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.models.layers.network import Network
 
@@ -102,7 +101,7 @@ def print_dry_run(config: "RunConfig", source: Any, evaluator: str, as_json: boo
     loaded, threads = make_evaluator(network, evaluator), config.selfplay.group_count
     callers = threads if isinstance(loaded, CudaEvaluator) else 1  # the threads share a GPU
     batch = -(-config.selfplay.in_flight // callers)
-    rate = measure(loaded, sample_positions(batch, network.encode), callers) * (threads // callers)
+    rate = best_rate(loaded, network.encode, [batch], [callers])[0] * (threads // callers)
     size = 4 * sum(weights.numel() for weights in network.parameters())
     found = estimate(config, rate, size)
     told = {"evaluator": loaded.name, "threads": threads, "evaluations_per_second": round(rate, 1)}

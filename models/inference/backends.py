@@ -1,4 +1,4 @@
-"""The backend that a network runs on, by name or in a fixed order; its outputs and its speed.
+"""The backend that a network runs on, by name or in a fixed order; its outputs, its speed, its predictions.
 
 The order of `auto` is that of the speeds measured with the networks of all presets, in batches of 1 to 256
 (docs/results.md): integers for an integer network, a GPU, OpenVINO, PyTorch.
@@ -9,16 +9,21 @@ import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ckai.datasets.files import first_line
-from ckai.models.inference.evaluator import AUTO, BackendError, Boards, Evaluator, Floats
+from ckai.datasets.rows import Rows
+from ckai.game import Position
+from ckai.game.squares import NUM_ACTIONS
+from ckai.models.inference.evaluator import AUTO, BackendError, Boards, Evaluator, Floats, legal_policy
 from ckai.models.inference.threads import use_one_torch_thread
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.encodings import Encoding
+from ckai.models.inputs.packing import pack_positions, pack_rows
 from ckai.models.layers.network import Network
 from ckai.models.networks.swift import Swift
 
@@ -84,29 +89,6 @@ def usual_backend(network: Network, backend: str = AUTO) -> str:
     return "torch" if importlib.util.find_spec("openvino") is None else "openvino"
 
 
-def evaluations_per_second(
-    evaluator: Evaluator, rows: Boards, threads: int, seconds: float = SECONDS
-) -> float:
-    """Measure the evaluations/s of an evaluator, called by some threads at once with the same positions."""
-
-    def outputs(_: int) -> tuple[Floats, Floats]:
-        logits, values = evaluator.evaluate(rows)
-        return logits.copy(), values.copy()
-
-    def work(out: tuple[Floats, Floats]) -> int:
-        count = 0
-        while time.perf_counter() - begun < seconds:
-            evaluator.evaluate(rows, *out)
-            count += len(rows)
-        return count
-
-    with ThreadPoolExecutor(threads, initializer=use_one_torch_thread) as pool:
-        run = map if threads == 1 else pool.map
-        ready = list(run(outputs, range(threads)))
-        begun = time.perf_counter()
-        return sum(run(work, ready)) / (time.perf_counter() - begun)
-
-
 def best_rate(
     evaluator: Evaluator,
     encoding: Encoding,
@@ -118,13 +100,28 @@ def best_rate(
 
     Each of the `callers` evaluates a batch that is made once, for `seconds` after a shorter time to warm up.
     """
+
+    def rate(rows: Boards, threads: int, seconds: float) -> float:
+        outputs = [[out.copy() for out in evaluator.evaluate(rows)] for _ in range(threads)]
+
+        def work(out: list[Floats]) -> int:
+            count = 0
+            while time.perf_counter() - begun < seconds:
+                evaluator.evaluate(rows, *out)
+                count += len(rows)
+            return count
+
+        with ThreadPoolExecutor(threads, initializer=use_one_torch_thread) as pool:
+            begun = time.perf_counter()
+            return sum(pool.map(work, outputs)) / (time.perf_counter() - begun)
+
     best: tuple[float, int, int] = (0.0, 0, 0)
     for batch in batches:
         sample = sample_positions(min(batch, 256), encoding)
         rows = np.resize(sample, (batch, sample.shape[1]))
         for threads in callers:
-            evaluations_per_second(evaluator, rows, threads, seconds / 4)
-            best = max(best, (evaluations_per_second(evaluator, rows, threads, seconds), batch, threads))
+            rate(rows, threads, seconds / 4)
+            best = max(best, (rate(rows, threads, seconds), batch, threads))
     return best
 
 
@@ -136,27 +133,76 @@ def sample_positions(number: int, encoding: Encoding, seed: int = 0) -> Boards:
 def evaluate_positions(
     evaluator: Evaluator, boards: Boards, encoding: Encoding
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Evaluate positions as a search does, with a softmax over the legal actions.
-
-    Args:
-        evaluator: the evaluator.
-        boards: `[B, position_bytes]` int8 positions.
-        encoding: encoding of the network.
+    """Evaluate positions `[B, position_bytes]` int8 as a search does.
 
     Returns:
-        `[B, NUM_ACTIONS]` probabilities and `[B]` values for the side to move.
+        `[B, NUM_ACTIONS]` probabilities, a softmax over the legal actions, and `[B]` values for the side to
+        move.
 
     Raises:
         BackendError: an output is NaN or infinite.
     """
     logits, values = evaluator.evaluate(boards)
-    scores = np.where(encoding.legal_mask(boards), logits.astype(np.float64), -np.inf)
-    with np.errstate(invalid="ignore"):  # infinity minus itself is NaN
-        weights = np.exp(scores - scores.max(1, keepdims=True))
-        policy = weights / weights.sum(1, keepdims=True)
+    policy = legal_policy(logits, encoding.legal_mask(boards))
     if not (np.isfinite(policy).all() and np.isfinite(values).all()):
         raise BackendError(
             f"{evaluator.name}: expected finite outputs, found NaN or infinity: the weights are of no use; "
             "take an earlier checkpoint or train again"
         )
     return policy, values.astype(np.float64)
+
+
+class Predictions(NamedTuple):
+    """What a network says of N positions; unpacks as `policy, value`."""
+
+    policy: Floats
+    """`[N, M]` float32 probabilities of the actions, 0 for illegal ones; rows sum to 1. M is that of
+    `Rows.legal_mask`, 128 in checkers."""
+    value: Floats
+    """`[N]` float32 in [-1, 1] for the side to move: +1 it wins."""
+
+
+def predict(
+    evaluator: Evaluator | Network, positions: Rows | Sequence[Position], *, batch_size: int = 1024
+) -> Predictions:
+    """Evaluate positions in batches.
+
+    Args:
+        evaluator: an evaluator, or a network, which is then evaluated in PyTorch on the CPU.
+        positions: rows, or positions with at least one legal move.
+        batch_size: positions in one call of the evaluator, at least 1.
+
+    Returns:
+        Probabilities of the actions (illegal ones masked out before the softmax) and values.
+
+    Raises:
+        ValueError: a position without a legal move, or boards that the network is not for.
+
+    Examples:
+        >>> from ckai.game import Position
+        >>> from ckai.models import load_network
+        >>> policy, value = predict(load_network("network.ckpt"), [Position.start()])
+        >>> int((policy > 0).sum())  # the 7 moves of the start position
+        7
+        >>> bool(-1 <= value[0] <= 1)
+        True
+    """
+    if isinstance(positions, Rows):
+        boards, legal = pack_rows(positions), positions.legal_mask()
+    else:
+        boards, legal = pack_positions(positions), np.zeros((len(positions), NUM_ACTIONS), np.bool_)
+        for row, position in zip(legal, positions, strict=True):
+            row[position.legal_actions()] = True
+    stuck = np.flatnonzero(~legal.any(1))
+    if len(stuck):
+        raise ValueError(f"position {stuck[0]}: expected a legal move, found none: the game is over")
+    if isinstance(evaluator, Network):
+        evaluator = TorchEvaluator(evaluator)
+    policy = np.zeros(legal.shape, np.float32)
+    value = np.empty(len(boards), np.float32)
+    for start in range(0, len(boards), batch_size):
+        stop = min(start + batch_size, len(boards))
+        logits, value[start:stop] = evaluator.evaluate(boards[start:stop])
+        actions = logits.shape[1]  # games with fewer actions use the first of the 128
+        policy[start:stop, :actions] = legal_policy(logits, legal[start:stop, :actions])
+    return Predictions(policy, value)

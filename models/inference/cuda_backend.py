@@ -1,12 +1,11 @@
 """Evaluate networks on an NVIDIA GPU: CUDA graphs of fixed batch sizes, pinned memory, batches in flight.
 
 A graph is launched by one call, where the layers of a network would take dozens, which cost more than the
-arithmetic of small networks. It is captured when a size is first met: after some ordinary evaluations, in
-which the libraries choose their algorithms, the next one is recorded. It reads and writes the same memory
-ever after, so each lane has buffers of its own on the GPU, and pinned ones on the host.
+arithmetic of small networks. It is captured when a size is first met, after some ordinary evaluations, in
+which the libraries choose their algorithms. It reads and writes the same memory ever after, so each lane has
+buffers of its own on the GPU, and pinned ones on the host.
 
-All evaluators on a GPU share its streams. So no other thread uses a stream on which a graph is being
-captured, and PyTorch's 32 streams do not run out.
+All evaluators on a GPU share its streams, so that PyTorch's 32 do not run out.
 """
 
 import copy
@@ -22,7 +21,7 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.files import first_line
-from ckai.models.inference.evaluator import BackendError, Boards, Floats, output_arrays, sizes_of
+from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, Floats
 from ckai.models.inference.torch_backend import PackedNetwork
 from ckai.models.layers.network import Network
 
@@ -58,12 +57,8 @@ CAPTURING = threading.Lock()
 which no thread may do during a capture."""
 
 
-class CudaEvaluator:
-    """A network on a GPU; with several calling threads, as many batches as lanes are in flight.
-
-    Batches are padded to fixed sizes. A caller takes a free lane, writes its positions there, and waits for
-    the results, while the batches of other callers are evaluated or copied in other lanes.
-    """
+class CudaEvaluator(Evaluator):
+    """A network on a GPU, for several calling threads: each takes a free lane for its batch, and waits."""
 
     def __init__(self, network: Network, device: torch.device, dtype: torch.dtype = torch.bfloat16) -> None:
         """Copy a network to a GPU.
@@ -77,35 +72,25 @@ class CudaEvaluator:
         Raises:
             BackendError: the GPU's memory is full.
         """
-        gpu = _shared(device)
+        self._gpu = _shared(device)
         with _memory_for(f"a network and batches of {MAX_BATCH} positions", device):
             mine = copy.deepcopy(network).to(device=device, dtype=dtype).eval().requires_grad_(False)
             rows = PackedNetwork(mine).eval()
-            self._lanes = [CudaLane(rows, device, stream) for stream in gpu.streams]
-        number = str(dtype).removeprefix("torch.")
-        self.name = f"{network.architecture}, cuda graphs {number}, {device}"
-        self._encoding, self._gpu = mine.encode, gpu
+            self._lanes = [_Lane(rows, device, stream) for stream in self._gpu.streams]
+        self._encoding = mine.encode
+        self.position_bytes, self.num_actions = rows.position_bytes, mine.encode.NUM_ACTIONS
+        self.name = f"{network.architecture}, cuda graphs {str(dtype).removeprefix('torch.')}, {device}"
 
-    def evaluate(
-        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
-    ) -> tuple[Floats, Floats]:
-        """See `Evaluator.evaluate`."""
-        logits, values = output_arrays(boards, sizes_of(self._encoding), out_logits, out_values)
+    def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:
         rows = self._encoding.append_extra(boards)  # computed by each caller before it takes a lane
         for start in range(0, len(rows), MAX_BATCH):
             part = slice(start, start + MAX_BATCH)
-            number = len(rows[part])
-            turns = self._gpu.small if number <= SMALL_BATCH else self._gpu.turns
+            turns = self._gpu.small if len(rows[part]) <= SMALL_BATCH else self._gpu.turns
             turn = turns.get()
             try:
-                lane = self._lanes[turn]
-                lane.rows[:number] = rows[part]
-                lane.start(next(size for size in SIZES if size >= number))
-                lane.wait()
-                logits[part], values[part] = lane.logits[:number], lane.values[:number]
+                self._lanes[turn].evaluate(rows[part], logits[part], values[part])
             finally:
                 turns.put(turn)
-        return logits, values
 
     def close(self) -> None:
         """Free the graphs and buffers."""
@@ -113,91 +98,84 @@ class CudaEvaluator:
             self._lanes.clear()
 
 
-class CudaLane:
-    """The buffers and graphs of one batch in flight, used by one caller at a time.
-
-    Attributes:
-        rows: `[MAX_BATCH, position_bytes + EXTRA]` int8 inputs, pinned, written by the caller; further rows
-            than a batch has hold those of an earlier one, which do no harm.
-        logits: `[MAX_BATCH, NUM_ACTIONS]` float32, pinned, valid between `wait` and the next `start`.
-        values: `[MAX_BATCH]` float32 in [-1, 1] for the side to move, valid as `logits` are.
-    """
+class _Lane:
+    """The buffers and graphs of one batch in flight, used by one caller at a time."""
 
     def __init__(self, network: PackedNetwork, device: torch.device, stream: torch.cuda.Stream) -> None:
         """Allocate the buffers, for a network in evaluation mode on the device and a stream of its own."""
         self._network, self._device, self._stream = network, device, stream
-        self._host_inputs, *self._host_outputs = _buffers(network, torch.device("cpu"), device.type == CUDA)
-        self._inputs, *self._outputs = _buffers(network, device, pinned=False)
-        self.rows: Boards = self._host_inputs.numpy()
-        self.logits, self.values = (output.numpy() for output in self._host_outputs)
+        self._host = _buffers(network, torch.device("cpu"), device.type == CUDA)
+        self._buffers = _buffers(network, device, pinned=False)
+        self._arrays = [each.numpy() for each in self._host]
         # A waiting thread sleeps, as learning and other games want the cores.
         self._done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
-        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        self._copies: dict[int, list[tuple[Tensor, Tensor]]] = {}
+        self._graphs: dict[int, torch.cuda.CUDAGraph | None] = {}
+        self._views: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+        """On the host and on the device; making them takes time."""
         # Graphs of one stream may share memory: none of their outputs lives on in it.
         self._pool = torch.cuda.graph_pool_handle()
         self._captures = True
         stream.wait_stream(torch.cuda.current_stream(device))  # which has filled the buffers and weights
 
-    def start(self, size: int) -> None:
-        """Begin to evaluate the first `size` rows, one of `SIZES`; may return before that is done.
+    def evaluate(self, rows: Boards, logits: Floats, values: Floats) -> None:
+        """Evaluate 1 to `MAX_BATCH` rows; other threads run meanwhile.
 
         Raises:
             BackendError: the GPU's memory is full.
         """
+        number = len(rows)
+        size = next(size for size in SIZES if size >= number)
+        self._arrays[0][:number] = rows  # those after them are of an earlier batch, and do no harm
         with (
             _memory_for(f"{size} positions", self._device),
             torch.inference_mode(),
             torch.cuda.stream(self._stream),
         ):
-            if size not in self._graphs and self._captures:
-                self._capture(size)
-            (to, read), *outputs = self._copies_of(size)
-            to.copy_(read, non_blocking=True)
-            if size in self._graphs:
-                self._graphs[size].replay()
+            if size not in self._views:
+                self._views[size] = [x[:size] for x in self._host], [x[:size] for x in self._buffers]
+            if size not in self._graphs:
+                self._graphs[size] = self._captured(size)
+            (read, *outputs), (inputs, *results) = self._views[size]
+            inputs.copy_(read, non_blocking=True)
+            if (graph := self._graphs[size]) is not None:
+                graph.replay()
             else:
-                self._evaluate(size)
-            for to, read in outputs:
-                to.copy_(read, non_blocking=True)
+                self._run(size)
+            for output, result in zip(outputs, results, strict=True):
+                output.copy_(result, non_blocking=True)
             self._done.record(self._stream)
-
-    def wait(self) -> None:
-        """Wait for the results of `start`; other threads run meanwhile."""
         self._done.synchronize()
+        logits[:], values[:] = (each[:number] for each in self._arrays[1:])
 
-    def _copies_of(self, size: int) -> list[tuple[Tensor, Tensor]]:
-        """The (destination, source) of the copies to the GPU and back; views cost time, so they are kept."""
-        if size not in self._copies:
-            pairs = [(self._inputs, self._host_inputs), *zip(self._host_outputs, self._outputs, strict=True)]
-            self._copies[size] = [(to[:size], read[:size]) for to, read in pairs]
-        return self._copies[size]
-
-    def _evaluate(self, size: int) -> None:
+    def _run(self, size: int) -> None:
         """Evaluate the inputs on the device, from buffer to buffer."""
-        for output, result in zip(self._outputs, self._network(self._inputs[:size]), strict=True):
+        inputs, *outputs = self._buffers
+        for output, result in zip(outputs, self._network(inputs[:size]), strict=True):
             output[:size].copy_(result)
 
-    def _capture(self, size: int) -> None:
+    def _captured(self, size: int) -> torch.cuda.CUDAGraph | None:
         """Capture the graph of a size; where that fails, this lane evaluates without graphs from now on."""
+        if not self._captures:
+            return None
         with CAPTURING:
             try:
                 for _ in range(WARM_UPS):
-                    self._evaluate(size)
+                    self._run(size)
                 drop_workspaces()
                 graph = torch.cuda.CUDAGraph()
                 # thread_local: training and other lanes may allocate memory meanwhile.
                 with torch.cuda.graph(
                     graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
                 ):
-                    self._evaluate(size)
-                self._graphs[size] = graph
+                    self._run(size)
+                return graph
             except RuntimeError as error:
                 self._captures = False
                 _warn_once(
                     f"evaluator {self._device}: expected to capture a CUDA graph, found "
                     f"{first_line(error)}; using none"
                 )
+                return None
 
 
 def find_gpu(name: str) -> torch.device:
@@ -245,8 +223,7 @@ def _buffers(network: PackedNetwork, device: torch.device, pinned: bool) -> list
 def drop_workspaces() -> None:
     """Make cuBLAS allocate its workspaces again, during a capture in the memory of the graphs.
 
-    A graph keeps writing to the workspace that its stream had when it was captured. One from before the
-    capture is freed when another evaluator frees a graph of that stream, or Lightning ends training.
+    A graph keeps writing to the one of its capture; one from before it may be freed with another graph.
     """
     clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
     if clear is not None:

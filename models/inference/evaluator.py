@@ -7,15 +7,13 @@ board value a square and the same two bytes after them (see `ckai.models.inputs.
 
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from abc import ABC, abstractmethod
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.files import first_line
-
-if TYPE_CHECKING:
-    from ckai.models.inputs.encodings import Encoding
 
 AUTO = "auto"
 """The first of the backends, in their order, that the network and this machine have."""
@@ -29,13 +27,20 @@ class BackendError(ValueError):
     """A backend that is not available on this machine; says what is missing, in one line."""
 
 
-class Evaluator(Protocol):
-    """Evaluates positions in batches; may be called from several threads at once."""
+class Evaluator(ABC):
+    """Evaluates positions in batches; may be called from several threads at once.
 
-    @property
-    def name(self) -> str:
-        """A description to display: architecture, backend, dtype."""
-        ...
+    A kind of evaluator sets the attributes and implements `_fill`.
+
+    Attributes:
+        name: a description to display: architecture, backend, dtype.
+        position_bytes: bytes of a position; 0: any number.
+        num_actions: number of actions, 128 in checkers.
+    """
+
+    name: str
+    position_bytes: int = 0
+    num_actions: int
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
@@ -44,52 +49,50 @@ class Evaluator(Protocol):
 
         Args:
             boards: `[B, position_bytes]` int8, mover's view, see the module; any B >= 0; not modified.
-            out_logits: `[B, NUM_ACTIONS]` float32, 128 in checkers, written to; None: a new array.
+            out_logits: `[B, num_actions]` float32, written to; None: a new array.
             out_values: `[B]` float32, written to; None: a new array.
 
         Returns:
-            `[B, NUM_ACTIONS]` float32 logits of all actions, legal or not, and `[B]` float32 values in
+            `[B, num_actions]` float32 logits of all actions, legal or not, and `[B]` float32 values in
             [-1, 1] for the side to move; the output arrays, if given.
 
         Raises:
             ValueError: wrong shape or type.
         """
-        ...
+        width = self.position_bytes or boards.shape[-1]
+        if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
+            raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
+        logits = _output("out_logits", out_logits, (len(boards), self.num_actions))
+        values = _output("out_values", out_values, (len(boards),))
+        self._fill(boards, logits, values)
+        return logits, values
 
-    def close(self) -> None:
+    @abstractmethod
+    def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:
+        """Write the results of `evaluate`, whose arguments are right."""
+
+    def close(self) -> None:  # noqa: B027
         """Release its resources; it must not be used afterwards."""
-        ...
 
 
-def sizes_of(encoding: "Encoding") -> tuple[int, int]:
-    """Bytes of a position and number of actions of the encoding's game."""
-    return encoding.position_bytes, encoding.NUM_ACTIONS
+def _output(name: str, out: Floats | None, shape: tuple[int, ...]) -> Floats:
+    if out is None:
+        return np.empty(shape, np.float32)
+    if out.dtype != np.float32 or out.shape != shape:
+        raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
+    return out
 
 
-def output_arrays(
-    boards: Boards, sizes: tuple[int, int], out_logits: Floats | None, out_values: Floats | None
-) -> tuple[Floats, Floats]:
-    """Check the arguments of `Evaluator.evaluate`; return the output arrays, or new ones in place of None.
+def legal_policy(logits: Floats, legal: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return `[B, M]` probabilities, the softmax of `[B, M]` logits over the actions that are `legal`.
 
-    Args:
-        boards, out_logits, out_values: see `Evaluator.evaluate`.
-        sizes: of the game, see `sizes_of`.
-
-    Raises:
-        ValueError: wrong shape or dtype; says which was expected and which was passed.
+    Every row has a legal action. A row with a logit that is NaN or infinite has NaN.
     """
-    width, actions = sizes
-    if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
-        raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
-    found = []
-    for name, out, shape in (
-        ("out_logits", out_logits, (len(boards), actions)),
-        ("out_values", out_values, (len(boards),)),
-    ):
-        if out is not None and (out.dtype != np.float32 or out.shape != shape):
-            raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
-        found.append(np.empty(shape, np.float32) if out is None else out)
-    return found[0], found[1]
+    scores = np.where(legal, logits.astype(np.float64), -np.inf)
+    with np.errstate(invalid="ignore"):  # infinity minus itself is NaN
+        weights = np.exp(scores - scores.max(1, keepdims=True))
+        found: NDArray[np.float64] = weights / weights.sum(1, keepdims=True)
+    return found
 
 
 def import_extra(module: str, extra: str) -> Any:

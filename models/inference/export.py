@@ -1,4 +1,4 @@
-"""Networks in the formats of other programs, verified before a file is kept.
+"""Networks in the formats of other programs, verified before a file is written.
 
 ONNX files have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, actions]` and
 `values` float32 `[B]`, in [-1, 1] for the side to move. safetensors files have the weights alone,
@@ -9,27 +9,24 @@ in its metadata, safetensors in `config.json`.
 import io
 import json
 import math
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
+from dataclasses import asdict
 from importlib.metadata import version
 from inspect import cleandoc
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.files import WriteError, refuse_to_replace, rename
+from ckai.datasets.files import refuse_to_replace, write_whole
 from ckai.game.text import printable
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.inference.backends import evaluate_positions, sample_positions
-from ckai.models.inference.evaluator import BackendError, Boards, import_extra
+from ckai.models.inference.evaluator import Boards, import_extra, legal_policy
 from ckai.models.inference.torch_backend import TorchEvaluator, float32_copy
 from ckai.models.layers.network import Network
 from ckai.models.pretrained import CKAI, network_path
@@ -41,6 +38,8 @@ CONFIG, CARD = "config.json", "README.md"
 """Names that the Hugging Face Hub expects next to the weights."""
 EXACT = 1e-4
 """Max difference from PyTorch in float32, in probabilities of legal actions and in values."""
+POSITIONS = 256
+"""Positions that are compared."""
 
 _ACTIONS = (
     "4 * i + direction: the piece on byte i takes one hop, a jump where it can, with direction 0 up right, "
@@ -82,34 +81,26 @@ network.load_state_dict(load_file("{file}"))
 {terms}
 """
 _Run = Callable[[Boards], tuple[Any, Any]]
-_Format = tuple[Callable[[Network, Path], None], Callable[[Path], _Run]]
+"""What evaluates rows of input bytes: logits and values."""
 
 
-@dataclass(frozen=True)
-class Exported:
-    """An exported file, and its largest differences from the original network."""
+class Differences(NamedTuple):
+    """Largest differences of an exported network from PyTorch in float32, on `POSITIONS` positions."""
 
-    path: Path
-    width: int
-    """Bytes of an input row."""
-    actions: int
-    """Logits of a position."""
-    positions: int
-    """Number of positions compared."""
-    policy_error: float
-    """Largest difference of a legal move's probability from PyTorch in float32."""
-    value_error: float
+    policy: float
+    """Of the probability of a legal action."""
+    value: float
 
 
 def export_network(
-    network: Network, path: Path, to: str, *, source: Checkpoint | None = None, force: bool = False
-) -> Exported:
-    """Write a network in another format; the file is kept only if its outputs match the network's.
+    network: Network, path: Path, *, source: Checkpoint | None = None, force: bool = False
+) -> Differences:
+    """Write a network in another format, if what was made of it answers as it does.
 
     Args:
         network: the network to export.
-        path: the file to write; of safetensors, `config.json` and a model card are written next to it.
-        to: "onnx" or "safetensors".
+        path: the file to write; its suffix says the format, see `SUFFIXES`. Of safetensors, `config.json` and
+            a model card are written next to it.
         source: the checkpoint that it is from: they say what that records.
         force: replace existing files.
 
@@ -118,47 +109,34 @@ def export_network(
         FileExistsError: there is such a file, and `force` is not set.
         WriteError: the file cannot be written.
         RuntimeError: the exported network differs by more than `EXACT`.
-        ValueError: any other `to`, or `path` has the wrong suffix, see `SUFFIXES`.
+        ValueError: another suffix.
     """
-    if to not in SUFFIXES:
-        raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
-    if path.suffix != SUFFIXES[to]:
-        found = path.suffix or "no suffix"
-        raise ValueError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}, found {found}")
-    for file in (path, *(map(path.with_name, (CONFIG, CARD)) if to == "safetensors" else [])):
+    if path.suffix not in SUFFIXES.values():
+        expected, given = " or ".join(SUFFIXES.values()), path.suffix or "no suffix"
+        raise ValueError(f"{path}: expected a name that ends in {expected}, found {given}")
+    hub = path.suffix == SUFFIXES["safetensors"]
+    for file in (path, *(map(path.with_name, (CONFIG, CARD)) if hub else ())):
         refuse_to_replace(file, force)
-    hub: _Format = (partial(_write_safetensors, source=source), _read_safetensors)
-    write, read = hub if to == "safetensors" else _onnx
     encode = network.encode
-    boards = sample_positions(256, encode)
-    original = evaluate_positions(TorchEvaluator(network), boards, encode)
-    try:
-        folder_of = tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent)
-    except OSError as error:
-        raise WriteError.of(error, path) from error
-    with folder_of as folder:
-        written = Path(folder) / path.name
-        write(network, written)
-        try:
-            run = read(written)
-            answers: Any = SimpleNamespace(
-                name="exported", evaluate=lambda boards: run(encode.append_extra(boards))
-            )
-            exported = evaluate_positions(answers, boards, encode)
-        except BackendError:
-            exported = np.array(np.nan), np.array(np.nan)
-        policy, value = (float(np.abs(a - b).max()) for a, b in zip(exported, original, strict=True))
-        # Each by itself: max(0.0, nan) is 0.0.
-        if not (policy <= EXACT and value <= EXACT):
-            raise RuntimeError(
-                f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "
-                f"{np.max([policy, value]):.2g}; the file was not kept"
-            )
-        for file in Path(folder).iterdir():
-            rename(file, path.parent / file.name)
-    return Exported(
-        path, encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS, len(boards), policy, value
-    )
+    boards = sample_positions(POSITIONS, encode)
+    policy, value = evaluate_positions(TorchEvaluator(network), boards, encode)
+    data, run = _safetensors(network, source) if hub else _onnx(network)
+    logits, values = run(encode.append_extra(boards))
+    exported = legal_policy(logits, encode.legal_mask(boards))
+    found = Differences(float(np.abs(exported - policy).max()), float(np.abs(values - value).max()))
+    if not all(each <= EXACT for each in found):  # NaN is not
+        raise RuntimeError(
+            f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "
+            f"{np.max(found):.2g}; the file was not kept"
+        )
+    if hub:
+        said = contract(network)
+        if source is not None:
+            said |= {"metrics": _plain(source.metrics), "info": _plain(source.info)}
+        write_whole(path.with_name(CONFIG), json.dumps(said, indent=2) + "\n")
+        write_whole(path.with_name(CARD), _card(said, path, source, network))
+    write_whole(path, data)
+    return found
 
 
 def contract(network: Network) -> dict[str, Any]:
@@ -197,22 +175,40 @@ def contract(network: Network) -> dict[str, Any]:
     }
 
 
-def _texts(network: Network) -> dict[str, str]:
-    """Return `contract` with JSON in place of what is not text."""
+def _onnx(network: Network) -> tuple[bytes, _Run]:
+    onnx, runtime = import_extra("onnx", "onnx"), import_extra("onnxruntime", "onnx")
+    rows = float32_copy(network)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            rows,
+            (torch.zeros(4, rows.width, dtype=torch.int8),),
+            file,  # type: ignore[arg-type]
+            input_names=["boards"],
+            output_names=["logits", "values"],
+            dynamic_axes={"boards": {0: "batch"}, "logits": {0: "batch"}, "values": {0: "batch"}},
+            dynamo=False,  # the newer exporter needs another package and takes ten times as long
+        )
+    model = onnx.load_from_string(file.getvalue())
     said = contract(network)
-    return {key: each if isinstance(each, str) else json.dumps(each) for key, each in said.items()}
+    texts = {key: each if isinstance(each, str) else json.dumps(each) for key, each in said.items()}
+    onnx.helper.set_model_props(model, texts)
+    data = model.SerializeToString()
+    session = runtime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    return data, lambda boards: session.run(None, {"boards": np.ascontiguousarray(boards)})
 
 
-def _write_safetensors(network: Network, path: Path, *, source: Checkpoint | None) -> None:
-    save = import_extra("safetensors.torch", "safetensors").save
-    weights = source.weights if source else network.state_dict()
+def _safetensors(network: Network, source: Checkpoint | None) -> tuple[bytes, _Run]:
+    safetensors = import_extra("safetensors.torch", "safetensors")
+    weights = source.weights if source else network.state_dict()  # as stored, which may be in float16
     # It refuses tensors that share memory.
     weights = {name: each.detach().cpu().clone() for name, each in weights.items()}
-    path.write_bytes(save(weights, {"format": "pt"}))
-    record = {"metrics": _plain(source.metrics), "info": _plain(source.info)} if source else {}
-    said = contract(network) | record
-    path.with_name(CONFIG).write_text(json.dumps(said, indent=2) + "\n", encoding="utf-8")
-    path.with_name(CARD).write_text(_card(said, path, source, network), encoding="utf-8")
+    data = safetensors.save(weights, {"format": "pt"})
+    again = build(network.architecture, asdict(network.settings))
+    again.load_state_dict(safetensors.load(data))
+    rows = float32_copy(again)
+    return data, lambda boards: tuple(output.numpy() for output in rows(torch.from_numpy(boards)))
 
 
 def _card(said: dict[str, Any], path: Path, source: Checkpoint | None, network: Network) -> str:
@@ -248,40 +244,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, int) else printable(str(value), 200)
-
-
-def _read_safetensors(path: Path) -> _Run:
-    config = json.loads(path.with_name(CONFIG).read_text(encoding="utf-8"))
-    network = build(config["architecture"], config["settings"])
-    network.load_state_dict(import_extra("safetensors.torch", "safetensors").load_file(path))
-    rows = float32_copy(network)
-    return lambda boards: tuple(output.numpy() for output in rows(torch.from_numpy(boards)))
-
-
-def _write_onnx(network: Network, path: Path) -> None:
-    onnx = import_extra("onnx", "onnx")
-    rows = float32_copy(network)
-    file = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            rows,
-            (torch.zeros(4, rows.width, dtype=torch.int8),),
-            file,  # type: ignore[arg-type]
-            input_names=["boards"],
-            output_names=["logits", "values"],
-            dynamic_axes={"boards": {0: "batch"}, "logits": {0: "batch"}, "values": {0: "batch"}},
-            dynamo=False,  # the newer exporter needs another package and takes ten times as long
-        )
-    model = onnx.load_from_string(file.getvalue())
-    onnx.helper.set_model_props(model, _texts(network))
-    path.write_bytes(model.SerializeToString())
-
-
-def _read_onnx(path: Path) -> _Run:
-    runtime = import_extra("onnxruntime", "onnx")
-    session = runtime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
-    return lambda boards: session.run(["logits", "values"], {"boards": np.ascontiguousarray(boards)})
-
-
-_onnx = (_write_onnx, _read_onnx)

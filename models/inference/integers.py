@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ckai.game.jit import hot, kernel
 from ckai.game.kernels import lowest
-from ckai.models.inference.evaluator import Boards, Floats, output_arrays
+from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 from ckai.models.inference.vectors import (
     LANES,
     SCALE,
@@ -211,13 +211,9 @@ def layer(weights, bias, bucket, inputs, out):
 
 @hot
 def activate(weights, board, hidden, view):
-    """Compute the layers of a position that its logits need.
+    """Compute the layers of a position, `[squares + 2]` int8, that its logits need, into `hidden`.
 
-    Args:
-        weights: the `IntegerWeights`.
-        board: `[squares + 2]` int8, an encoded position in the view of the side to move.
-        hidden: filled, for `value` and `logit`.
-        view: which of `VIEWS` earlier positions is likely to be similar.
+    `view` is which of `VIEWS` earlier positions is likely to be similar.
     """
     first_layer(weights, board, hidden, view)
     layer(weights.second, weights.second_bias, hidden.bucket[0], hidden.wide, hidden.narrow)
@@ -297,17 +293,13 @@ def aligned(array: NDArray[Any]) -> NDArray[Any]:
     return copy
 
 
-class IntegerEvaluator:
+class IntegerEvaluator(Evaluator):
     """A `swift` network computed with integers; searches evaluate its positions inside their kernels."""
 
     name = "swift, integers, cpu"
 
     def __init__(self, network: "Network | Mapping[str, NDArray[Any]]") -> None:
-        """Convert a network.
-
-        Args:
-            network: a `Swift` network; later training does not change the evaluator. Or what `integers_of`
-                returns of one: with these, PyTorch is not needed.
+        """Convert a `Swift` network, or what `integers_of` returns of one, which needs no PyTorch.
 
         Raises:
             BackendError: see `ckai.models.networks.swift.integers_of`.
@@ -317,20 +309,15 @@ class IntegerEvaluator:
 
             network = integers_of(network)
         arrays = arranged(network)
-        self._sizes: tuple[int, int] = tuple(arrays.pop("sizes").tolist())
+        self.position_bytes, self.num_actions = arrays.pop("sizes").tolist()
         self.weights = IntegerWeights(**arrays)
 
-    def evaluate(
-        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
-    ) -> tuple[Floats, Floats]:
-        """See `Evaluator.evaluate`."""
-        logits, values = output_arrays(boards, self._sizes, out_logits, out_values)
-        evaluate_boards(self.weights, self.working_memory(boards.shape[1]), boards, logits, values)
-        return logits, values
+    def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:
+        evaluate_boards(self.weights, self.working_memory(), boards, logits, values)
 
-    def working_memory(self, position_bytes: int) -> Hidden:
+    def working_memory(self) -> Hidden:
         """Return new arrays for `activate`, aligned with cache lines; every thread needs its own."""
-        weights, inputs = self.weights, position_bytes - 1 + len(self.weights.pairs)
+        weights, inputs = self.weights, self.position_bytes - 1 + len(self.weights.pairs)
         widths = weights.policy.shape[-1], weights.second_bias.shape[-1], weights.third_bias.shape[-1]
         wide, narrow, narrowest = (aligned(np.zeros(each, np.int16)) for each in widths)
         return Hidden(
@@ -342,6 +329,3 @@ class IntegerEvaluator:
             sums=aligned(np.tile(weights.first_bias, (VIEWS, 1))),
             changed=np.zeros((2, inputs + 1), np.int64),
         )
-
-    def close(self) -> None:
-        """Nothing to release."""

@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from ckai.models.inference.evaluator import Boards, Floats, output_arrays, sizes_of
+from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 from ckai.models.layers.network import Network
 
 
@@ -36,39 +36,20 @@ def float32_copy(network: Network) -> PackedNetwork:
     return PackedNetwork(mine).eval()
 
 
-class TorchEvaluator:
-    """A network evaluated by PyTorch.
+class TorchEvaluator(Evaluator):
+    """A network evaluated by PyTorch in float32 on the CPU, in the thread of the caller.
 
-    It starts no threads: on a CPU, let several Python threads share one evaluator, each limited to one core
-    by `torch.set_num_threads(1)`.
+    Let threads that share one call `torch.set_num_threads(1)`.
     """
 
-    def __init__(
-        self, network: Network, device: str | torch.device = "cpu", dtype: torch.dtype = torch.float32
-    ) -> None:
-        """Copy a network.
+    def __init__(self, network: Network) -> None:
+        """Copy a network: later training does not change the evaluator."""
+        self._rows = float32_copy(network)
+        self.position_bytes, self.num_actions = self._rows.position_bytes, network.encode.NUM_ACTIONS
+        self.name = f"{network.architecture}, torch float32, cpu"
 
-        Args:
-            network: copied; later training does not change the evaluator.
-            device: "cpu", "cuda" or a torch device.
-            dtype: of weights and arithmetic.
-        """
-        self.device = torch.device(device)
-        self.network = copy.deepcopy(network).to(device=self.device, dtype=dtype).eval().requires_grad_(False)
-        self._rows = PackedNetwork(self.network).eval()
-        number = str(dtype).removeprefix("torch.")
-        self.name = f"{network.architecture}, torch {number}, {self.device}"
-
-    def evaluate(
-        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
-    ) -> tuple[Floats, Floats]:
-        """See `Evaluator.evaluate`."""
-        outputs = output_arrays(boards, sizes_of(self.network.encode), out_logits, out_values)
+    def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:
         with torch.inference_mode():
-            rows = torch.from_numpy(self.network.encode.append_extra(boards))
-            for out, result in zip(outputs, self._rows(rows.to(self.device, non_blocking=True)), strict=True):
+            results = self._rows(torch.from_numpy(self._rows.network.encode.append_extra(boards)))
+            for out, result in zip((logits, values), results, strict=True):
                 torch.from_numpy(out).copy_(result)
-        return outputs
-
-    def close(self) -> None:
-        """Nothing to release."""

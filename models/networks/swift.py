@@ -1,11 +1,10 @@
 """A small network for one position at a time: a sum of few rows, then two narrow layers.
 
 What engines call an efficiently updatable network (NNUE; Nasu 2018, and Stockfish's documentation of its
-training): the inputs are binary and few of them are 1, so that the first layer is the sum of one row of
-weights for each piece and pair of neighbours, and a move changes few of these. The activations of its two
-halves are multiplied with each other. All are clipped to [0, 1] and weights to a few units,
-so that the network can be computed with integers (`ckai.models.inference.integers`): all are rounded to
-multiples of 1/512 in 16 bits.
+training): the first layer is the sum of one row of weights for each piece and pair of neighbours, and a move
+changes few of these. The activations of its two halves are multiplied with each other. All are clipped to
+[0, 1] and weights to a few units, so that the network can be computed with integers
+(`ckai.models.inference.integers`).
 
 Positions with many and with few pieces have later layers of their own ("buckets"). A search reads the logits
 of the legal actions only.
@@ -19,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ckai.models.inference.evaluator import BackendError, sizes_of
+from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.vectors import SCALE
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.heads import OUTPUTS
@@ -53,13 +52,10 @@ class Settings(NetworkSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, hidden=1, narrow=1, narrowest=1, buckets=1)
-        for name, most in (
-            ("hidden", MAX_UNITS),
-            ("narrow", MAX_NARROW_UNITS),
-            ("narrowest", MAX_NARROW_UNITS),
-        ):
-            if getattr(self, name) > most:
-                raise ValueError(f"expected {name} <= {most}, found {getattr(self, name)}")
+        for name in ("hidden", "narrow", "narrowest"):
+            most, found = MAX_UNITS if name == "hidden" else MAX_NARROW_UNITS, getattr(self, name)
+            if found > most:
+                raise ValueError(f"expected {name} <= {most}, found {found}")
         if self.product and self.hidden % 2:
             raise ValueError(f"expected an even number of hidden units to multiply, found {self.hidden}")
         if not encoding_type(self.encoding).VALUES:
@@ -165,10 +161,7 @@ class Swift(Network):
 
 
 def integers_of(network: Network) -> dict[str, NDArray[Any]]:
-    """Return the integers of a network, for `IntegerEvaluator`: its weights, clipped and rounded.
-
-    Args:
-        network: a `Swift` network.
+    """Return the integers of a `Swift` network, for `IntegerEvaluator`: its weights, clipped and rounded.
 
     Raises:
         BackendError: another architecture, or a weight that is not finite or beyond its bound, so that a sum
@@ -211,6 +204,6 @@ def integers_of(network: Network) -> dict[str, NDArray[Any]]:
         "touched": ((pairs[:, :2, None] == np.arange(encode.board_size)).any(1) << bits).sum(0),
         "combinations": combinations,
         "bucket_pieces": np.array([network.bucket_pieces]),
-        "sizes": np.array(sizes_of(encode)),
+        "sizes": np.array([encode.position_bytes, encode.NUM_ACTIONS]),
         **{name: weights.cpu().numpy() for name, weights in network.rounded().items()},
     }

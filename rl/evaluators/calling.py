@@ -6,10 +6,7 @@ from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 
 
 def evaluate_into(evaluator: Evaluator, boards: Boards, logits: Floats, values: Floats) -> None:
-    """Evaluate positions and write the results into arrays, also if the evaluator returns arrays of its own.
-
-    For the arrays see `Evaluator.evaluate`; a ValueError says that those returned have another shape.
-    """
+    """Evaluate positions into arrays, also if the evaluator returns its own; ValueError for other shapes."""
     outputs = logits, values
     answer = evaluator.evaluate(boards, *outputs)
     for name, array, out in zip(("logits", "values"), answer, outputs, strict=True):

@@ -9,8 +9,8 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.inference.evaluator import AUTO, INTEGERS, Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.pretrained import integers_path
-from ckai.rl.evaluators.rollout import ROLLOUT, RolloutEvaluator
-from ckai.rl.evaluators.uniform import UNIFORM, UniformEvaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
 
 
@@ -27,13 +27,11 @@ def load_evaluator(
 
     Raises:
         CheckpointError: the file is not a checkpoint, or not one for this game.
-        ValueError: there is no such backend, or it is not available on this machine; or the network's outputs
-            are not finite.
+        ValueError: no such backend here, or outputs that are not finite.
     """
-    if str(source) == UNIFORM:
-        return UniformEvaluator(get_game(game).num_actions)
-    if str(source) == ROLLOUT:
-        return RolloutEvaluator(game=get_game(game).rules)
+    for kind in (UniformEvaluator, RolloutEvaluator):
+        if str(source) == kind.name:
+            return kind(get_game(game).num_actions)
     named = os.environ.get("CKAI_EVALUATOR") or AUTO if backend == AUTO else AUTO
     integers = integers_path(source) if game == DEFAULT_GAME_NAME else None
     if integers is not None and named == AUTO and backend in (AUTO, INTEGERS):

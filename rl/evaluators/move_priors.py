@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ckai.models.inference.evaluator import Evaluator, output_arrays
+from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -25,7 +25,8 @@ def move_priors(
         for n in range(1, len(move.actions)):
             at[move.actions[:n]] = at[move.actions[: n - 1]].push_action(move.actions[n - 1])
     boards = np.stack([spec.encoded(each) for each in at.values()])
-    logits, values = output_arrays(boards, (boards.shape[1], spec.num_actions), None, None)
+    logits = np.empty((len(boards), spec.num_actions), np.float32)
+    values = np.empty(len(boards), np.float32)
     with one_torch_thread():
         evaluate_into(evaluator, boards, logits, values)
     priors = dict.fromkeys(moves, 1.0)

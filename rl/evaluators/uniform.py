@@ -1,13 +1,13 @@
 """The uniform evaluator: equal priors and value 0 for every position."""
 
-from ckai.models.inference.evaluator import Boards, Floats, output_arrays
+from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 from ckai.rl.games.registry import DEFAULT_GAME
 
 UNIFORM = "uniform"
 """The name of the uniform evaluator."""
 
 
-class UniformEvaluator:
+class UniformEvaluator(Evaluator):
     """Evaluates every position as logits of 0 and a value of 0."""
 
     name = UNIFORM
@@ -16,14 +16,5 @@ class UniformEvaluator:
         """Create a uniform evaluator for a game with `num_actions` actions."""
         self.num_actions = num_actions
 
-    def evaluate(
-        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
-    ) -> tuple[Floats, Floats]:
-        """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
-        logits, values = output_arrays(boards, (boards.shape[1], self.num_actions), out_logits, out_values)
-        logits[:] = 0.0
-        values[:] = 0.0
-        return logits, values
-
-    def close(self) -> None:
-        """Do nothing: there are no resources to free."""
+    def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:
+        logits[:] = values[:] = 0.0

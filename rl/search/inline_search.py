@@ -63,7 +63,7 @@ def inline_network(evaluator: IntegerEvaluator, game: Any) -> InlineNetwork:
     """Return the network of an evaluator for the kernels of one thread."""
     return InlineNetwork(
         evaluator.weights,
-        evaluator.working_memory(game.POSITION_BYTES),
+        evaluator.working_memory(),
         np.zeros(game.POSITION_BYTES, np.int8),
         np.zeros((MOST_CAPTURES, game.MAX_LEGAL_ACTIONS), np.uint8),
     )

@@ -208,11 +208,11 @@ def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
     monkeypatch.setattr(cuda_backend, "find_gpu", lambda name: torch.device("cpu"))
     calls = []
 
-    def measure(evaluator, rows, threads):
-        calls.append((evaluator.name, len(rows), threads))
-        return 3000.0
+    def measure(evaluator, encoding, batches, callers):
+        calls.append((evaluator.name, *batches, *callers))
+        return 3000.0, 0, 0
 
-    monkeypatch.setattr("ckai.models.inference.backends.evaluations_per_second", measure)
+    monkeypatch.setattr("ckai.models.inference.backends.best_rate", measure)
     settings = ("--setting", "selfplay.groups=3", "--setting", "selfplay.in_flight=2048")
     words = ("--dry-run", "--games", 900, "--evaluator", "cuda", *settings, "--json")
     found = json.loads(ckai(*NEW, *words)[1])

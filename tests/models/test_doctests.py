@@ -17,7 +17,7 @@ import ckai.models
 from ckai.datasets.reader import read_rows
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.predict import predict
+from ckai.models.inference.backends import predict
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.packing import pack_positions, pack_rows
 from ckai.models.registry import build
@@ -101,10 +101,7 @@ def test_a_long_halfmove_clock_fits_its_byte():
     assert pack_positions([position])[0, 33] == 127
 
 
-def test_no_legal_move_and_wrong_sizes_are_refused():
+def test_a_position_without_a_move_is_refused():
     evaluator = TorchEvaluator(build("cnn2x2", {"channels": 2, "hidden": 4}))
-    lost = Position.from_fen("B:W32:B")
     with pytest.raises(ValueError, match="position 1: expected a legal move, found none"):
-        predict(evaluator, [Position.start(), lost])
-    with pytest.raises(ValueError, match="expected batch_size >= 1, found 0"):
-        predict(evaluator, [Position.start()], batch_size=0)
+        predict(evaluator, [Position.start(), Position.from_fen("B:W32:B")])

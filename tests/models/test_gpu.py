@@ -1,7 +1,6 @@
 """On a real GPU, where there is one: networks, threads, captures beside a training, resuming, generations."""
 
 import threading
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from whole_run import check_whole
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
+from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.cuda_backend import CudaEvaluator, find_gpu
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
@@ -129,37 +128,6 @@ def test_graphs_are_captured_and_replayed_beside_a_training(gpu, tmp_path, logge
     thread.join()
     assert not errors
     assert not [line for line in logged if "CUDA" in line]
-
-
-def test_auto_takes_it(gpu):
-    assert isinstance(make_evaluator(plain(), threads=2), CudaEvaluator)
-
-
-def test_training_learns_the_same_as_on_the_cpu(tmp_path):  # in batches of all rows: their order differs
-    paths = [write(tmp_path / "rows.parquet", random_games(30))]
-    losses = []
-    for device in (torch.device("cpu"), None):
-        data = RowsDataModule(paths, batch_size=10_000, heldout=0.2)
-        done = train(plain(), data, TrainConfig(epochs=3, precision="32"), device=device)
-        losses.append([epoch["train_policy_loss"] for epoch in done])
-    np.testing.assert_allclose(*losses, rtol=1e-3)
-
-
-def test_a_training_resumes_where_it_stopped(tmp_path):
-    paths = [write(tmp_path / "rows.parquet", random_games(30))]
-    config, histories = TrainConfig(epochs=4, ema=0.9), []
-
-    def stop(history):
-        if len(history) == 3:
-            raise KeyboardInterrupt
-
-    for state, on_epoch in (("whole", None), ("cut", stop), ("cut", None)):
-        more = {"state": tmp_path / f"{state}.ckpt", **({"on_epoch": on_epoch} if on_epoch else {})}
-        data = RowsDataModule(paths, batch_size=64, heldout=0.2)
-        with pytest.raises(KeyboardInterrupt) if on_epoch else nullcontext():
-            done = train(plain(), data, config, **more)
-            histories.append([epoch["train_policy_loss"] for epoch in done])
-    np.testing.assert_allclose(*histories, rtol=1e-3)
 
 
 @pytest.mark.parametrize("overlap", [False, True])

@@ -44,20 +44,19 @@ def interrupt():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize("timeout", [None, 20.0])
-def test_an_interrupted_join_may_be_called_again(interrupt, timeout):
+def test_an_interrupted_join_may_be_called_again(interrupt):
     go_on, ended = threading.Event(), []
     worker = JoinableThread(target=lambda: (go_on.wait(30), ended.append(True)))
     assert not worker.is_alive()
     worker.start()
     interrupt(JoinableThread.join)
     with pytest.raises(KeyboardInterrupt):
-        worker.join(timeout)
+        worker.join()
     assert worker.is_alive()
     worker.join(0.01)
     assert (worker.is_alive(), ended) == (True, [])
     go_on.set()
-    worker.join(timeout)
+    worker.join()
     assert (worker.is_alive(), ended) == (False, [True])
 
 
@@ -91,14 +90,6 @@ def test_an_error_in_a_call_stops_the_others_and_is_raised_after_them():
     with pytest.raises(ValueError, match="a call"):
         run_all([fail, lambda: ended.append(stop.wait(30))], stop)
     assert ended == [True]
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_fails_has_ended():
-    worker = JoinableThread(target=lambda: 1 / 0)
-    worker.start()
-    worker.join()
-    assert not worker.is_alive()
 
 
 def test_a_thread_that_the_system_refuses_is_not_waited_for(monkeypatch):

@@ -254,7 +254,7 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
     assert spec.schema.field("legal").type == pa.binary(spec.legal_mask_bytes)
     assert 8 * spec.legal_mask_bytes >= spec.num_actions
     boards = np.stack([look(spec, words(spec.state(position)))[5] for position in spec.openings()[:20]])
-    for evaluator in (UniformEvaluator(spec.num_actions), RolloutEvaluator(game=spec.rules)):
+    for evaluator in (UniformEvaluator(spec.num_actions), RolloutEvaluator(spec.num_actions)):
         logits, values = evaluator.evaluate(boards)
         assert logits.shape == (len(boards), spec.num_actions)
         assert (np.abs(values) <= 1).all()
