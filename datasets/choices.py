@@ -11,8 +11,6 @@ DEFAULT_GAME_NAME = "checkers"
 
 GAMES = "ckai.games"
 """Group of the entry points of games, each a `GameSpec`."""
-ENCODINGS = "ckai.encodings"
-"""Group of the entry points of encodings of games that are in other packages, each an `Encoding`."""
 NETWORKS = "ckai.networks"
 """Group of the entry points of architectures, each a subclass of `Network`."""
 

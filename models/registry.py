@@ -33,24 +33,19 @@ def network_type(name: str) -> type[Network]:
     """The class of an architecture.
 
     Raises:
-        ValueError: no architecture has this name, and the names are listed; its file registers another; or
-            the package of its entry point cannot be imported.
+        ValueError: no architecture has this name; its file registers another; or the package of its entry
+            point cannot be imported.
     """
     if name not in _NETWORKS:
-        if name not in names():
-            raise ValueError(f"expected one of the networks {', '.join(names())}, found {name!r}")
         if name in networks.shipped():
-            module = importlib.import_module(f"{networks.__name__}.{name}")
-            where, of = module.__file__, module.__name__
+            where = importlib.import_module(f"{networks.__name__}.{name}").__file__
+        elif name in (entries := entry_points_of(NETWORKS)):
+            load_entry(NETWORKS, name)
+            where = f"entry point {entries[name].value}"
         else:
-            of = getattr(load_entry(NETWORKS, name), "__module__", "")
-            where = f"entry point {entry_points_of(NETWORKS)[name].value}"
+            raise ValueError(f"expected one of the networks {', '.join(names())}, found {name!r}")
         if name not in _NETWORKS:
-            here = [key for key, cls in _NETWORKS.items() if cls.__module__ == of]
-            raise ValueError(
-                f"{where}: expected a network marked @register({name!r}), found "
-                f"{', '.join(map(repr, here)) or 'none'}"
-            )
+            raise ValueError(f"{where}: expected a network marked @register({name!r}), found none")
     return _NETWORKS[name]
 
 
@@ -88,26 +83,22 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
 
 def _check_shapes(network: Network) -> None:
     """Refuse planes and outputs of other shapes than the encoding and `Network.forward_planes` promise."""
-    encode, training = network.encode, network.training
+    encode = network.encode
     board, extra = (torch.zeros(1, n, dtype=torch.int8) for n in (encode.board_bytes, encode.EXTRA))
     jumper, clock = torch.tensor([-1], dtype=torch.int8), torch.zeros(1, dtype=torch.int16)
     planes = encode(board, jumper, clock, network.dtype, extra if encode.EXTRA else None)
-    expected = (1, encode.PLANES, *encode.SHAPE)
-    if tuple(planes.shape) != expected:
+    if planes.shape != (expected := (1, encode.PLANES, *encode.SHAPE)):
         raise ValueError(
             f"encoding {network.settings.encoding}: expected planes of the shape {expected} for one "
             f"position, found {tuple(planes.shape)}; see PLANES and SHAPE"
         )
-    network.eval()
     with torch.inference_mode():
-        found = [tuple(output.shape) for output in network.forward_planes(planes)]
-    network.train(training)
-    outputs = [(1, encode.NUM_ACTIONS), (1, OUTPUTS[network.settings.value])]
-    if found != outputs:
-        shapes = [" and ".join(map(str, shapes)) for shapes in (outputs, found)]
+        found = [tuple(output.shape) for output in network.eval().forward_planes(planes)]
+    network.train()
+    if found != (outputs := [(1, encode.NUM_ACTIONS), (1, OUTPUTS[network.settings.value])]):
         raise ValueError(
-            f"{network.architecture}: expected logits and raw values of the shapes {shapes[0]} for one "
-            f"position, found {shapes[1]}; see forward_planes"
+            f"{network.architecture}: expected logits and raw values of the shapes {outputs} for one "
+            f"position, found {found}; see forward_planes"
         )
 
 

@@ -38,7 +38,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
-from ckai.models.inputs.packing import pack_positions, unpack_position
+from ckai.models.inputs.packing import pack_boards, pack_positions, unpack_position
 
 ROWS, COLUMNS = 8, 4
 PIECES = ("own men", "own kings", "other men", "other kings")
@@ -121,8 +121,8 @@ class Encoding(nn.Module):
 
     @classmethod
     def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """Return `[B, NUM_ACTIONS]` bool, the legal actions in positions `[B, position_bytes]` int8."""
-        raise NotImplementedError
+        """Return `[B, NUM_ACTIONS]` bool: the actions to compare in positions `[B, position_bytes]` int8."""
+        return np.ones((len(boards), cls.NUM_ACTIONS), np.bool_)
 
     def append_extra(self, positions: NDArray[np.int8]) -> NDArray[np.int8]:
         """Return positions `[B, position_bytes]` int8 with the extra bytes, `[B, position_bytes + EXTRA]`.
@@ -132,16 +132,10 @@ class Encoding(nn.Module):
         return positions
 
     def extra(self, board: Tensor, jumper: Tensor, halfmove_clock: Tensor) -> Tensor | None:
-        """Return `[B, EXTRA]` int8, computed by all cores, on the device of `board`; None if `EXTRA` is 0.
-
-        The rows are those of `forward`.
-        """
+        """Return `[B, EXTRA]` int8 for the rows of `forward`, computed by all cores; None if `EXTRA` is 0."""
         if not self.EXTRA:
             return None
-        positions = np.zeros((len(board), self.position_bytes), np.int8)
-        positions[:, : self.board_bytes] = board.cpu().numpy()
-        positions[:, self.board_bytes] = jumper.cpu().numpy()
-        positions[:, self.board_bytes + 1] = halfmove_clock.clamp(max=127).cpu().numpy()
+        positions = pack_boards(*(column.cpu().numpy() for column in (board, jumper, halfmove_clock)))
         parts = np.array_split(positions, max(1, min(available_cores(), len(positions) // 512)))
         if len(parts) == 1:
             found = [self.append_extra(positions)]
@@ -158,82 +152,32 @@ class Encoding(nn.Module):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """Encode rows.
+        """Return the planes, `[B, PLANES, *SHAPE]` of `dtype`, of rows; see the module.
 
         Args:
-            board: `[B, squares]` int8, see the module.
+            board: `[B, squares]` int8.
             jumper: `[B]` int8.
             halfmove_clock: `[B]` int16.
-            dtype: dtype of the planes.
+            dtype: of the planes.
             extra: output of `extra`, computed if None.
-
-        Returns:
-            `[B, PLANES, *SHAPE]` of `dtype`.
         """
         raise NotImplementedError
 
 
 class CheckersEncoding(Encoding):
-    """Base class of the encodings of checkers."""
+    """Base class of the encodings of checkers: planes of some parts, one after the other.
+
+    Attributes:
+        PARTS: of `_NAMES`; `PLANES` and `NAMES` follow from them.
+        DEPTHS: plies searched after a hop, for the parts `material` and `loss`; each depth has planes of its
+            own.
+    """
 
     GAME = DEFAULT_GAME_NAME
     SHAPE = (ROWS, COLUMNS)
     NUM_ACTIONS = NUM_ACTIONS
     STEPS = True
     MAX_PIECES = 24
-
-    @classmethod
-    def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
-        """Return positions of random games with a legal action, including those within a multi-jump."""
-        out = np.zeros((number, SQUARES + 2), np.int8)
-        position = Position.start()
-        for row in out:
-            actions = position.legal_actions()
-            if not actions or position.halfmove_clock > 60:
-                position = Position.start()
-                actions = position.legal_actions()
-            row[:] = pack_positions([position])[0]
-            position = position.push_action(actions[int(rng.integers(len(actions)))])
-        return out
-
-    @classmethod
-    def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """See `Encoding.legal_mask`."""
-        mask = np.zeros((len(boards), NUM_ACTIONS), np.bool_)
-        for row, allowed in zip(boards, mask, strict=True):
-            position = unpack_position(row[:SQUARES], int(row[SQUARES]), int(row[SQUARES + 1]), black=True)
-            allowed[position.legal_actions()] = True
-        return mask
-
-
-class GridEncoding(CheckersEncoding):
-    """A plane of -3, -1, 0, 1, 3, as published for `cnn2x2`; without jumper and halfmove clock."""
-
-    VERSION = "grid-1"
-    PLANES = 1
-    NAMES = ("pieces",)
-
-    def forward(
-        self,
-        board: Tensor,
-        jumper: Tensor,
-        halfmove_clock: Tensor,
-        dtype: torch.dtype,
-        extra: Tensor | None = None,
-    ) -> Tensor:
-        """Return `[B, 1, 8, 4]`, see `Encoding.forward`."""
-        return board.to(dtype).view(-1, 1, ROWS, COLUMNS)
-
-
-class PartsEncoding(CheckersEncoding):
-    """Planes of one or more parts, one after the other; `PLANES` and `NAMES` follow from them.
-
-    Attributes:
-        PARTS: of `_NAMES`.
-        DEPTHS: plies searched after a hop, for the parts `material` and `loss`; each depth has planes of its
-            own.
-    """
-
     PARTS: ClassVar[tuple[str, ...]]
     DEPTHS: ClassVar[tuple[int, ...]] = ()
     _COUNT: ClassVar[int]
@@ -272,6 +216,29 @@ class PartsEncoding(CheckersEncoding):
         }.items():
             self.register_buffer(name, table, persistent=False)
 
+    @classmethod
+    def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
+        """Return positions of random games, also within a multi-jump; see `Encoding.sample`."""
+        out = np.zeros((number, SQUARES + 2), np.int8)
+        position = Position.start()
+        for row in out:
+            actions = position.legal_actions()
+            if not actions or position.halfmove_clock > 60:
+                position = Position.start()
+                actions = position.legal_actions()
+            row[:] = pack_positions([position])[0]
+            position = position.push_action(actions[int(rng.integers(len(actions)))])
+        return out
+
+    @classmethod
+    def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """See `Encoding.legal_mask`."""
+        mask = np.zeros((len(boards), NUM_ACTIONS), np.bool_)
+        for row, allowed in zip(boards, mask, strict=True):
+            position = unpack_position(row[:SQUARES], int(row[SQUARES]), int(row[SQUARES + 1]), black=True)
+            allowed[position.legal_actions()] = True
+        return mask
+
     def legal(self, board: Tensor, jumper: Tensor) -> Tensor:
         """Return `[B, 4, 32]` bool, whether the piece on a square may hop in each direction."""
         padded = functional.pad(board, (0, 1), value=9)  # off the board is neither empty nor a piece
@@ -287,7 +254,7 @@ class PartsEncoding(CheckersEncoding):
         return jump | (step & ~must)
 
     def append_extra(self, positions: NDArray[np.int8]) -> NDArray[np.int8]:
-        """Append `[B, 128 * depths]` int8, the forced change of material after each hop, in half men."""
+        """See `Encoding.append_extra`."""
         if not self.DEPTHS:
             return positions
         from ckai.models.inputs.tactics import append_changes
@@ -314,6 +281,8 @@ class PartsEncoding(CheckersEncoding):
 
         def planes(part: str) -> Tensor:
             match part:
+                case "board":
+                    return board.unsqueeze(1)
                 case "pieces":
                     return pieces
                 case "empty":
@@ -340,6 +309,7 @@ class PartsEncoding(CheckersEncoding):
 
 
 _NAMES = {
+    "board": ("pieces",),
     "pieces": PIECES,
     "empty": ("empty",),
     "odd rows": ("odd rows",),
@@ -353,22 +323,27 @@ _NAMES = {
 """Names of the planes of each part; `{}` is the depth of a search."""
 
 
-def _depths(encoding: type[PartsEncoding], part: str) -> tuple[int, ...]:
+def _depths(encoding: type[CheckersEncoding], part: str) -> tuple[int, ...]:
     return encoding.DEPTHS if part in ("material", "loss") else (0,)
 
 
-class PlanesEncoding(PartsEncoding):
+class GridEncoding(CheckersEncoding):
+    """A plane of -3, -1, 0, 1, 3, as published for `cnn2x2`; without jumper and halfmove clock."""
+
+    VERSION, PARTS = "grid-1", ("board",)
+
+
+class PlanesEncoding(CheckersEncoding):
     """One plane per piece type, row parity, jumper and halfmove clock.
 
-    Row parity is a plane because in the 8x4 grid a diagonal step leads to another column from an odd row
-    than from an even one.
+    From an odd row of the 8x4 grid a diagonal step leads to another column than from an even one.
     """
 
     VERSION = "planes-1"
     PARTS = ("pieces", "empty", "odd rows", "jumper", "halfmove clock")
 
 
-class PiecesEncoding(PartsEncoding):
+class PiecesEncoding(CheckersEncoding):
     """One plane per piece type, and the jumper: binary planes of which few squares are 1."""
 
     VERSION = "pieces-1"
@@ -383,16 +358,13 @@ class PairsEncoding(PiecesEncoding):
     PAIRS = tuple(tuple(neighbour(i, d, 1) for i in range(SQUARES)) for d in (1, 2))
 
 
-class MovesEncoding(PartsEncoding):
-    """`PlanesEncoding` and four planes of the legal hops, one per direction.
-
-    So the network need not learn that captures are compulsory and that only the jumper may move between hops.
-    """
+class MovesEncoding(CheckersEncoding):
+    """`PlanesEncoding` and four planes of the legal hops, one per direction."""
 
     VERSION, PARTS = "moves-1", (*PlanesEncoding.PARTS, "hops")
 
 
-class TacticsEncoding(PartsEncoding):
+class TacticsEncoding(CheckersEncoding):
     """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.inputs.tactics`."""
 
     VERSION, PARTS = "tactics-1", (*MovesEncoding.PARTS, "material", "loss")

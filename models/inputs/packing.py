@@ -20,16 +20,7 @@ _BITS = np.int64(1) << np.arange(SQUARES)
 
 
 def pack_boards(board: NDArray[np.int8], jumper: ArrayLike, halfmove_clock: ArrayLike) -> NDArray[np.int8]:
-    """Join boards, jumpers and halfmove clocks into packed positions.
-
-    Args:
-        board: `[N, squares]` int8 in mover's view.
-        jumper: `[N]` index of the piece that must continue a capture, -1 for none; or one number for all.
-        halfmove_clock: `[N]` plies since the last capture or man's move, 0 or more; or one number for all.
-
-    Returns:
-        `[N, squares + 2]` int8.
-    """
+    """Join boards `[N, squares]` int8, jumpers and clocks `[N]` into positions `[N, squares + 2]` int8."""
     out = np.empty((len(board), board.shape[1] + 2), np.int8)
     out[:, :-2] = board
     out[:, -2] = jumper
@@ -55,13 +46,7 @@ def pack_positions(positions: Sequence[Position]) -> NDArray[np.int8]:
 
 
 def unpack_position(board: NDArray[np.int8], jumper: int, halfmove_clock: int, *, black: bool) -> Position:
-    """The position of checkers that a row or a packed position describes.
-
-    Args:
-        board: `[32]` in mover's view.
-        jumper: index of the piece that must continue a capture, -1 for none.
-        halfmove_clock: plies since the last capture or man's move.
-        black: whether the side to move is Black.
+    """The position of checkers of a row or a packed position; `board` is `[32]`, `black` whether Black moves.
 
     Raises:
         PositionError: if the rules exclude the position.

@@ -1,17 +1,13 @@
-"""Encodings by name: those of checkers, of other installed games, and of installed packages.
+"""Encodings by name: those of checkers, and those that the modules of games and networks register.
 
-The module of a game registers its encoding. Modules are found by the entry points of the group `ckai.games`
-(see `ckai.rl.games.registry`), so a checkpoint of any installed game can be read without importing the game
-first. A package with another encoding of a game announces it in the group `ckai.encodings`:
-
-    [project.entry-points."ckai.encodings"]
-    material = "mypackage.material:Material"
+Modules of games are found by the entry points of the group `ckai.games` (see `ckai.rl.games.registry`), so a
+checkpoint of any installed game can be read without importing the game first.
 """
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from ckai.datasets.choices import ENCODINGS, GAMES, entry_points_of, load_entry
+from ckai.datasets.choices import GAMES, entry_points_of, load_entry
 from ckai.models.inputs.encodings import (
     DeepTacticsEncoding,
     Encoding,
@@ -52,8 +48,8 @@ def register_encoding(name: str) -> Callable[[_E], _E]:
 
 
 def encoding_names() -> list[str]:
-    """Return the names of all encodings, including those of installed packages."""
-    _load_installed()
+    """Return the names of all encodings, including those of installed games."""
+    _load_games()
     return list(_ENCODINGS)
 
 
@@ -64,20 +60,19 @@ def encoding_type(name: str) -> type[Encoding]:
         ValueError: no encoding has this name; lists all names.
     """
     if name not in _ENCODINGS:
-        problems = _load_installed()
+        problems = _load_games()
         if name not in _ENCODINGS:
             expected = f"expected one of the encodings {', '.join(_ENCODINGS)}, found {name!r}"
             raise ValueError("; ".join([expected, *problems]))
     return _ENCODINGS[name]
 
 
-def _load_installed() -> list[str]:
-    """Import the installed games and encodings, which register themselves; return why some cannot be."""
+def _load_games() -> list[str]:
+    """Import the installed games, which register their encodings; return why some cannot be."""
     problems = []
-    for group in (GAMES, ENCODINGS):
-        for name in entry_points_of(group):
-            try:
-                load_entry(group, name)
-            except ValueError as error:
-                problems.append(str(error))
+    for name in entry_points_of(GAMES):
+        try:
+            load_entry(GAMES, name)
+        except ValueError as error:
+            problems.append(str(error))
     return problems

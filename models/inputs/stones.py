@@ -27,11 +27,6 @@ class StonesEncoding(Encoding):
         stones = rng.integers(-1, 2, (number, cls.SHAPE[0] * cls.SHAPE[1]))
         return np.concatenate([stones, np.tile([-1, 0], (number, 1))], 1).astype(np.int8)
 
-    @classmethod
-    def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """Return all True: random stones are not positions of the game, so all logits are compared."""
-        return np.ones((len(boards), cls.NUM_ACTIONS), np.bool_)
-
     def forward(
         self,
         board: Tensor,

@@ -1,9 +1,8 @@
 """The material that each hop wins or loses by force, found by a small alpha-beta search: input planes.
 
 For every legal action, the hop is played and a few more plies are searched by alpha-beta, followed by all
-open captures (quiescence search). The result is the change of material for the side that plays the hop.
-AlphaGo's networks had such features too (ladders, captures; Silver et al. 2016, extended data table 2). A
-position takes a few microseconds.
+open captures (quiescence search): a few microseconds. AlphaGo's networks had such features too (ladders,
+captures; Silver et al. 2016, extended data table 2).
 """
 
 from collections.abc import Sequence
@@ -54,9 +53,6 @@ def _append(positions, depths, out):
 
 def append_changes(positions: NDArray[np.int8], depths: Sequence[int]) -> NDArray[np.int8]:
     """Append the change of material that every hop forces, in half men (a man is 2, a king 3), for the mover.
-
-    A single call of a kernel that releases the GIL: many threads call it, and each waits for the others
-    whenever it acquires the GIL again.
 
     Args:
         positions: `[B, P]` int8: 32 squares in the mover's view, the jumper, and anything.

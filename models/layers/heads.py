@@ -49,11 +49,7 @@ class StepPolicy(nn.Module):
     def __init__(
         self, channels: int, hidden: int = 0, *, squares: int = SQUARES, actions: int = NUM_ACTIONS
     ) -> None:
-        """Create the layers, with `hidden` units in the dense part; 0 omits it.
-
-        Raises:
-            ValueError: the actions are not four a square.
-        """
+        """Create the layers, with `hidden` units in the dense part; 0 omits it."""
         super().__init__()
         if actions != 4 * squares:
             raise ValueError(f"expected four actions for each of {squares} squares, found {actions}")

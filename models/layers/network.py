@@ -108,11 +108,9 @@ _N = TypeVar("_N", bound=type[Network])
 
 
 def register(name: str, *, settings: type[NetworkSettings]) -> Callable[[_N], _N]:
-    """Class decorator: register an architecture under a name, see the example of `Network`.
+    """Register an architecture under a name for `build`, `--model` and checkpoints; a class decorator.
 
-    Args:
-        name: used by `build`, `--model` and checkpoints.
-        settings: a frozen dataclass whose fields have defaults; raises ValueError for invalid values.
+    `settings` is a frozen dataclass whose fields have defaults; it raises ValueError for invalid values.
     """
 
     def mark(cls: _N) -> _N:

@@ -1,27 +1,53 @@
 """A published network with 2x2 windows, and a value head."""
 
+from dataclasses import dataclass
+
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.layers.dense import DenseNetwork, DenseSettings
-from ckai.models.layers.network import register
+from ckai.models.layers.heads import OUTPUTS
+from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
 
-@register("cnn2x2", settings=DenseSettings)
-class Cnn2x2(DenseNetwork):
+@dataclass(frozen=True, kw_only=True)
+class Settings(NetworkSettings):
+    """Sizes; the defaults are the published ones."""
+
+    encoding: str = "grid"
+    channels: int = 32
+    """Filters of each convolution."""
+    hidden: int = 1024
+    """Units of the last dense layer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_at_least(self, channels=1, hidden=1)
+
+
+@register("cnn2x2", settings=Settings)
+class Cnn2x2(Network):
     """Two 2x2 convolutions that keep 8x4 (zeros after the last row and column), and a dense layer.
 
     On the 8x4 grid a 2x2 window holds one whole step of each direction, whatever the parity of its row.
     """
 
-    def __init__(self, settings: DenseSettings) -> None:
+    WINDOW, PADDING = 2, 0
+
+    def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.conv1 = nn.Conv2d(self.encode.PLANES, settings.channels, 2)
-        self.conv2 = nn.Conv2d(settings.channels, settings.channels, 2)
+        self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
+        self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
+        self.conv1 = nn.Conv2d(self.encode.PLANES, settings.channels, self.WINDOW, padding=self.PADDING)
+        self.conv2 = nn.Conv2d(settings.channels, settings.channels, self.WINDOW, padding=self.PADDING)
         self.dense = nn.Linear(settings.channels * self.encode.board_size, settings.hidden)
 
-    def features(self, x: Tensor) -> Tensor:
-        """See `DenseNetwork.features`."""
-        x = functional.relu(self.conv1(functional.pad(x, (0, 1, 0, 1))))
-        x = functional.relu(self.conv2(functional.pad(x, (0, 1, 0, 1))))
-        return functional.relu(self.dense(x.flatten(1)))
+    def pad(self, x: Tensor) -> Tensor:
+        """Put zeros after the last row and column."""
+        return functional.pad(x, (0, 1, 0, 1))
+
+    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.forward_planes`."""
+        x = functional.relu(self.conv1(self.pad(x)))
+        x = functional.relu(self.conv2(self.pad(x)))
+        x = functional.relu(self.dense(x.flatten(1)))
+        return self.policy(x), self.value(x)

@@ -1,28 +1,21 @@
 """The same published network with 3x3 windows."""
 
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
-from ckai.models.layers.dense import DenseNetwork, DenseSettings
 from ckai.models.layers.network import register
+from ckai.models.networks.cnn2x2 import Cnn2x2, Settings
 
 
-@register("cnn3x3", settings=DenseSettings)
-class Cnn3x3(DenseNetwork):
+@register("cnn3x3", settings=Settings)
+class Cnn3x3(Cnn2x2):
     """Two 3x3 convolutions with zeros around the grid, and a dense layer.
 
     The window holds both columns that a diagonal step may lead to, whatever the parity of its row, and one
     more square that no step reaches.
     """
 
-    def __init__(self, settings: DenseSettings) -> None:
-        super().__init__(settings)
-        self.conv1 = nn.Conv2d(self.encode.PLANES, settings.channels, 3, padding=1)
-        self.conv2 = nn.Conv2d(settings.channels, settings.channels, 3, padding=1)
-        self.dense = nn.Linear(settings.channels * self.encode.board_size, settings.hidden)
+    WINDOW, PADDING = 3, 1
 
-    def features(self, x: Tensor) -> Tensor:
-        """See `DenseNetwork.features`."""
-        x = functional.relu(self.conv1(x))
-        x = functional.relu(self.conv2(x))
-        return functional.relu(self.dense(x.flatten(1)))
+    def pad(self, x: Tensor) -> Tensor:
+        """The convolutions do."""
+        return x

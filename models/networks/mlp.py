@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.layers.dense import DenseNetwork
-from ckai.models.layers.network import NetworkSettings, register, require_at_least
+from ckai.models.layers.heads import OUTPUTS
+from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +25,19 @@ class Settings(NetworkSettings):
 
 
 @register("mlp", settings=Settings)
-class Mlp(DenseNetwork):
+class Mlp(Network):
     """Dense layers; with the grid encoding, 32 inputs."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
+        self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
+        self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
         sizes = [self.encode.PLANES * self.encode.board_size] + [settings.hidden] * settings.layers
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
 
-    def features(self, x: Tensor) -> Tensor:
-        """See `DenseNetwork.features`."""
+    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.forward_planes`."""
         x = x.flatten(1)
         for layer in self.layers:
             x = functional.relu(layer(x))
-        return x
+        return self.policy(x), self.value(x)

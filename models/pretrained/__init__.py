@@ -34,10 +34,6 @@ def network_path(source: str | Path) -> Path:
 
 
 def integers_path(source: str | Path) -> Path | None:
-    """Return the file of NumPy that has the integers of an installed network, which need no PyTorch.
-
-    Args:
-        source: see `network_path`; None is returned for others.
-    """
+    """Return NumPy's file of the integers of an installed network (see `network_path`); None for others."""
     path = network_path(source).with_suffix(".npz")
     return path if path.parent == Path(__file__).parent and path.is_file() else None

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from positions import games, setups
 
 from ckai.datasets import choices
+from ckai.game import Position
 from ckai.models.inputs import registry
-from ckai.models.inputs.encodings import Encoding, MovesEncoding, TacticsEncoding
+from ckai.models.inputs.encodings import MovesEncoding, TacticsEncoding
 from ckai.models.inputs.registry import encoding_names, encoding_type, register_encoding
 from ckai.models.inputs.tactics import MOST, append_changes
-from ckai.models.registry import build
 from ckai.rl.games import registry as game_registry
 
 
@@ -108,9 +108,7 @@ def test_a_broken_game_package_stops_nobody_else(monkeypatch):
     broken = EntryPoint("fourline", "nosuchpackage.fourline:SPEC", "ckai.games")
     entries = choices.entry_points_of(choices.GAMES) | {"fourline": broken}
     for module in (choices, registry, game_registry):
-        monkeypatch.setattr(
-            module, "entry_points_of", lambda group: entries if group == choices.GAMES else {}
-        )
+        monkeypatch.setattr(module, "entry_points_of", lambda group: entries)
     reason = (
         r"game fourline, entry point nosuchpackage\.fourline:SPEC: cannot be imported \(ModuleNotFoundError"
     )
@@ -121,35 +119,6 @@ def test_a_broken_game_package_stops_nobody_else(monkeypatch):
         game_registry.get_game("fourline")
 
 
-MINE = """
-from ckai.models.inputs.encodings import MovesEncoding
-from ckai.models.inputs.registry import register_encoding
-
-@register_encoding("mine")
-class Mine(MovesEncoding):
-    VERSION = "mine-1"
-"""
-
-
-@pytest.fixture
-def unregistered():
-    """Forget the encodings that a test registers."""
-    before = dict(registry._ENCODINGS)
-    yield
-    registry._ENCODINGS.clear()
-    registry._ENCODINGS.update(before)
-
-
-@pytest.mark.usefixtures("unregistered")
-def test_an_installed_package_adds_an_encoding(tmp_path, monkeypatch):
-    (tmp_path / "encodings_of_mine.py").write_text(MINE)
-    monkeypatch.syspath_prepend(tmp_path)
-    found = {choices.ENCODINGS: {"mine": EntryPoint("mine", "encodings_of_mine:Mine", choices.ENCODINGS)}}
-    for module in (choices, registry):
-        monkeypatch.setattr(module, "entry_points_of", lambda group: found.get(group, {}))
-    assert build("mlp", {"encoding": "mine"}).encode.VERSION == "mine-1"
-
-
 def test_an_encoding_without_a_version_of_its_own_is_refused():
     class Mine(MovesEncoding):
         PLANES = 13
@@ -158,21 +127,7 @@ def test_an_encoding_without_a_version_of_its_own_is_refused():
         register_encoding("mine")(Mine)
 
 
-def test_what_is_computed_on_the_cpu_sees_the_halfmove_clock():
-    class Late(MovesEncoding):
-        EXTRA = 1
-
-        def append_extra(self, positions):
-            return np.concatenate([positions, positions[:, -1:]], 1)
-
-    board, jumper = torch.zeros(2, 32, dtype=torch.int8), torch.full((2,), -1, dtype=torch.int8)
-    clock = torch.tensor([40, 500], dtype=torch.int16)
-    assert Encoding.extra(Late(), board, jumper, clock).tolist() == [[40], [127]]
-
-
 def test_a_hop_into_a_capture_is_seen_to_lose():
-    from ckai.game import Position
-
     position = Position.from_fen("B:W22,26:B13,3")
     planes = TacticsEncoding()(*tensors(position), torch.float32)
     assert planes[0, :, 3, 0].any()

@@ -112,15 +112,12 @@ def test_files_of_networks_are_named_as_they_register(tmp_path, monkeypatch):
         "from ckai.models.layers.network import Network, NetworkSettings, register\n"
         "@register('original', settings=NetworkSettings)\nclass Copied(Network):\n    pass\n"
     )
-    (tmp_path / "blocks.py").write_text("")
     (tmp_path / "_helper.py").write_text("")
     monkeypatch.setattr(networks, "__path__", [*networks.__path__, str(tmp_path)])
-    assert {"copied", "blocks"} <= set(names())
+    assert "copied" in names()
     assert "_helper" not in names()
-    with pytest.raises(ValueError, match=r"copied\.py: expected .*@register\('copied'\).* found 'original'"):
+    with pytest.raises(ValueError, match=r"copied\.py: expected .*@register\('copied'\), found none"):
         network_type("copied")
-    with pytest.raises(ValueError, match=r"blocks\.py: .* found none"):
-        network_type("blocks")
     _NETWORKS.pop("original")
 
 
@@ -169,7 +166,7 @@ def test_outputs_of_wrong_shapes_are_refused():
 
     register("wrong", settings=NetworkSettings)(Wrong)
     with pytest.raises(
-        ValueError, match=r"wrong: expected .* \(1, 128\) and \(1, 1\) .*, found \(1, 100\) and \(1, 2\)"
+        ValueError, match=r"wrong: expected .* \[\(1, 128\), \(1, 1\)\] .*, found \[\(1, 100\), \(1, 2\)\]"
     ):
         build("wrong")
     _NETWORKS.pop("wrong")
