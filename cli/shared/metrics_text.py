@@ -22,7 +22,6 @@ _LABELS = [
     ("illegal_top1", "top move is illegal"),
     ("illegal_probability", "probability on illegal moves"),
     ("policy_loss", "policy loss"),
-    ("policy_calibration_error", "policy calibration error"),
     ("value_mse", "value, mean squared error"),
     ("value_mse_constant", "  of the best constant"),
     ("value_sign", "value has the winner's sign"),

@@ -6,7 +6,6 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -16,33 +15,22 @@ from numpy.typing import NDArray
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import DatasetError
 
-Split = dict[str, Any]
-"""Of two shares with one seed the smaller is a part of the larger."""
 MOST_GAMES: Final = 32_768
 """Keys in a checkpoint: 8 bytes each."""
 
 
-@dataclass(frozen=True)
-class LearnedGames:
-    """The games that a network has learned."""
+def learned_games(info: Mapping[str, Any]) -> NDArray[np.uint64] | None:
+    """Return the sorted keys in a checkpoint with this `info`, None if it does not say.
 
-    keys: NDArray[np.uint64]
-    """Sorted; all of them, or the lowest `MOST_GAMES`."""
+    They are all if they are fewer than `MOST_GAMES`.
+    """
+    games = info.get("games")
+    return None if games is None else games.numpy().view(np.uint64)
 
-    @classmethod
-    def of(cls, info: Mapping[str, Any]) -> "LearnedGames | None":
-        """Those of a checkpoint with this `info`; None if it does not say."""
-        games = info.get("games")
-        return None if games is None else cls(games.numpy().view(np.uint64))
 
-    @property
-    def all(self) -> bool:
-        """Whether these are all."""
-        return len(self.keys) < MOST_GAMES
-
-    def among(self, keys: NDArray[np.uint64]) -> int:
-        """How many of some games, distinct keys, are known to be learned."""
-        return len(np.intersect1d(keys, self.keys, assume_unique=True))
+def known(games: NDArray[np.uint64], learned: NDArray[np.uint64]) -> int:
+    """Return how many of some games, distinct keys, are among `learned_games`."""
+    return len(np.intersect1d(games, learned, assume_unique=True))
 
 
 def origin(info: Mapping[str, Any], data: RowsDataModule) -> dict[str, Any]:
@@ -61,9 +49,9 @@ def origin(info: Mapping[str, Any], data: RowsDataModule) -> dict[str, Any]:
     if before.get("seed", 0) == split["seed"]:  # what was learned once is never held out again
         split["heldout"] = min(split["heldout"], before.get("heldout", split["heldout"]))
     found = {"data": entries, "split": split}
-    learned = LearnedGames.of(info)
-    if learned or not info.get("data"):  # else nobody knows all of them
-        keys = np.union1d(learned.keys, data.train_games) if learned else data.train_games
+    learned = learned_games(info)
+    if learned is not None or not info.get("data"):  # else nobody knows all of them
+        keys = data.train_games if learned is None else np.union1d(learned, data.train_games)
         found["games"] = torch.from_numpy(keys[:MOST_GAMES].view(np.int64).copy())
     return found
 
@@ -74,8 +62,8 @@ def check_held_out(name: str, info: Mapping[str, Any], data: RowsDataModule) -> 
     Raises:
         DatasetError: some are; `name` is of the network's checkpoint.
     """
-    learned = LearnedGames.of(info)
-    if learned and (common := learned.among(data.heldout_games)):
+    learned = learned_games(info)
+    if learned is not None and (common := known(data.heldout_games, learned)):
         before = info.get("split", {})
         then = f"heldout={before['heldout']} and split_seed={before['seed']}, as then, or "
         raise DatasetError(

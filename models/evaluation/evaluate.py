@@ -11,7 +11,7 @@ from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split
 from ckai.models.checkpoint import Checkpoint
-from ckai.models.evaluation.data_splits import LearnedGames
+from ckai.models.evaluation.data_splits import MOST_GAMES, known, learned_games
 from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.devices import pick_device
@@ -30,9 +30,8 @@ class Evaluation:
     metrics: dict[str, Any]
     """See `ckai.models.evaluation.metrics`."""
     by_ply: list[dict[str, Any]]
-    """See `ckai.models.evaluation.metrics.Metrics.by_ply`."""
+    """See `Metrics.by_ply`."""
     parameters: int
-    """Number of trained parameters."""
     split: Split
     split_seed: int
     heldout: float
@@ -51,8 +50,7 @@ def evaluate_checkpoint(
 ) -> Evaluation:
     """Evaluate a checkpoint on the rows of games.
 
-    Unseen positions are those that the training side of `paths` does not contain. If the network was trained
-    on none of their games, there is no such side: unseen positions are left out.
+    If the network was trained on none of them, nothing is said of unseen positions.
 
     Args:
         checkpoint: the network, of any game, and how its training data were split.
@@ -76,23 +74,19 @@ def evaluate_checkpoint(
     seed, share = int(stored.get("seed", DEFAULT_SEED)), float(stored.get("heldout", DEFAULT_HELDOUT))
     evaluate_positions(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
     data = RowsDataModule(
-        paths,
-        heldout=share,
-        split_seed=seed,
-        need_both_sides=False,
-        game=network.encode.GAME,
+        paths, heldout=share, split_seed=seed, need_both_sides=False, game=network.encode.GAME
     )
     sides = {"train": data.train_games, "heldout": data.heldout_games}
     sides["all"] = np.union1d(*sides.values())
-    learned = LearnedGames.of(checkpoint.info)
-    other_data = bool(learned and learned.all and not learned.among(sides["all"]))
+    learned = learned_games(checkpoint.info)
+    other_data = learned is not None and len(learned) < MOST_GAMES and not known(sides["all"], learned)
     if split is None:
         split = "all" if other_data else "heldout"
-    if split == "heldout" and not share:
-        all_games = "" if stored.get("heldout", share) else ": the network was trained on all games"
-        raise DatasetError(f"expected a held-out share above 0, found 0{all_games}; try --split all")
     if split == "heldout" and not data.heldout_rows:
-        raise DatasetError(f"expected held-out games, found none with a share of {share}; try --split all")
+        all_games = "" if share or not stored else ": the network was trained on all games"
+        raise DatasetError(
+            f"expected held-out games, found none with a share of {share:g}{all_games}; try --split all"
+        )
     device = pick_device()
     data.prepare(network.encode)
     seen = None if other_data else data.train_positions()
@@ -108,5 +102,5 @@ def evaluate_checkpoint(
         seed,
         share,
         other_data,
-        learned.among(sides[split]) if learned else None,
+        None if learned is None else known(sides[split], learned),
     )

@@ -16,14 +16,12 @@ report:
     random_legal                expected share right for a random legal action
     policy_loss                 mean cross-entropy over all actions, in nats
     policy_loss_legal           the same over the legal actions
-    policy_calibration_error    expected calibration error of the likeliest legal action's probability
     value_rows                  rows with a known result
     value_mse                   mean (value - z)^2 on them
     value_mse_constant          the same for the best constant: what a value head must beat
     value_sign                  share of decided rows whose winner has the value's sign
     value_auc                   AUC of won against lost rows: chance that the won one has the higher value
     value_calibration_error     expected calibration error of the value against the mean result
-
 """
 
 from collections.abc import Iterable
@@ -44,7 +42,7 @@ _MAIN = ("rows", "top1_legal", "top5_legal", "top1_unforced", "random_legal", "v
 PLIES, LAST_PHASE = 10, 100
 """Plies of a phase of the game; the last phase begins at ply 100 and is open-ended."""
 BINS = 10
-"""Bins of a calibration: equal parts of [0, 1] or [-1, 1]."""
+"""Bins of the calibration."""
 
 Numbers = NDArray[Any]
 Report = dict[str, Any]
@@ -77,8 +75,7 @@ class Metrics:
         """Start without rows.
 
         Args:
-            seen: `[K]` uint64, sorted keys of the training side's positions; None: leave out the metrics of
-                unseen positions.
+            seen: `[K]` uint64, keys of the training side's positions; None: nothing is said of unseen ones.
         """
         self._seen = seen
         self._parts: list[dict[str, Tensor]] = []
@@ -104,32 +101,31 @@ class Metrics:
                 "illegal_probability": log_p.exp().masked_fill(legal, 0).sum(1),
                 "policy_loss": -log_p.gather(1, action.unsqueeze(1))[:, 0],
                 "policy_loss_legal": -log_p_legal.gather(1, action.unsqueeze(1))[:, 0],
-                "confidence": log_p_legal.max(1).values.exp(),
                 "value": value,
                 **{name: batch[name] for name in ("z", "z_known", "ply", "board", "jumper")},
             }
         )
 
-    def columns(self) -> dict[str, Numbers]:
-        """The figures of every row by name, `[rows]` each."""
-        names = self._parts[0] if self._parts else []
+    def _columns(self) -> dict[str, Numbers]:
+        """The figures of every row by name, `[rows]` each; none without rows."""
+        if not self._parts:
+            return {}
         columns: dict[str, Numbers] = {
-            name: torch.cat([part[name] for part in self._parts]).cpu().numpy() for name in names
+            name: torch.cat([part[name] for part in self._parts]).cpu().numpy() for name in self._parts[0]
         }
-        if columns:
-            board, jumper = columns.pop("board"), columns.pop("jumper")
-            if self._seen is not None:
-                columns["unseen"] = ~is_in(position_keys(board, jumper), self._seen)
+        board, jumper = columns.pop("board"), columns.pop("jumper")
+        if self._seen is not None:
+            columns["unseen"] = ~np.isin(position_keys(board, jumper), self._seen)
         return columns
 
     def report(self) -> Report:
         """The metrics by name, see the module's docstring; a mean over no rows is left out."""
-        columns = self.columns()
-        return {"rows": 0} if not columns else summary(columns)
+        columns = self._columns()
+        return summary(columns) if columns else {"rows": 0}
 
     def by_ply(self) -> list[Report]:
         """The main metrics by phase of the game: dicts with `from`, `to` (inclusive), `rows` and these."""
-        c = self.columns()
+        c = self._columns()
         if not c:
             return []
         phase = np.minimum(c["ply"], LAST_PHASE) // PLIES
@@ -162,14 +158,13 @@ def summary(c: dict[str, Numbers]) -> Report:
     out["random_legal"] = float((1 / c["choices"]).mean())
     for name in ("illegal_top1", "illegal_probability", "policy_loss", "policy_loss_legal"):
         out[name] = float(c[name].mean(dtype=np.float64))
-    out["policy_calibration_error"] = calibration_error(c["confidence"], first, 0.0)
     has_result = c["z_known"]
     out["value_rows"] = int(has_result.sum())
     if has_result.any():
         value, z = c["value"][has_result].astype(np.float64), c["z"][has_result].astype(np.float64)
         out["value_mse"] = float(((value - z) ** 2).mean())
         out["value_mse_constant"] = float(z.var())
-        out["value_calibration_error"] = calibration_error(value, z, -1.0)
+        out["value_calibration_error"] = calibration_error(value, z)
         won, lost = value[z > 0], value[z < 0]
         if len(won) + len(lost):
             out["value_sign"] = float(((won > 0).sum() + (lost < 0).sum()) / (len(won) + len(lost)))
@@ -179,10 +174,7 @@ def summary(c: dict[str, Numbers]) -> Report:
 
 
 def auc(high: Numbers, low: Numbers) -> float:
-    """Area under the ROC curve: the chance that a number of `high` is above one of `low`, ties counted half.
-
-    The Mann-Whitney statistic divided by the number of pairs; NaN if any number is NaN.
-    """
+    """The chance that a number of `high` is above one of `low`, ties counted half; NaN if any is NaN."""
     if np.isnan(high).any() or np.isnan(low).any():
         return float("nan")
     low = np.sort(low)
@@ -190,21 +182,12 @@ def auc(high: Numbers, low: Numbers) -> float:
     return float(below.mean(dtype=np.float64) / 2 / len(low))
 
 
-def calibration_error(predicted: Numbers, observed: Numbers, low: float) -> float:
-    """Expected calibration error in `BINS` equal parts of [low, 1]; NaN if any prediction is NaN."""
+def calibration_error(predicted: Numbers, observed: Numbers) -> float:
+    """Expected calibration error in `BINS` equal parts of [-1, 1]; NaN if any prediction is NaN."""
     with np.errstate(invalid="ignore"):  # as an integer, NaN is in a bin like any other
-        part = np.clip(((predicted - low) / (1 - low) * BINS).astype(np.int64), 0, BINS - 1)
+        part = np.clip(((predicted + 1) / 2 * BINS).astype(np.int64), 0, BINS - 1)
     gaps = np.bincount(part, predicted, BINS) - np.bincount(part, observed, BINS)
     return float(np.abs(gaps).sum() / max(1, len(predicted)))
-
-
-def is_in(keys: NDArray[np.uint64], sorted_keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """`[N]` bool, which of `keys` are in `sorted_keys`."""
-    if not len(sorted_keys):
-        return np.zeros(len(keys), np.bool_)
-    at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
-    result: NDArray[np.bool_] = sorted_keys[at] == keys
-    return result
 
 
 def measure(
@@ -214,13 +197,9 @@ def measure(
     seen: NDArray[np.uint64] | None = None,
     device: str | torch.device = "cpu",
 ) -> Metrics:
-    """Evaluate a network on batches; its mode and weights are left as they are.
+    """Evaluate a network, which is on the device, on batches; its mode and weights are left as they are.
 
-    Args:
-        network: already on `device`.
-        batches: see `ckai.datasets.data_module`.
-        seen: `[K]` uint64, sorted keys of the training side's positions.
-        device: the device to compute on.
+    For the arguments see `Metrics` and `ckai.datasets.data_module`.
 
     Examples:
         >>> from ckai.datasets import RowsDataModule

@@ -3,17 +3,12 @@
 import json
 
 import make_rows
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ckai.datasets.schema import selfplay_schema
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.games.registry import get_game
 
 SMALLEST = {"channels": 1, "hidden": 1}
 
@@ -109,45 +104,8 @@ def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
         assert out == ""
 
 
-def connect4_rows(path, games=20):
-    """Rows of random games of Connect-4, as self-play writes them."""
-    spec = get_game("connect4")
-    schema, rng, rows = selfplay_schema("connect4", 42), np.random.default_rng(1), []
-    for game in range(games):
-        position = spec.position()
-        for ply in range(42):
-            moves = position.legal_moves()
-            if not moves:
-                break
-            move = moves[rng.integers(len(moves))]
-            (action,) = move.actions
-            legal = sum(1 << a for m in moves for a in m.actions)
-            rows.append(
-                {
-                    "game": game, "ply": ply, "hop": 0, "black": position.black,
-                    "board": board_of(position), "jumper": -1, "quiet": 0,
-                    "legal": legal.to_bytes(16, "little"), "label": action, "z": int(rng.integers(-1, 2)),
-                    "q": 0.5, "visits": [{"label": action, "count": 3}], "generation": 1,
-                }
-            )  # fmt: skip
-            position = position.push(move)
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-    return path, rows
-
-
-def board_of(position):
-    own, opp = position.state
-    return [(own >> i & 1) - (opp >> i & 1) for i in range(42)]
-
-
-def test_networks_of_other_games_are_measured(tmp_path, ckai, evaluate):
-    data, rows = connect4_rows(tmp_path / "four.parquet")
-    network = build("mlp", {"hidden": 8, "encoding": "connect4"})
-    save_checkpoint(tmp_path / "four.ckpt", network)
-    found = evaluate(tmp_path / "four.ckpt", "--data", data, "--split", "all")
-    assert found["rows"] == len(rows)
-    assert sum(group["rows"] for group in found["by_ply"]) == len(rows)
-    assert 0 < found["random_legal"] < 0.5
+def test_rows_of_another_game_are_refused(tmp_path, ckai):
+    save_checkpoint(tmp_path / "four.ckpt", build("mlp", {"hidden": 8, "encoding": "connect4"}))
     checkers = make_rows.write(tmp_path / "c.parquet", make_rows.random_games(4))
     status, _, err = ckai("evaluate", tmp_path / "four.ckpt", "--data", checkers)
     assert (status, len(err.strip().splitlines())) == (1, 1)

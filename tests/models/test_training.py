@@ -164,8 +164,6 @@ def test_metrics_of_four_rows_by_hand():
         "random_legal": (0.5 + 0.5 + 1 + 1 / 3) / 4,
         "policy_loss": (math.log(1 + e(1)) + (40 + math.log(6)) + math.log(1 + e(0.5) + e(-0.5))) / 4,
         "policy_loss_legal": math.log(1 + e(0.5) + e(-0.5)) / 4,
-        # The first legal label's probability: 1, 1, 1 and that of row 3, which was not played.
-        "policy_calibration_error": (0 + e(1) / (e(1) + e(0.5) + 1)) / 4,
         "value_rows": 3,
         "value_mse": (0.25 + 2.25 + 0.01) / 3,
         "value_mse_constant": 2 / 3,
