@@ -88,14 +88,7 @@ class Analyst:
         tables: Tables | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Make the engine.
-
-        Args:
-            evaluator: evaluates positions of checkers; stays open.
-            config: the settings; None: the defaults.
-            tables: tablebases; None: none.
-            stopped: called between searches; returns whether to stop.
-        """
+        """Make the engine; the evaluator stays open. `stopped` is asked between searches."""
         self.config = config or AnalysisConfig()
         self.tables, self._stopped = tables, stopped
         visits = self.config.visits
@@ -113,27 +106,11 @@ class Analyst:
         self._engine.close()
 
     def analyze(self, game: Game, result: str | None = None) -> GameReport:
-        """Analyse a game.
-
-        Args:
-            game: the moves, any number of them.
-            result: the result as PDN; None if it is unknown. It is not inferred from the moves.
-
-        Returns:
-            The report, a `PlyReport` for each move.
+        """Analyse a game, whose result is given as PDN, None if it is unknown.
 
         Raises:
             CancelledError: `stopped` returned True.
             ValueError: the evaluator answered with numbers that are not finite.
-
-        Example:
-            >>> from ckai.game import Position
-            >>> from ckai.rl.evaluators.loading import load_evaluator
-            >>> game = Game(Position.from_fen("B:W18,27,32:B1,14"))
-            >>> _ = game.push("14x23"), game.push("27x18")
-            >>> analyst = Analyst(load_evaluator("uniform"), AnalysisConfig(visits=20))
-            >>> [ply.forced for ply in analyst.analyze(game).plies]
-            [True, True]
         """
         self._engine.new_game()  # a report depends on its game alone
         nodes = [self._node(game, n) for n in range(len(game.positions))]

@@ -31,12 +31,7 @@ _BETTER = re.compile(_SCORE)
 
 
 def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
-    """Return a copy of a game with the analysis written into it.
-
-    Args:
-        game: the game that was analysed.
-        report: its report.
-        annotator: the network and settings, for the Annotator tag.
+    """Return a copy of a game with its analysis; `annotator` is the network and settings, for the tag.
 
     Raises:
         ValueError: the report is of another game.
@@ -61,8 +56,8 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
 def strip(game: PdnGame) -> PdnGame:
     """Return a copy without what an analysis by ckai wrote; a game that has none is copied as it is."""
     clean = deepcopy(game)
-    if is_analysed(game):
-        clean.headers = [(name, value) for name, value in game.headers if not _is_annotator(name, value)]
+    clean.headers = [(name, value) for name, value in game.headers if not _is_annotator(name, value)]
+    if len(clean.headers) < len(game.headers):
         for comments in (clean.comments, clean.final_comments):
             comments[:] = [comment for comment in comments if not comment.startswith(_TABLES)]
         for each in clean.moves:
@@ -80,11 +75,6 @@ def sentence(ply: PlyReport) -> str:
     if ply.grade is None:
         return ""
     return f"{ply.grade.capitalize()}, costs {percent(ply.cost)}. Better: {ply.best}."
-
-
-def is_analysed(game: PdnGame) -> bool:
-    """Return whether a game has the tag of an analysis by ckai, among others perhaps."""
-    return any(_is_annotator(name, value) for name, value in game.headers)
 
 
 def _is_annotator(name: str, value: str) -> bool:

@@ -23,13 +23,7 @@ due the next day."""
 
 
 def puzzles_of(game: PdnGame, report: GameReport, player: str) -> Iterator[PdnGame]:
-    """Yield the mistakes and blunders of a player as puzzles that are due.
-
-    Args:
-        game: the game that was analysed.
-        report: its report.
-        player: a part of the name, in upper or lower case.
-    """
+    """Yield the mistakes and blunders in a game of a player, part of whose name is given, as puzzles."""
     sides = {black: game.header("Black" if black else "White") or "" for black in (True, False)}
     position = game.start
     for n, (each, ply) in enumerate(zip(game.moves, report.plies, strict=True)):
@@ -74,11 +68,7 @@ def load(path: Path = MISTAKES) -> list[PdnGame]:
 
 
 def save(puzzles: Iterable[PdnGame], path: Path = MISTAKES) -> None:
-    """Write the file.
-
-    Raises:
-        WriteError: it cannot be written.
-    """
+    """Write the file; a WriteError says that it cannot be written."""
     write_whole(path, "".join(map(write_game, puzzles)))
 
 
@@ -99,11 +89,7 @@ def is_due(puzzle: PdnGame) -> bool:
 
 
 def answer(puzzle: PdnGame, right: bool, path: Path = MISTAKES) -> None:
-    """Note an answer of today, and when the puzzle is due again, in the file as it is now.
-
-    Raises:
-        ValueError, OSError, WriteError: see `load` and `save`.
-    """
+    """Note an answer of today, and when the puzzle is due again, in the file as it is now."""
     days = puzzle.header("Days") or ""
     before = int(days) if days.isdecimal() and len(days) < 5 else 0
     after = max(before + 1, round(GROWTH * before)) if right else 1

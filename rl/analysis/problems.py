@@ -1,6 +1,6 @@
 """Problems of PDN and FEN files: reading them, solving them, and what the tablebases say of their results.
 
-A PDN file has one problem a game: its FEN tag is the position, its moves are the solution, its result is the
+A PDN file has one problem a game: its FEN tag is the position, its moves the solution, its result the
 expected one, `*` if there is none. Any other file has one problem a line:
 
     FEN [RESULT] [MOVE ...] [; comment]
@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from ckai.datasets.tables import Tables
 from ckai.game import Move, Position
@@ -58,11 +59,6 @@ class Problem:
         return f"{self.path}, problem {self.number}" + (f", {self.name}" if self.name else "")
 
 
-def result_for(text: str, position: Position) -> Proof | None:
-    """Return a result of PDN for the side to move in a position, None if it is none of `RESULTS`."""
-    return RESULTS[text][0 if position.black else 1] if text in RESULTS else None
-
-
 _FEN_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:#[^\n]*\n\s*)*[BWbw]:[BWbw]")
 
 
@@ -76,62 +72,64 @@ def read_problems(path: Path) -> Iterator[Problem | ValueError]:
         OSError: the file cannot be read.
     """
     fens = path.suffix.lower() == ".fen" or (path.is_file() and _FEN_LINE.match(path.read_bytes()))
-    if fens:
-        return _read_fens(path.read_text(encoding="utf-8", errors="replace"), str(path))
-    return (_from_game(game, str(path)) for game in read_games(path, str(path)))
-
-
-def _from_game(game: PdnGame, path: str) -> Problem | ValueError:
-    name = f"problem {game.number}"
-    where = f"{path}:{game.line}: {name}"
-    if game.problem is not None:
-        return ValueError(game.problem.named(f"{name}: "))
-    if game.header("FEN") is None:
-        return ValueError(f"{where}: expected a FEN tag with the position of a problem, found none")
-    position = game.start
-    if not position.legal_moves():
-        return ValueError(f"{where}: expected a position with a legal move, found {position.fen}")
-    return Problem(
-        position=position,
-        path=path,
-        number=game.number,
-        name=_name(next((text for tag in ("Title", "Event", "Black") if (text := game.header(tag))), "")),
-        solution=[each.move for each in game.moves],
-        result=result_for(game.result or "*", position),
-    )
-
-
-def _read_fens(text: str, path: str) -> Iterator[Problem | ValueError]:
-    number = 0
-    for at, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        number += 1
+    if not fens:
+        for game in read_games(path, str(path)):
+            yield _of_game(game, str(path))
+        return
+    lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    texts = [(at, line) for at, line in enumerate(lines, 1) if line.strip()[:1] not in ("", "#")]
+    for number, (at, line) in enumerate(texts, 1):
         try:
-            yield _from_line(line, path, number)
+            yield _of_line(line, str(path), number)
         except ValueError as error:
             yield ValueError(f"{path}:{at}: problem {number}: {error}")
 
 
-def _from_line(line: str, path: str, number: int) -> Problem:
+def _of_game(game: PdnGame, path: str) -> Problem | ValueError:
+    name = f"problem {game.number}"
+    if game.problem is not None:
+        return ValueError(game.problem.named(f"{name}: "))
+    expected = ""
+    if game.header("FEN") is None:
+        expected = "expected a FEN tag with the position of a problem, found none"
+    elif not game.start.legal_moves():
+        expected = f"expected a position with a legal move, found {game.start.fen}"
+    if expected:
+        return ValueError(f"{path}:{game.line}: {name}: {expected}")
+    titles = filter(None, map(game.header, ("Title", "Event", "Black")))
+    return Problem(
+        position=game.start,
+        path=path,
+        number=game.number,
+        name=_name(next(titles, "")),
+        solution=[each.move for each in game.moves],
+        result=_result_for(game.result, game.start),
+    )
+
+
+def _of_line(line: str, path: str, number: int) -> Problem:
     words, _, comment = line.partition(";")
     tag = FEN_TAG.match(words)
     fen, *rest = [tag[0], *words[tag.end() :].split()] if tag else words.split() or [""]
-    position = Position.from_fen(fen)
+    position = after = Position.from_fen(fen)
     if not position.legal_moves():
         raise ValueError(f"expected a position with a legal move, found {position.fen}")
-    result: Proof | None = None
-    if rest and rest[0] in RESULTS:
-        result = result_for(rest.pop(0), position)
-    elif rest and rest[0].lower() in REVERSED:
-        result = rest.pop(0).lower()  # type: ignore[assignment]
-    solution, after = [], position
+    result = None
+    if rest and (rest[0] in RESULTS or rest[0].lower() in REVERSED):
+        text = rest.pop(0)
+        result = _result_for(text, position) or cast(Proof, text.lower())
+    solution = []
     for text in rest:
         solution.append(after.find_move(text))
         after = after.push(solution[-1])
     return Problem(
         position=position, path=path, number=number, name=_name(comment), solution=solution, result=result
     )
+
+
+def _result_for(text: str | None, position: Position) -> Proof | None:
+    """A result of PDN for the side to move in a position, None if it is none of `RESULTS`."""
+    return RESULTS[text][0 if position.black else 1] if text in RESULTS else None
 
 
 def _name(text: str) -> str:
@@ -157,17 +155,11 @@ class Outcome:
 
 
 def solve(engine: Engine, problem: Problem, limit: Limit, tables: Tables | None = None) -> Outcome:
-    """Search a problem.
+    """Search a problem, until a limit or a proof, in a new game of the engine.
 
     A result is right if its move is the first of the solution, or keeps the expected result by the tables, or
     is proven to. Without a solution, where the tables do not know the position after its move, it is right if
     its value is that of the expected result: see `WINNING`.
-
-    Args:
-        engine: searches; nothing of an earlier search is used.
-        problem: the problem.
-        limit: when the search ends; it also ends when the result is proven.
-        tables: tablebases to compare with.
     """
     engine.new_game()
     right_since: float | None = None
@@ -198,28 +190,20 @@ def solve(engine: Engine, problem: Problem, limit: Limit, tables: Tables | None 
 def is_right(problem: Problem, result: SearchResult, tables: Tables | None = None) -> bool:
     """Return whether a result agrees with the solution or the expected result, see `solve`."""
     best = result.lines[0]
-    by_tables = verdict(problem, [best.move], tables)
+    found = verdict(problem, [best.move], tables)
     if problem.solution:
-        if best.move == problem.solution[0]:
-            return True
         kept = problem.result or verdict(problem, [], tables)
-        return kept is not None and kept != "loss" and kept in (by_tables, best.proven)
-    if by_tables is not None:
-        return by_tables == problem.result
-    if best.value is None:
-        return False
-    found: Proof = "win" if best.value >= WINNING else "loss" if best.value <= -WINNING else "draw"
-    return found == problem.result
+        return best.move == problem.solution[0] or (kept in ("win", "draw") and kept in (found, best.proven))
+    if found is None and best.value is not None:
+        found = "win" if best.value >= WINNING else "loss" if best.value <= -WINNING else "draw"
+    return found is not None and found == problem.result
 
 
 def refute(problem: Problem, tables: Tables | None) -> tuple[int, Proof] | None:
-    """Return what the tables say against the stated result, None if they do not.
+    """Return what the tables say against the stated result, None if they agree or do not know.
 
-    The first position of the solution that is in the tables decides.
-
-    Returns:
-        The plies of the solution before that position, and the result by the tables for the side to move in
-        the problem.
+    The first position of the solution that they have decides. It is told by the plies before it and the
+    result for the side to move in the problem.
     """
     for ply in range(len(problem.solution) + 1):
         found = verdict(problem, problem.solution[:ply], tables)

@@ -6,10 +6,10 @@ that a slip that leaves a won game won costs little.
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any
 
 from ckai.rl.engine.result import Proof
 
@@ -50,8 +50,7 @@ def grade_of(cost: float) -> Grade | None:
 def accuracy_of(cost: float) -> float:
     """Return the accuracy of a move, 0 to 100 %, from what it costs in expected points, 0 to 1.
 
-    103.1668 exp(-0.04354 c) - 3.1669 with the cost c in percent, kept within 0 and 100: what Lichess computes
-    from the "win percentage" before and after a move, which is the expected points of its fitted curve
+    103.1668 exp(-0.04354 c) - 3.1669 with the cost c in percent, kept within 0 and 100
     (source: Lichess, "Accuracy metric", https://lichess.org/page/accuracy).
 
     >>> [round(accuracy_of(cost)) for cost in (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)]
@@ -130,21 +129,6 @@ class GameReport:
         points = [(verdict and TABLE_POINTS[verdict], black) for verdict, black in sides]
         return [found if found is None or black else 1 - found for found, black in points]
 
-    @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Self:
-        """Return the report of what `asdict` makes of one.
-
-        Raises:
-            KeyError, TypeError, ValueError: the data are of another form.
-        """
-        plies = tuple(_read_ply(each) for each in data["plies"])
-        return cls(**{**data, "plies": plies})
-
-
-def _read_ply(data: Mapping[str, Any]) -> PlyReport:
-    grade = None if data["grade"] is None else Grade(data["grade"])
-    return PlyReport(**{**data, "line": tuple(data["line"]), "grade": grade})
-
 
 def theory_of(report: GameReport) -> str:
     """Return a sentence if the tables say otherwise than the result of the game, else an empty text."""
@@ -179,15 +163,12 @@ def move_number(plies: Sequence[PlyReport], n: int) -> str:
 class PlayerTable:
     """Adds up what analysed games say of their players.
 
-    The accuracy of a player is the mean of `accuracy_of` over the moves chosen: forced moves do not count, as
-    they would flatter. (Lichess also weights moves by how volatile the game is.)
+    The accuracy of a player is the mean of `accuracy_of` over the moves that were not forced.
     """
 
     def __init__(self) -> None:
-        self._scores: dict[str, list[float | None]] = {}
-        """Of each player the points in every game, None without a result."""
-        self._plies: dict[str, list[PlyReport]] = {}
-        """Of each player the moves that were not forced."""
+        self._games: dict[str, list[tuple[float | None, list[PlyReport]]]] = {}
+        """Of each player and game: the points, None without a result, and the moves that were not forced."""
 
     def add(self, black: str | None, white: str | None, report: GameReport) -> None:
         """Add a game, with the names of the tags Black and White."""
@@ -196,9 +177,8 @@ class PlayerTable:
             name = (given or "").strip()
             name = UNNAMED[side] if name in ("", "?") else name
             points = score if score is None or side else 1 - score
-            self._scores.setdefault(name, []).append(points)
             mine = [ply for ply in report.plies if ply.black == side and not ply.forced]
-            self._plies.setdefault(name, []).extend(mine)
+            self._games.setdefault(name, []).append((points, mine))
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the players as data for JSON, those with the most games first, then by name.
@@ -206,14 +186,15 @@ class PlayerTable:
         The accuracy is in percent, the cost the mean of the moves.
         """
         rows = []
-        for name, scores in sorted(self._scores.items(), key=lambda each: (-len(each[1]), each[0])):
-            plies, known = self._plies[name], [score for score in scores if score is not None]
+        for name, games in sorted(self._games.items(), key=lambda each: (-len(each[1]), each[0])):
+            plies = [ply for _, mine in games for ply in mine]
+            known = [points for points, _ in games if points is not None]
             count, grades = max(1, len(plies)), Counter(ply.grade for ply in plies)
             accuracy, cost = sum(accuracy_of(ply.cost) for ply in plies), sum(ply.cost for ply in plies)
             rows.append(
                 {
                     "name": name,
-                    "games": len(scores),
+                    "games": len(games),
                     "score": sum(known),
                     "results": len(known),
                     "moves": len(plies),

@@ -33,10 +33,5 @@ def percent(score: float) -> str:
 
 
 def score_text(score: float, black: str = "Black") -> str:
-    """Return an expected score in words: `expected score of Black: 60%`.
-
-    Args:
-        score: of Black, 0 to 1.
-        black: what the first player is called.
-    """
+    """Return the score of Black, 0 to 1, in words: `expected score of Black: 60%`."""
     return f"expected score of {black}: {percent(score)}"

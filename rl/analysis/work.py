@@ -13,6 +13,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from ckai.datasets.files import write_whole
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
@@ -21,6 +23,8 @@ from ckai.rl.analysis.analyst import Analyst
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import GameReport
 from ckai.rl.search.threads import run_all
+
+_REPORT = TypeAdapter(GameReport)
 
 
 class Work:
@@ -58,60 +62,48 @@ class Work:
         threads: int = 1,
         progress: Callable[[int], None] = lambda plies: None,
     ) -> None:
-        """Analyse the games that are not done yet.
+        """Analyse the games that are not done yet; after Ctrl-C or an error those done are kept.
 
         Args:
             evaluator: evaluates positions, called by all threads.
             tables: tablebases.
             threads: number of threads, each with a game of its own.
             progress: called with the plies done after every game, one call at a time.
-
-        Raises:
-            KeyboardInterrupt: after the threads have ended; the games done are kept.
-            Exception: whatever a thread raised.
         """
-        stop, lock, plies = threading.Event(), threading.Lock(), 0
-        waiting = iter(enumerate(self.games))
-
-        def count(report: GameReport) -> None:
-            nonlocal plies
-            plies += len(report.plies)
-            self.done += 1
-            progress(plies)
-
-        def take() -> tuple[int, PdnGame] | None:
-            """The next game that is not done."""
-            with lock:
-                for number, game in waiting:
-                    report = self._kept(number)
-                    if report is None:
-                        return number, game
-                    self.kept += 1
-                    count(report)
-            return None
+        stop, lock = threading.Event(), threading.Lock()
+        waiting = [number for number in range(len(self.games)) if self._report(number) is None]
+        self.done = self.kept = len(self.games) - len(waiting)
+        plies = sum(len(game.moves) for game in self.games)
+        plies -= sum(len(self.games[number].moves) for number in waiting)
+        progress(plies)
+        numbers = iter(waiting)
 
         def work() -> None:
+            nonlocal plies
+            analyst = Analyst(evaluator, self.config, tables=tables, stopped=stop.is_set)
             try:
-                analyst = Analyst(evaluator, self.config, tables=tables, stopped=stop.is_set)
-                while not stop.is_set() and (taken := take()) is not None:
-                    number, game = taken
+                for number in numbers:  # which all threads share
+                    game = self.games[number]
                     report = analyst.analyze(game.play(), game.result)
                     if game.problem is not None:
                         report = replace(report, theory="")  # what comes after is not known
                     data = {"of": self._key(number), "report": asdict(report)}
                     write_whole(self._path(number), json.dumps(data))
                     with lock:
-                        count(report)
-                analyst.close()
+                        plies += len(report.plies)
+                        self.done += 1
+                        progress(plies)
             except CancelledError:
                 pass
+            finally:
+                analyst.close()
 
         run_all([work] * threads, stop, name="analysis")
 
     def results(self) -> Iterator[tuple[PdnGame, GameReport]]:
         """Yield the games with their reports, once all are analysed."""
         for number, game in enumerate(self.games):
-            report = self._kept(number)
+            report = self._report(number)
             assert report is not None, "it was written"
             yield game, report
 
@@ -128,10 +120,10 @@ class Work:
         moves = [str(each.move) for each in game.moves]
         return {**self._identity, "fen": game.start.fen, "moves": moves, "result": game.result}
 
-    def _kept(self, number: int) -> GameReport | None:
+    def _report(self, number: int) -> GameReport | None:
         """The report of a game, None if there is none, one of other work, or a damaged file."""
         try:
             found = json.loads(self._path(number).read_text(encoding="utf-8"))
-            return GameReport.read(found["report"]) if found["of"] == self._key(number) else None
+            return _REPORT.validate_python(found["report"]) if found["of"] == self._key(number) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None

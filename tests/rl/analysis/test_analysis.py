@@ -1,10 +1,7 @@
 """Analysis of games: what moves cost, grades, verdicts of the tables, annotations, players, interruption."""
 
 import doctest
-import importlib
 import io
-import json
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -16,8 +13,9 @@ from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.pdn import read_games, write_game
 from ckai.rl.analysis import AnalysisConfig, Analyst, PlayerTable, accuracy_of, annotate
+from ckai.rl.analysis import report as module
 from ckai.rl.analysis.annotation import strip
-from ckai.rl.analysis.report import NAGS, GameReport, Grade, grade_of
+from ckai.rl.analysis.report import NAGS, Grade, grade_of
 from ckai.rl.analysis.work import Work
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -49,9 +47,7 @@ def analyzed(analyst, text):
     return game, analyst.analyze(game.play(), game.result)
 
 
-@pytest.mark.parametrize("name", ["analyst", "report"])
-def test_the_examples_run(name):
-    module = importlib.import_module(f"ckai.rl.analysis.{name}")
+def test_the_examples_run():
     result = doctest.testmod(module)
     assert result.attempted
     assert not result.failed
@@ -154,11 +150,6 @@ def test_a_game_that_went_on_after_a_draw_by_rule_is_analysed_to_its_end(analyst
     _, report = analyzed(analyst, f'[FEN "B:WK32,K20:BK1,K12"]\n{back_and_forth} *\n')
     assert len(report.plies) == 16
     assert all(0 <= ply.points <= 1 for ply in report.plies)
-
-
-def test_a_report_is_read_back_from_json(analyst):
-    _, report = analyzed(analyst, GIVEN_AWAY)
-    assert GameReport.read(json.loads(json.dumps(asdict(report)))) == report
 
 
 # --- annotations ------------------------------------------------------------------------------------
