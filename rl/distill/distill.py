@@ -35,7 +35,7 @@ from ckai.models.inputs.packing import pack_rows
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.games import play_game
-from ckai.rl.distill.walks import STREAM, WalkRules, Walks, arrive, decode_boards, step_walks
+from ckai.rl.distill.walks import STREAM, Walks, arrive, decode_boards, step_walks
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
@@ -59,9 +59,6 @@ def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: Ga
     """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MAX_STARTS` drawn at random.
 
     Games that training with the same `heldout` and `split_seed` holds out are left out.
-
-    Raises:
-        DatasetError: a file that cannot be used.
     """
     data = RowsDataModule(
         paths, heldout=config.heldout, split_seed=config.split_seed, need_both_sides=False, game=spec.name
@@ -89,14 +86,12 @@ class _Group:
         config: DistillConfig,
         spec: GameSpec,
         tables: Tables | None,
-        starts: NDArray[np.int64] | None,
-        openings: NDArray[np.int64],
+        starts: Sequence[NDArray[np.int64]],
         size: int,
     ) -> None:
-        self.evaluator, self.config, self.spec = evaluator, config, spec
-        self.starts, self.openings = starts, openings
+        """Allocate `size` records; `starts` has the states of openings, and then those of rows, if any."""
+        self.evaluator, self.config, self.spec, self.starts = evaluator, config, spec, starts
         self.game = spec.make_rules(tables)
-        self.rules = WalkRules(config.explore, config.plies)
         self.records = make_records(self.game, size, MAX_PLIES if config.nodes else config.plies)
         self.walks = Walks(
             np.zeros((size, spec.state_words), np.int64),
@@ -107,9 +102,9 @@ class _Group:
     def begin(self, t: int, number: int) -> tuple[Any, np.random.Generator]:
         """Begin a record, with its stream of random numbers; return the first state, and more of these."""
         rng = np.random.default_rng(seed_stream(self.config.seed, number))
-        source = self.openings
-        if self.starts is not None and rng.random() >= self.config.opening_share:
-            source = self.starts
+        source, *of_rows = self.starts
+        if of_rows and rng.random() >= self.config.opening_share:
+            (source,) = of_rows
         state = tuple(np.int64(word) for word in source[int(rng.integers(len(source)))])
         self.walks.streams[t]["rng"] = np.uint64(rng.integers(1 << 63))
         begin_record(self.records, t, number)
@@ -124,8 +119,8 @@ class _Group:
             search.forget()
             state, rng = self.begin(0, number)
             plies = 0 if self.config.explore else int(rng.integers(self.config.plies + 1))
-            rules, nodes = self.rules, np.int64(self.config.nodes)
-            play_game(*tools, self.walks.streams[:1], state, np.int64(plies), rules, nodes)
+            rules = self.config.explore, self.config.plies, self.config.nodes
+            play_game(*tools, self.walks.streams[:1], state, np.int64(plies), *rules)
             if self.records.games[0]["rows"]:
                 yield copy_game(self.records, 0, self.spec)
 
@@ -146,7 +141,8 @@ class _Group:
             if not (games["status"] == PLAYING).any():
                 return
             evaluate_into(self.evaluator, self.walks.boards, logits, values)
-            if step_walks(self.game, self.walks, self.records, self.rules, logits, values) < 0:
+            rules = self.config.explore, self.config.plies
+            if step_walks(self.game, self.walks, self.records, *rules, logits, values) < 0:
                 raise non_finite_error(self.evaluator)
 
 
@@ -161,12 +157,10 @@ def distill(
     threads: int = 1,
     force: bool = False,
     progress: Callable[[int], None] = lambda positions: None,
-    stop: threading.Event | None = None,
 ) -> int:
-    """Label positions with a network and write them as rows.
+    """Label positions with a network and write them as rows; after a kill the same call continues.
 
-    Called again after a kill, with the same settings, it continues. The shards are in a folder next to the
-    output (`distilled.parquet` -> `distilled.shards/`) and removed at the end.
+    The shards are in a folder next to the output (`distilled.shards/`) and removed at the end.
 
     Args:
         evaluator: the teacher; called by several threads.
@@ -178,10 +172,9 @@ def distill(
         threads: threads that walk at the same time.
         force: replace the output, and drop what an interrupted call with other settings left.
         progress: called after each shard with the positions so far, those of earlier calls included.
-        stop: event to set for an early end; the shards stay.
 
     Returns:
-        The positions labelled; without an early end they are the rows of the output.
+        The rows of the output.
 
     Raises:
         ValueError: the output is not named as rows are or has no positions to begin in, or the teacher's
@@ -196,15 +189,12 @@ def distill(
         raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
     folder = output.with_suffix(".shards")
     refuse_to_replace(output, force)
-    settings = {
-        **asdict(config),
-        "teacher": teacher,
-        "data": [RowFile(Path(path), spec.name).fingerprint() for path in data],
-    }
+    files = [RowFile(Path(path), spec.name).fingerprint() for path in data]
+    settings = json.dumps({**asdict(config), "teacher": teacher, "data": files}, indent=2) + "\n"
     with locked(folder / ".lock"):
         remove_temporaries(folder)
         path = folder / "config.json"
-        if path.exists() and json.loads(path.read_text(encoding="utf-8")) != settings:
+        if path.exists() and path.read_text(encoding="utf-8") != settings:
             if not force:
                 raise FileExistsError(
                     f"{folder}: shards of another teacher or other settings; give --force to drop them, or "
@@ -212,14 +202,11 @@ def distill(
                 )
             for left in (*folder.glob("*.parquet"), path):  # the settings last
                 left.unlink()
-        write_whole(path, json.dumps(settings, indent=2) + "\n")
-        stop = stop or threading.Event()
-        positions = _write_shards(evaluator, folder, config, data, spec, threads, progress, stop)
-        if stop.is_set():
-            return positions
-        positions = _merge(folder, output, spec, config)
+        write_whole(path, settings)
+        _write_shards(evaluator, folder, config, data, spec, threads, progress)
+        rows = _merge(folder, output, spec, config)
     shutil.rmtree(folder)
-    return positions
+    return rows
 
 
 def _write_shards(
@@ -230,13 +217,13 @@ def _write_shards(
     spec: GameSpec,
     threads: int,
     progress: Callable[[int], None],
-    stop: threading.Event,
-) -> int:
-    """Write shards until there are enough positions; those that are there already count. Return how many."""
+) -> None:
+    """Write shards until there are enough positions; those that are there already count."""
     tables = Tables.open(config.tables) if config.tables else None
-    starts = starting_states(data, config, spec) if data else None
-    openings = np.array([spec.state(position) for position in spec.openings()], np.int64)
-    lock = threading.Lock()
+    starts = [np.array([spec.state(position) for position in spec.openings()], np.int64)]
+    if data:
+        starts.append(starting_states(data, config, spec))
+    lock, stop = threading.Lock(), threading.Event()
     sizes = {int(path.stem): pq.read_metadata(path).num_rows for path in folder.glob("*.parquet")}
     numbers = count()
 
@@ -253,7 +240,7 @@ def _write_shards(
     def work() -> None:
         use_one_torch_thread()
         size = 1 if config.nodes else min(max(1, IN_FLIGHT // threads), config.shard_walks)
-        group = _Group(evaluator, config, spec, tables, starts, openings, size)
+        group = _Group(evaluator, config, spec, tables, starts, size)
         play = group.play
         if isinstance(evaluator, IntegerEvaluator) and config.nodes:
             play = partial(group.games, AlphaBetaSearch(evaluator, game=group.game, entries=ENTRIES))
@@ -276,7 +263,6 @@ def _write_shards(
                 progress(sum(sizes.values()))
 
     run_all([work] * threads, stop, name="walks")
-    return sum(sizes.values())
 
 
 def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) -> int:
@@ -306,7 +292,6 @@ def _first_of_each(paths: Sequence[Path]) -> NDArray[np.bool_]:
         boards = boards.values.to_numpy().reshape(len(boards), -1)
         hashes.append(position_keys(boards, np.full(len(boards), -1, np.int8)))
     found = np.concatenate(hashes)
-    _, first = np.unique(found, return_index=True)
     kept = np.zeros(len(found), np.bool_)
-    kept[first] = True
+    kept[np.unique(found, return_index=True)[1]] = True
     return kept

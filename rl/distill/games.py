@@ -24,7 +24,7 @@ from ckai.rl.alphabeta.memory import (
     WON,
 )
 from ckai.rl.alphabeta.transpositions import MAX_DEPTH
-from ckai.rl.distill.walks import SHARES
+from ckai.rl.distill.walks import SHARES, add_count, add_row
 from ckai.rl.games import contract
 from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
@@ -35,7 +35,9 @@ QUIET_PLIES = 40
 
 
 @kernel
-def play_game(game, evaluation, constants, memory, records, stream, state, random_plies, rules, nodes):
+def play_game(
+    game, evaluation, constants, memory, records, stream, state, random_plies, explore, plies, nodes
+):
     """Play and record a game, as record 0.
 
     Args:
@@ -45,7 +47,7 @@ def play_game(game, evaluation, constants, memory, records, stream, state, rando
         stream: [1] `STREAM`, random numbers.
         state: the first state.
         random_plies: plies drawn at random at the beginning.
-        rules: the `WalkRules`: with `explore` above 0 a game ends after `plies`.
+        explore: the probability of a random action; above 0 a game ends after `plies`.
         nodes: positions of each search.
     """
     here = records.games[0]
@@ -62,20 +64,21 @@ def play_game(game, evaluation, constants, memory, records, stream, state, rando
             action = drawn
         else:
             best, score = search_nodes(game, evaluation, constants, memory, state, root, nodes)
-            action = drawn if uniform(stream) < rules.explore else best
+            action = drawn if uniform(stream) < explore else best
             if passed and contract.quiet(game, state):
-                record(records, state, action, best, score)
+                add_row(records, 0, state, action, score / VALUE_SCALE)
+                add_count(records, 0, best, SHARES)
             if abs(score) >= PROVEN:
                 result = np.int64(1) if score > 0 else np.int64(-1)
                 break
-            if here.rows == records.rows.shape[1] or (rules.explore > 0.0 and here.ply >= rules.plies):
+            if here.rows == records.rows.shape[1] or (explore > 0.0 and here.ply >= plies):
                 result = np.int64(0)
                 break
         contract.store_state(memory.path[root], contract.key(game, state))
         state, passed = contract.play(game, state, action)
         count_action(here, passed)
         root = root + 1 if contract.repetition_window(game, state) else np.int64(0)
-    if rules.explore == 0.0:
+    if explore == 0.0:
         here.result = result if here.side == 0 else -result
     here.status = FINISHED
 
@@ -118,22 +121,3 @@ def search_nodes(game, evaluation, constants, memory, state, root, nodes):
         if late or (abs(score) >= PROVEN and WON - abs(score) <= depth) or depth == MAX_DEPTH:
             return action, score
         depth += 1
-
-
-@inner
-def record(records, state, action, best, score):
-    """Record a row: a state, the action played, and the search's choice and score."""
-    here = records.games[0]
-    row = records.rows[0, here.rows]
-    contract.store_state(row.state, state)
-    row.q = min(1.0, max(-1.0, score / VALUE_SCALE))
-    row.ply = here.ply
-    row.hop = here.hop
-    row.side = here.side
-    row.action = action
-    row.first_count = here.counts
-    row.num_counts = 1
-    records.counts[0, here.counts].action = best
-    records.counts[0, here.counts].visits = SHARES
-    here.counts += 1
-    here.rows += 1

@@ -24,15 +24,6 @@ SHARES = 1_000_000
 STREAM = np.dtype([("rng", np.uint64)])
 
 
-class WalkRules(NamedTuple):
-    """Settings of the walks."""
-
-    explore: float
-    """Probability of a uniformly random action."""
-    plies: int
-    """Longest walk, 1 or more."""
-
-
 class Walks(NamedTuple):
     """T walks at a time."""
 
@@ -71,14 +62,10 @@ def arrive(game, walks, records, t, state):
 
 
 @kernel
-def step_walks(game, walks, records, rules, logits, values):
-    """Label the position of every walk and play an action in it.
+def step_walks(game, walks, records, explore, plies, logits, values):
+    """Label the position of every walk and play an action in it, a random one with probability `explore`.
 
-    Args:
-        game: the rules.
-        walks, records: see the module.
-        rules: the `WalkRules`.
-        logits, values: `[T, NUM_ACTIONS]` and `[T]` float32, of `walks.boards`.
+    `logits` `[T, NUM_ACTIONS]` and `values` `[T]`, float32, are of `walks.boards`. A walk ends after `plies`.
 
     Returns:
         The number of walks that are FINISHED; -1 if a logit of a legal action or a value is not finite.
@@ -95,12 +82,14 @@ def step_walks(game, walks, records, rules, logits, values):
         total = softmax(logits[t], actions, count, policy)
         if not (np.isfinite(total) and np.isfinite(values[t])):
             return -1
-        chosen = choose(walks, t, policy, count, rules)
-        label(records, t, state, actions, policy, count, chosen, min(1.0, max(-1.0, np.float64(values[t]))))
+        chosen = choose(walks, t, policy, count, explore)
+        add_row(records, t, state, actions[chosen], np.float64(values[t]))
+        for i in range(count):
+            add_count(records, t, actions[i], np.uint32(policy[i] * SHARES + 0.5))
         state, passed = contract.play(game, state, np.int64(actions[chosen]))
         count_action(here, passed)
         full = here.rows == records.rows.shape[1] or here.counts + len(policy) > records.counts.shape[1]
-        if not arrive(game, walks, records, t, state) or here.ply >= rules.plies or full:
+        if not arrive(game, walks, records, t, state) or here.ply >= plies or full:
             here.status = FINISHED
             finished += 1
     return finished
@@ -122,10 +111,10 @@ def softmax(logits, actions, count, policy):
 
 
 @inner
-def choose(walks, t, policy, count, rules):
+def choose(walks, t, policy, count, explore):
     """Return the index of the action that walk `t` plays."""
     stream = walks.streams[t : t + 1]
-    if uniform(stream) < rules.explore:
+    if uniform(stream) < explore:
         return np.int64(uniform(stream) * count)
     remainder = uniform(stream)
     for i in range(count):
@@ -136,20 +125,26 @@ def choose(walks, t, policy, count, rules):
 
 
 @inner
-def label(records, t, state, actions, policy, count, chosen, value):
-    """Record a row: a state, its policy as visit counts that sum to about `SHARES`, and its value."""
+def add_row(records, t, state, action, value):
+    """Record a row: a state, the action played, and a value, cut to [-1, 1]; its counts come after it."""
     here = records.games[t]
     row = records.rows[t, here.rows]
     contract.store_state(row.state, state)
-    row.q = value
+    row.q = min(1.0, max(-1.0, value))
     row.ply = here.ply
     row.hop = here.hop
     row.first_count = here.counts
     row.side = here.side
-    row.action = actions[chosen]
-    row.num_counts = count
-    for i in range(count):
-        records.counts[t, here.counts].action = actions[i]
-        records.counts[t, here.counts].visits = np.uint32(policy[i] * SHARES + 0.5)
-        here.counts += 1
+    row.action = action
+    row.num_counts = 0
     here.rows += 1
+
+
+@inner
+def add_count(records, t, action, visits):
+    """Add a visit count to the last row; those of a row sum to about `SHARES`."""
+    here = records.games[t]
+    records.counts[t, here.counts].action = action
+    records.counts[t, here.counts].visits = visits
+    records.rows[t, here.rows - 1].num_counts += 1
+    here.counts += 1

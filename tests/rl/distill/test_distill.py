@@ -1,7 +1,6 @@
 """Distillation: rows have the teacher's policy and value, follow from the seed, and survive a kill."""
 
 import json
-import threading
 from dataclasses import replace
 
 import make_rows
@@ -19,6 +18,7 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import evaluate_positions
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
+from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.inputs.packing import unpack_position
 from ckai.models.registry import build
 from ckai.models.training.lightning_module import value_loss, value_target
@@ -45,7 +45,7 @@ def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
     rows = read_rows(path)
     assert positions == len(rows) >= SMALL.positions
     boards = np.concatenate([rows.board, rows.jumper[:, None], rows.quiet[:, None].astype(np.int8)], 1)
-    policy, values = evaluate_positions(teacher, np.ascontiguousarray(boards), teacher.network.encode)
+    policy, values = evaluate_positions(teacher, np.ascontiguousarray(boards), PlanesEncoding())
     batch = to_batch(rows)
     assert np.abs(batch["policy"].numpy() - policy).max() < 64 / SHARES + 1e-6
     assert np.abs(batch["q"].numpy() - values).max() < 1e-6
@@ -82,7 +82,7 @@ def test_games_of_alpha_beta(tmp_path, teacher):
     ends = np.abs(rows.q) == 1  # a proven game is over, and was won by whom the search said
     assert (rows.z[ends] == rows.q[ends]).all()
     explored = tmp_path / "explored.parquet"
-    distill(integers, explored, replace(config, explore=0.5))
+    distill(integers, explored, replace(config, explore=0.5, positions=300))
     assert RowsDataModule([explored], heldout=0).train_rows == pq.read_metadata(explored).num_rows
     assert not read_rows(explored).z_known.any()  # random moves decide nothing
     with pytest.raises(ValueError, match="expected an integer network to search with"):
@@ -100,16 +100,22 @@ def test_rows_follow_from_the_seed_and_not_from_the_threads(tmp_path, teacher):
     assert files[0].board.tolist() != files[2].board.tolist()
 
 
+def interrupt(calls):
+    """A progress callback that interrupts the first call."""
+
+    def progress(positions):
+        calls.append(positions)
+        raise KeyboardInterrupt
+
+    return progress
+
+
 def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
     whole, path = tmp_path / "whole.parquet", tmp_path / "rows.parquet"
     distill(teacher, whole, SMALL)
-    stop, calls = threading.Event(), []
-
-    def progress(counts):
-        calls.append(counts)
-        stop.set()
-
-    distill(teacher, path, SMALL, progress=progress, stop=stop)
+    calls = []
+    with pytest.raises(KeyboardInterrupt):
+        distill(teacher, path, SMALL, progress=interrupt(calls))
     assert not path.exists()
     assert len(calls) == 1
     (tmp_path / "rows.shards" / ".000000007.parquet.99999.0.tmp").write_bytes(b"half")
@@ -119,17 +125,11 @@ def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
     assert not (tmp_path / "rows.shards").exists()
 
 
-def test_nothing_else_is_replaced(tmp_path, teacher):
-    path = tmp_path / "rows.parquet"
-    distill(teacher, path, SMALL)
-    before = path.read_bytes()
-    with pytest.raises(FileExistsError, match=r"rows\.parquet exists: give --force"):
-        distill(teacher, path, SMALL)
-    assert path.read_bytes() == before
-    stop = threading.Event()
-    distill(teacher, tmp_path / "other.parquet", SMALL, progress=lambda counts: stop.set(), stop=stop)
+def test_shards_of_other_settings_are_not_taken(tmp_path, teacher):
+    with pytest.raises(KeyboardInterrupt):
+        distill(teacher, tmp_path / "rows.parquet", SMALL, progress=interrupt([]))
     with pytest.raises(FileExistsError, match="shards of another teacher or other settings"):
-        distill(teacher, tmp_path / "other.parquet", DistillConfig(positions=400))
+        distill(teacher, tmp_path / "rows.parquet", DistillConfig(positions=400))
 
 
 @pytest.mark.parametrize("name", ["rows.shards", "rows", "rows.headers.parquet"])
@@ -203,20 +203,12 @@ def test_the_value_is_learned_where_only_q_is_known():
 def test_the_command(tmp_path, ckai, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_checkpoint(tmp_path / "teacher.ckpt", build("mlp", {"hidden": 8}))
-    arguments = (
-        "distill",
-        "teacher.ckpt",
-        "--positions",
-        "200",
-        "--setting",
-        "plies=4",
-    )
-    status, out, _ = ckai(*arguments, "-o", "rows.parquet", "--json")
+    words = ("distill", "teacher.ckpt", "--positions", "200", "--setting", "plies=4", "-o", "rows.parquet")
+    status, out, _ = ckai(*words, "--json")
     assert status == 0
     assert json.loads(out)["positions"] >= 200
-    status, _, err = ckai(*arguments, "-o", "rows.parquet")
-    assert status == 1
-    assert "rows.parquet exists: give --force to replace it" in err
+    status, _, err = ckai(*words)
+    assert (status, "rows.parquet exists: give --force to replace it" in err) == (1, True)
     status, out, _ = ckai(
         "pretrain", "--data", "rows.parquet", "--model", "swift", "--set", "hidden=8", "--epochs", "1",
         "--setting", "train.loss.mask_illegal=true", "-o", "student.ckpt",
