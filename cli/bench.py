@@ -1,7 +1,6 @@
 """`ckai bench`: measure the speed of networks, searches and self-play on this machine."""
 
 from dataclasses import asdict
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -88,16 +87,14 @@ def command(
         return
     from ckai.cli.shared.console import print_table, rows_table
 
-    for unit, of_unit in groupby(measures, lambda measure: measure.unit):
+    for unit in dict.fromkeys(measure.unit for measure in measures):
         columns = {"name": (unit, ""), "median": ("median", ""), "least": ("min", ""), "most": ("max", "")}
         rows = [
-            {"name": measure.name, **{name: _short(getattr(measure, name)) for name in list(columns)[1:]}}
-            for measure in of_unit
+            {"name": each.name, **{name: _short(getattr(each, name)) for name in list(columns)[1:]}}
+            for each in measures
+            if each.unit == unit
         ]
         print_table(rows_table(rows, columns))
-    for measure in measures:
-        if measure.against:
-            click.echo(f"{measure.name}: {measure.against}")
 
 
 def _short(value: float) -> str:

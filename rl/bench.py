@@ -9,8 +9,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 
-import psutil
-
 from ckai.datasets.machine import available_cores
 from ckai.models.inference.backends import best_rate, make_evaluator
 from ckai.models.inference.evaluator import BackendError, Evaluator
@@ -43,13 +41,22 @@ class Measure:
     least: float
     most: float
     rounds: int
-    against: str = ""
-    """The ideal value or the upper limit to compare with, if there is one."""
+
+    @classmethod
+    def of(cls, name: str, unit: str, rates: Sequence[float]) -> "Measure":
+        """Summarise the values of several rounds."""
+        return cls(name, unit, statistics.median(rates), min(rates), max(rates), len(rates))
 
 
-def measured(name: str, unit: str, rates: list[float], against: str = "") -> Measure:
-    """Summarise the values of several rounds."""
-    return Measure(name, unit, statistics.median(rates), min(rates), max(rates), len(rates), against)
+def _available(network: Network, backends: Sequence[str], threads: int) -> Iterator[tuple[str, Evaluator]]:
+    """Yield the backends that are here and can run a network, with its evaluator until the next one."""
+    for backend in backends:
+        try:
+            evaluator = make_evaluator(network, backend, threads)
+        except BackendError:
+            continue
+        yield backend, evaluator
+        evaluator.close()
 
 
 def bench_network(
@@ -57,17 +64,12 @@ def bench_network(
 ) -> Iterator[Measure]:
     """Measure a network on all cores with every batch size and every backend that is available."""
     threads = available_cores()
-    for backend in backends:
-        try:
-            evaluator = make_evaluator(network, backend, threads)
-        except BackendError:
-            continue
+    for _, evaluator in _available(network, backends, threads):
         for batch in BATCHES:
             rates = [
                 best_rate(evaluator, network.encode, [batch], [threads], seconds)[0] for _ in range(rounds)
             ]
-            yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
-        evaluator.close()
+            yield Measure.of(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
 
 
 def selfplay_rates(
@@ -120,17 +122,11 @@ def bench_selfplay(
         tops.append(best_rate(evaluator, encoding, [batch], [threads], seconds)[0])
         plays.append(selfplay_rates(evaluator, config, seconds, spec))
     evaluations, simulations = ([play[count] for play in plays] for count in ("evaluations", "simulations"))
-
-    def relative(rates: Sequence[float]) -> list[float]:
-        return [rate / top for rate, top in zip(rates, tops, strict=True)]
-
-    yield measured(f"{evaluator.name}, {threads} batches of {batch}", "evaluations/s", tops)
-    what = f"self-play: {in_flight} games, {sims} visits"
-    yield measured(what, "evaluations/s", evaluations, "limit: the network alone")
-    yield measured("self-play relative to the network alone", "ratio", relative(evaluations), "ideal: 1")
-    yield measured("its simulations relative to the network alone", "ratio", relative(simulations))
-    yield measured("self-play", "simulations/s", simulations)
-    yield measured("resident memory", "MiB", [psutil.Process().memory_info().rss / 2**20])
+    relative = [rate / top for rate, top in zip(evaluations, tops, strict=True)]
+    yield Measure.of(f"{evaluator.name}, {threads} batches of {batch}", "evaluations/s", tops)
+    yield Measure.of(f"self-play: {in_flight} games, {sims} visits", "evaluations/s", evaluations)
+    yield Measure.of("self-play relative to the network alone", "ratio", relative)
+    yield Measure.of("self-play", "simulations/s", simulations)
 
 
 def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds: float) -> Iterator[Measure]:
@@ -140,14 +136,9 @@ def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds
     not available, or cannot run this network, are left out.
     """
     threads, spec = available_cores(), get_game(network.encode.GAME)
-    for backend in backends:
-        try:
-            evaluator = make_evaluator(network, backend, THREADS)
-        except BackendError:
-            continue
+    for backend, evaluator in _available(network, backends, THREADS):
         with TreeEngine(evaluator, nodes=SEARCH_NODES, spec=spec) as engine:
             engine.search(spec.position(), seconds=0.5)
-            relative = []
             for limit in LIMITS:
                 visits, ratios, evaluated = [], [], []
                 for _ in range(rounds):
@@ -158,10 +149,6 @@ def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds
                     ratios.append(result.sims / result.seconds / top)
                     evaluated.append(result.evaluations / result.sims)
                 what = f"{backend}, {limit * 1000:g} ms"
-                yield measured(what, "simulations", visits)
-                relative += [
-                    measured(f"{what}, by the network alone", "ratio", ratios),
-                    measured(f"{what}, evaluated of all simulations", "ratio", evaluated),
-                ]
-            yield from relative
-        evaluator.close()
+                yield Measure.of(what, "simulations", visits)
+                yield Measure.of(f"{what}, by the network alone", "ratio", ratios)
+                yield Measure.of(f"{what}, evaluated of all simulations", "ratio", evaluated)
