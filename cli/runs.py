@@ -100,7 +100,7 @@ def _training(folders: tuple[Path, ...], run: Any) -> dict[str, Any]:
         "epochs": len(run.history),
         "finished": run.status == "finished",
         "status": run.status,
-        "seconds": run.seconds,
+        "seconds": run.history[-1]["seconds"] if run.history else 0.0,
         "best": run.best,
     }
 

@@ -3,6 +3,7 @@
 import ctypes
 import math
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,6 +38,42 @@ def available_cores() -> int:
         quota, period = map(int, (CGROUP / "cpu.max").read_text("ascii").split())
         cores = min(cores, math.ceil(quota / period))
     return max(1, cores)
+
+
+class SharedCores:
+    """How many cores other processes leave to this one, for threads that wait for each other.
+
+    Two threads on two cores, one of which is busy, are slower than one: each waits for the other's turn.
+    """
+
+    SECONDS = 1.0
+    """Least time that a number is measured over."""
+
+    def __init__(self, most: int) -> None:
+        """Begin to measure; `most` is the largest answer."""
+        self.most = self._found = most
+        self._before = self._used()
+
+    def free(self) -> int:
+        """The number of cores, at least 1, that were free in the last second or more; `most` until then."""
+        now = self._used()
+        seconds = now[0] - self._before[0]
+        if seconds >= self.SECONDS:
+            others = (now[1] - self._before[1]) / seconds
+            cores = len(psutil.cpu_times(percpu=True))
+            self._found = max(1, min(self.most, round(cores - others)))
+            self._before = now
+        return self._found
+
+    @staticmethod
+    def _used() -> tuple[float, float]:
+        """The time, and the CPU seconds of all other processes but those with a low priority."""
+        machine, own = psutil.cpu_times(), psutil.Process()
+        mine = own.cpu_times()
+        others = machine.user + machine.system - mine.user - mine.system
+        if os.name == "posix" and own.nice() > 0:
+            others += machine.nice
+        return time.monotonic(), others
 
 
 def available_memory() -> int:

@@ -26,6 +26,7 @@ from pytorch_lightning.loggers import TensorBoardLogger
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, write_whole
+from ckai.datasets.machine import SharedCores
 from ckai.datasets.settings import flat_settings
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, read_plain, save_checkpoint
 from ckai.models.evaluation.data_splits import check_held_out, origin
@@ -138,11 +139,8 @@ def pretrain(
             write_whole(run / CONFIG, json.dumps(settings, indent=2) + "\n")
         else:
             say(f"resuming {run} in epoch {saved['RowsDataModule']['epoch'] + 1}")
-        logger: Any = False
-        if find_spec("tensorboard"):
-            logger = TensorBoardLogger(run, "", "tensorboard", default_hp_metric=False)
-        else:
-            say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
+        installed = find_spec("tensorboard") is not None  # metrics.csv has the same numbers
+        logger = installed and TensorBoardLogger(run, "", "tensorboard", default_hp_metric=False)
         title, drawn = f"{config.model}, {data.train_rows:,} rows", time.monotonic()
 
         def log(history: History) -> None:
@@ -152,6 +150,12 @@ def pretrain(
             if time.monotonic() - drawn > PLOT_SECONDS:
                 plot_curves(run / "curves.png", history, title)
                 drawn = time.monotonic()
+
+        cores = SharedCores(torch.get_num_threads())
+
+        def share(now: TrainingProgress) -> None:
+            torch.set_num_threads(cores.free())
+            progress(now)
 
         try:
             history = fit(
@@ -163,12 +167,14 @@ def pretrain(
                 best=run / BEST,
                 logger=logger,
                 save_seconds=save_seconds,
-                progress=progress,
+                progress=share,
                 on_epoch=log,
             )
         except TrainingError as error:
             _remove_state(run)  # it leads there again, and would refuse another learning rate
             raise TrainingError(f"{error}; try a lower --lr") from error
+        finally:
+            torch.set_num_threads(cores.most)
         plot_curves(run / "curves.png", history, title)
         last, best = history[-1], best_epoch(history, loss_kept(config.train))
         metrics = {

@@ -29,11 +29,6 @@ class TrainingRun:
     history: list[dict[str, float]]
 
     @property
-    def seconds(self) -> float:
-        """Time of the epochs done."""
-        return self.history[-1]["seconds"] if self.history else 0.0
-
-    @property
     def best(self) -> dict[str, float]:
         """The epoch that training keeps; empty if there is none yet."""
         legal = "_legal" if self.changed.get("mask_illegal") else ""

@@ -11,7 +11,13 @@ import psutil
 import pytest
 
 from ckai.datasets import machine
-from ckai.datasets.machine import available_cores, available_memory, cache_folder, keep_freed_memory
+from ckai.datasets.machine import (
+    SharedCores,
+    available_cores,
+    available_memory,
+    cache_folder,
+    keep_freed_memory,
+)
 
 GIB = 1 << 30
 
@@ -36,6 +42,29 @@ def test_the_share_of_a_container(tmp_path, monkeypatch, cpu, cores, limit, memo
         if text is not None:
             (tmp_path / name).write_text(text)
     assert (available_cores(), available_memory()) == (cores, memory * GIB)
+
+
+@pytest.mark.parametrize(
+    ("others", "left"), [(0.0, 4), (0.3, 4), (0.67, 3), (1.0, 3), (2.6, 1), (3.7, 1), (9.0, 1)]
+)
+@pytest.mark.parametrize("most", [4, 2])
+def test_the_cores_that_others_leave(monkeypatch, others, left, most):
+    """For ten seconds this process uses 1.5 cores of four, and others the rest."""
+    now = SimpleNamespace(seconds=0.0)
+
+    def machine_times(percpu=False):
+        times = SimpleNamespace(user=now.seconds * (1.2 + others), system=now.seconds * 0.3, nice=0.0)
+        return [times] * 4 if percpu else times
+
+    monkeypatch.setattr(psutil, "cpu_times", machine_times)
+    monkeypatch.setattr(psutil.Process, "nice", lambda self: 0)
+    own = SimpleNamespace(user=0.0, system=0.0)
+    monkeypatch.setattr(psutil.Process, "cpu_times", lambda self: own)
+    monkeypatch.setattr(machine.time, "monotonic", lambda: now.seconds)
+    cores = SharedCores(most)
+    assert cores.free() == most  # nothing is known yet
+    now.seconds, own.user, own.system = 10.0, 12.0, 3.0
+    assert cores.free() == min(most, left)
 
 
 def test_the_cache_folder(monkeypatch):
