@@ -81,7 +81,7 @@ network.load_state_dict(load_file("{file}"))
 {terms}
 """
 _Run = Callable[[Boards], tuple[Any, Any]]
-"""What evaluates rows of input bytes: logits and values."""
+"""What evaluates positions, `[B, position_bytes]` int8: logits and values."""
 
 
 class Differences(NamedTuple):
@@ -121,7 +121,7 @@ def export_network(
     boards = sample_positions(POSITIONS, encode)
     policy, value = evaluate_positions(TorchEvaluator(network), boards, encode)
     data, run = _safetensors(network, source) if hub else _onnx(network)
-    logits, values = run(encode.append_extra(boards))
+    logits, values = run(boards)
     exported = legal_policy(logits, encode.legal_mask(boards))
     found = Differences(float(np.abs(exported - policy).max()), float(np.abs(values - value).max()))
     if not all(each <= EXACT for each in found):  # NaN is not
@@ -196,7 +196,7 @@ def _onnx(network: Network) -> tuple[bytes, _Run]:
     onnx.helper.set_model_props(model, texts)
     data = model.SerializeToString()
     session = runtime.InferenceSession(data, providers=["CPUExecutionProvider"])
-    return data, lambda boards: session.run(None, {"boards": np.ascontiguousarray(boards)})
+    return data, lambda boards: session.run(None, {"boards": network.encode.append_extra(boards)})
 
 
 def _safetensors(network: Network, source: Checkpoint | None) -> tuple[bytes, _Run]:
@@ -207,8 +207,7 @@ def _safetensors(network: Network, source: Checkpoint | None) -> tuple[bytes, _R
     data = safetensors.save(weights, {"format": "pt"})
     again = build(network.architecture, asdict(network.settings))
     again.load_state_dict(safetensors.load(data))
-    rows = float32_copy(again)
-    return data, lambda boards: tuple(output.numpy() for output in rows(torch.from_numpy(boards)))
+    return data, TorchEvaluator(again).evaluate
 
 
 def _card(said: dict[str, Any], path: Path, source: Checkpoint | None, network: Network) -> str:
