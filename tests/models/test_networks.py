@@ -5,6 +5,7 @@ from importlib.metadata import EntryPoint
 import numpy as np
 import pytest
 import torch
+from tiny_networks import tiny
 
 from ckai.datasets import choices
 from ckai.game import Position
@@ -14,15 +15,6 @@ from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.layers.heads import StepPolicy
 from ckai.models.layers.network import _NETWORKS, Network, NetworkSettings, register
 from ckai.models.registry import build, names, network_type, parse_settings
-
-TINY = {
-    "cnn2x2": {"channels": 4, "hidden": 16},
-    "cnn3x3": {"channels": 4, "hidden": 16},
-    "mlp": {"hidden": 16},
-    "resnet": {"channels": 4, "blocks": 1},
-    "senet": {"channels": 4, "blocks": 1, "squeeze": 2},
-    "swift": {"hidden": 16, "narrow": 4, "narrowest": 4},
-}
 
 
 def boards(size, seed=0):
@@ -47,7 +39,7 @@ def test_planes_tell_pieces_parity_jumper_and_quiet():
 
 @pytest.mark.parametrize("name", names())
 def test_every_network_gives_128_scores_and_a_value(name):
-    network = build(name, TINY.get(name)).eval()
+    network = tiny(name, "pieces")
     rows = torch.from_numpy(boards(7))
     logits, value = network(rows[:, :32], rows[:, 32], rows[:, 33].to(torch.int16))
     assert logits.shape == (7, 128)
@@ -100,7 +92,7 @@ def test_unknown_names_and_settings_are_refused_with_those_that_exist():
 
 
 def test_the_evaluator_refuses_other_shapes():
-    evaluator = TorchEvaluator(build("cnn2x2", TINY["cnn2x2"]))
+    evaluator = TorchEvaluator(tiny("cnn2x2", "grid"))
     with pytest.raises(ValueError, match=r"expected boards int8 \[B, 34\], found int8 \[2, 32\]"):
         evaluator.evaluate(np.zeros((2, 32), np.int8))
     with pytest.raises(ValueError, match=r"expected out_values float32 \[2\], found float32 \[3\]"):

@@ -10,7 +10,6 @@ TINY = {
     "hidden": 8,
     "blocks": 1,
     "squeeze": 2,
-    "branch_hidden": 8,
     "narrow": 4,
     "narrowest": 4,
 }
