@@ -54,8 +54,7 @@ def test_graphs_train_the_same_network(name, rows, request):
 
 
 @pytest.mark.parametrize("precision", ["32", "bf16"])
-def test_without_a_graph_the_same_steps_are_taken(tmp_path, graphs, logged, precision):
-    rows = write(tmp_path / "few.parquet", random_games(2))
+def test_without_a_graph_the_same_steps_are_taken(rows, graphs, logged, precision):
     wanted, losses, data = trained("resnet", "planes", rows, 2, precision)
     assert data.joined > 1
     assert len(graphs.captured) == 2
