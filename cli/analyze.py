@@ -1,26 +1,27 @@
 """`ckai analyze`: values, mistakes and best lines of games, as annotated PDN and as a page."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import NO_NETWORK, evaluator_option, newest_network
-from ckai.cli.shared.output import (
-    count_text,
+from ckai.cli.shared.networks import NO_NETWORK, newest_network, short_name
+from ckai.cli.shared.options import (
+    PATH,
+    evaluator_option,
     force_option,
     json_option,
-    print_json,
-    progress_bar,
-    report_compilation,
+    open_tables,
+    output_option,
+    tables_option,
 )
+from ckai.cli.shared.output import count_text, print_json, report_compilation
 from ckai.cli.shared.settings import given_settings, settings_options
-from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
-from ckai.models.pretrained import PRETRAINED, network_path
+from ckai.models.pretrained import network_path
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.score import score_help
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 LISTED, PLAYERS = 10, 20
 """Most games that cannot be read whole that are named on standard error, and most players in the table."""
-
 
 _HELP = f"""Analyse games: the value of every position, mistakes, and what was better.
 
@@ -47,14 +47,9 @@ ckai analyze games.pdn --html games.html
 
 
 @click.command("analyze", help=_HELP)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="PDN to write.  [default: <name of the first file>-analysis.pdn in the current folder]",
-)
-@click.option("--html", type=click.Path(path_type=Path), help="Also write all games to one HTML page.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
+@output_option("PDN to write.  [default: <name of the first file>-analysis.pdn in the current folder]")
+@click.option("--html", type=PATH, help="Also write all games to one HTML page.")
 @click.option(
     "--engine",
     "source",
@@ -69,7 +64,7 @@ ckai analyze games.pdn --html games.html
     show_default=True,
     help="Keep the mistakes of this player in mistakes.pdn; `ckai solve` asks for them.",
 )
-@evaluator_option()
+@evaluator_option
 @tables_option
 @force_option
 @settings_options(AnalysisConfig)
@@ -88,6 +83,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Analyse games, see `_HELP`."""
+    from ckai.cli.shared.console import progress_bar
     from ckai.datasets.files import file_digest, locked, refuse_to_replace
     from ckai.pdn import PdnError, read_games
     from ckai.pdn.sources import source_stem
@@ -105,24 +101,22 @@ def command(
     if mistakes.MISTAKES.exists():
         mistakes.load()  # refuses what would be lost
     report_compilation()
-    name = source = source or newest_network()
+    source = loaded = digest = source or newest_network()
     if source not in NO_NETWORK:
-        source = str(network_path(source))
-        if not Path(source).is_file():
-            raise ValueError(f"{source}: expected a checkpoint, found no such file")
-        name = name if name in PRETRAINED else "/".join(Path(source).parts[-2:])
-    network_tables = open_tables(tables)
-    threads = available_cores()
-    digest = source if source in NO_NETWORK else file_digest(Path(source))
+        loaded = str(network_path(source))
+        if not Path(loaded).is_file():
+            raise ValueError(f"{loaded}: expected a checkpoint, found no such file")
+        digest = file_digest(Path(loaded))
+    network_tables, threads = open_tables(tables), available_cores()
     identity = {"network": digest, "tables": network_tables.pieces if network_tables else 0}
     read = [game for file in files for game in read_games(file)]
-    if not read:
-        raise PdnError("expected games, found none", ", ".join(map(str, files)))
     _report_refused(read)
     work = Work([game for game in read if not game.rejected], output, config, identity)
     if not work.games:
-        raise PdnError("expected games that can be read, found none", ", ".join(map(str, files)))
-    network = load_evaluator(source, evaluator, threads=threads)
+        raise PdnError(
+            f"expected games{' that can be read' if read else ''}, found none", ", ".join(map(str, files))
+        )
+    network = load_evaluator(loaded, evaluator, threads=threads)
     plies = sum(len(game.moves) for game in work.games)
     with locked(work.folder / "lock"):
         try:
@@ -134,19 +128,24 @@ def command(
             done = f"{work.done:,} of {count_text(len(work.games), 'game')} done"
             click.echo(f"{done} and kept in {work.folder}: the same command continues", err=True)
             raise
-        result = _write(work, files, name, html, learn)
+        result = _write(work, files, short_name(source), html, learn)
     work.remove()
-    result = _summary(read, work, html) | result
+    errors, rejected = [game.problem for game in read if game.problem], sum(game.rejected for game in read)
+    counts = {"read": len(read), "analyzed": len(work.games), "kept": work.kept}
+    counts |= {"truncated": len(errors) - rejected, "rejected": rejected}
+    result |= {f"games_{name}": count for name, count in counts.items()}
+    result |= {"plies": plies, "output": str(output), "html": html and str(html)}
     if as_json:
-        print_json(result)
-        return
-    _print_players(result["players"])
-    for line in _lines(result):
-        click.echo(line)
+        refused = [
+            {"file": e.path, "line": e.line, "game": e.game, "ply": e.ply, "reason": e.reason} for e in errors
+        ]
+        print_json(result | {"refused": refused})
+    else:
+        _print(result)
 
 
 def _write(
-    work: "Work", files: Iterable[Path], network: str, html: Path | None, learn: str
+    work: "Work", files: Sequence[Path], network: str, html: Path | None, learn: str
 ) -> dict[str, Any]:
     """Write the annotated games and the page; return what JSON says of their contents."""
     from ckai.cli.pages.report import ReportPage
@@ -157,10 +156,8 @@ def _write(
     from ckai.rl.analysis.report import Grade, PlayerTable
     from ckai.rl.games.registry import DEFAULT_GAME
 
-    config = work.config
     names = ", ".join("standard input" if str(file) == "-" else file.name for file in files)
-    annotator = f"{network}, {config.visits} visits"
-    facts = [("Network", network), ("Visits a position", f"{config.visits:,}")]
+    facts = [("Network", network), ("Visits a position", f"{work.config.visits:,}")]
     facts.append(("Games", f"{len(work.games):,}"))
     page = ReportPage(DEFAULT_GAME, f"Analysis of {names}", facts) if html else None
     players = PlayerTable()
@@ -169,7 +166,8 @@ def _write(
     searched, grades = 0, dict.fromkeys(map(str, Grade), 0)
     with whole_file(work.output) as file:
         for game, report in work.results():
-            file.write(write_game(annotate(game, report, annotator)).encode())
+            annotated = annotate(game, report, f"{network}, {work.config.visits} visits")
+            file.write(write_game(annotated).encode())
             players.add(game.header("Black"), game.header("White"), report)
             puzzles += mistakes.puzzles_of(game, report, learn)
             searched += report.positions
@@ -180,13 +178,8 @@ def _write(
             games.append(_game(game, report))
     if page is not None and html is not None:
         write_whole(html, page.html(players.rows()))
-    return {
-        "positions_searched": searched,
-        "grades": grades,
-        "players": players.rows(),
-        "mistakes": mistakes.add(puzzles),
-        "games": games,
-    }
+    found = {"positions_searched": searched, "grades": grades, "players": players.rows()}
+    return found | {"mistakes": mistakes.add(puzzles), "games": games}
 
 
 def _game(game: "PdnGame", report: "GameReport") -> dict[str, Any]:
@@ -207,53 +200,28 @@ def _game(game: "PdnGame", report: "GameReport") -> dict[str, Any]:
     }
 
 
-def _summary(read: Sequence["PdnGame"], work: "Work", html: Path | None) -> dict[str, Any]:
-    errors = [game.problem for game in read if game.problem is not None]
-    rejected = sum(game.rejected for game in read)
-    return {
-        "games_read": len(read),
-        "games_analyzed": len(read) - rejected,
-        "games_truncated": len(errors) - rejected,
-        "games_rejected": rejected,
-        "games_kept": work.kept,
-        "plies": sum(len(game.moves) for game in work.games),
-        "output": str(work.output),
-        "html": str(html) if html else None,
-        "refused": [
-            {"file": e.path, "line": e.line, "game": e.game, "ply": e.ply, "reason": e.reason} for e in errors
-        ],
-    }
-
-
-def _lines(result: dict[str, Any]) -> Iterable[str]:
-    """The result as text, line by line."""
-    grades = result["grades"]
-    marks = ", ".join(
-        count_text(grades[name], name, plural)
-        for name, plural in (("blunder", None), ("mistake", None), ("inaccuracy", "inaccuracies"))
-    )
-    kept = f", {result['games_kept']:,} of them in an earlier run" if result["games_kept"] else ""
-    games = count_text(result["games_analyzed"], "game")
-    yield f"{games} analysed{kept}: {count_text(result['plies'], 'ply', 'plies')}, {marks}"
-    theory = sum(game["theory"] is not None for game in result["games"])
-    if theory:
-        yield f"{count_text(theory, 'game')} in which tablebases and result disagree"
-    yield f"games with comments, marks and lines: {click.format_filename(result['output'])}"
-    if result["html"]:
-        yield f"page: {click.format_filename(result['html'])}"
-    if result["mistakes"]:
-        yield f"{count_text(result['mistakes'], 'new mistake')} to learn from: ckai solve"
-
-
-def _print_players(players: list[dict[str, Any]]) -> None:
-    from ckai.cli.shared.console import print_table, rows_table
+def _print(result: dict[str, Any]) -> None:
+    from ckai.cli.shared.console import print_rows
     from ckai.rl.analysis.report import SIGNS
 
     columns = {"name": ("player", ""), "games": ("games", ""), "accuracy": ("accuracy", ".1f")}
     columns |= {str(grade): (sign, "") for grade, sign in SIGNS.items()}
-    print_table(rows_table(players[:PLAYERS], columns))
-    if (more := len(players) - PLAYERS) > 0:
+    print_rows(result["players"][:PLAYERS], columns)
+    if (more := len(result["players"]) - PLAYERS) > 0:
         click.echo(f"and {count_text(more, 'player')} more, in --json and on the page of --html")
+    grades = result["grades"]
+    marks = f"{count_text(grades['blunder'], 'blunder')}, {count_text(grades['mistake'], 'mistake')}, "
+    marks += count_text(grades["inaccuracy"], "inaccuracy", "inaccuracies")
+    kept = f", {result['games_kept']:,} of them in an earlier run" if result["games_kept"] else ""
+    games = count_text(result["games_analyzed"], "game")
+    click.echo(f"{games} analysed{kept}: {count_text(result['plies'], 'ply', 'plies')}, {marks}")
+    if theory := sum(game["theory"] is not None for game in result["games"]):
+        click.echo(f"{count_text(theory, 'game')} in which tablebases and result disagree")
+    click.echo(f"games with comments, marks and lines: {click.format_filename(result['output'])}")
+    if result["html"]:
+        click.echo(f"page: {click.format_filename(result['html'])}")
+    if result["mistakes"]:
+        click.echo(f"{count_text(result['mistakes'], 'new mistake')} to learn from: ckai solve")
 
 
 def _report_refused(read: Sequence["PdnGame"]) -> None:

@@ -1,13 +1,14 @@
 """`ckai bench`: measure the speed of networks, searches and self-play on this machine."""
 
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ckai.cli.shared.networks import evaluator_option, set_option
-from ckai.cli.shared.output import json_option, print_json, report_compilation, stderr_console
+from ckai.cli.shared.options import PATH, evaluator_option, json_option
+from ckai.cli.shared.output import print_json, report_compilation
 
 PARTS = ("network", "search", "selfplay")
 ROUNDS = 5
@@ -20,84 +21,55 @@ IN_FLIGHT, SIMS = 256, 200
 
 @click.command("bench")
 @click.argument("parts", nargs=-1, metavar="[PART]...", type=click.Choice(PARTS))
-@click.option(
-    "--engine",
-    metavar="CKPT",
-    type=click.Path(path_type=Path),
-    help="Network to measure with.  [default: a new one, see --model]",
-)
-@click.option("--model", default="cnn2x2", show_default=True, help="Architecture of the new network.")
-@set_option
-@evaluator_option()
+@click.option("--engine", metavar="CKPT", type=PATH, help="Network.  [default: a new cnn2x2]")
+@evaluator_option
 @json_option
-def command(
-    parts: tuple[str, ...],
-    engine: Path | None,
-    model: str,
-    pairs: tuple[str, ...],
-    evaluator: str,
-    as_json: bool,
-) -> None:
+def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json: bool) -> None:
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
     PART is network, search or selfplay. The network and the search are measured with every backend that is
     installed, unless --evaluator names one; self-play with one. `ckai perft`, `parse` and `pretrain` tell
     their own speed.
     """
-    import tempfile
-
-    from ckai.models.checkpoint import load_network, save_checkpoint
-    from ckai.models.inference.backends import BACKENDS
+    from ckai.cli.shared.console import print_rows
+    from ckai.models.checkpoint import load_network
+    from ckai.models.inference.backends import BACKENDS, make_evaluator
     from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.models.inference.evaluator import AUTO
-    from ckai.models.registry import build, parse_settings
+    from ckai.models.registry import build
     from ckai.rl import bench
-    from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig
 
     report_compilation()
-    measures: list[Any] = []
-    console = stderr_console()
-    with tempfile.TemporaryDirectory() as name:
-        checkpoint = engine or Path(name) / "new.ckpt"
-        if engine is None:
-            save_checkpoint(checkpoint, build(model, parse_settings(model, list(pairs))))
-        network = load_network(checkpoint, game=None)
-        encoding = network.encode
-        game = encoding.GAME
-        groups = SelfPlayConfig(in_flight=IN_FLIGHT).group_count
-        loaded = load_evaluator(checkpoint, evaluator, threads=groups, game=game)
-        in_flight = GPU_BATCH * groups if isinstance(loaded, CudaEvaluator) else IN_FLIGHT
-        backends = BACKENDS if evaluator == AUTO else (evaluator,)
-        benchmarks = {
-            "network": lambda: bench.bench_network(network, backends, ROUNDS, SECONDS / 4),
-            "selfplay": lambda: bench.bench_selfplay(
-                loaded, encoding, sims=SIMS, in_flight=in_flight, rounds=ROUNDS, seconds=SECONDS
-            ),
-            "search": lambda: bench.bench_search(network, backends, ROUNDS, SECONDS / 4),
-        }
-        try:
-            for part in parts or PARTS:
-                console.print(f"measuring {part} ...")
-                measures += list(benchmarks[part]())
-        finally:
-            loaded.close()
+    measures: list[bench.Measure] = []
+    network = build("cnn2x2") if engine is None else load_network(engine, game=None)
+    groups = SelfPlayConfig(in_flight=IN_FLIGHT).group_count
+    backends = BACKENDS if evaluator == AUTO else (evaluator,)
+    for part in parts or PARTS:
+        click.echo(f"measuring {part} ...", err=True)
+        if part == "network":
+            measures += bench.bench_network(network, backends, ROUNDS, SECONDS / 4)
+        elif part == "search":
+            measures += bench.bench_search(network, backends, ROUNDS, SECONDS / 4)
+        else:
+            with closing(make_evaluator(network, evaluator, groups)) as loaded:
+                in_flight = GPU_BATCH * groups if isinstance(loaded, CudaEvaluator) else IN_FLIGHT
+                settings: dict[str, Any] = {"rounds": ROUNDS, "seconds": SECONDS}
+                measures += bench.bench_selfplay(
+                    loaded, network.encode, sims=SIMS, in_flight=in_flight, **settings
+                )
     if as_json:
         print_json({"measures": [asdict(measure) for measure in measures]})
         return
-    from ckai.cli.shared.console import print_table, rows_table
-
+    columns = {"name": ("", ""), **{name: (name, "") for name in ("median", "least", "most")}}
     for unit in dict.fromkeys(measure.unit for measure in measures):
-        columns = {"name": (unit, ""), "median": ("median", ""), "least": ("min", ""), "most": ("max", "")}
-        rows = [
-            {"name": each.name, **{name: _short(getattr(each, name)) for name in list(columns)[1:]}}
-            for each in measures
-            if each.unit == unit
-        ]
-        print_table(rows_table(rows, columns))
+        of_unit = (asdict(each) for each in measures if each.unit == unit)
+        rows = ({name: _short(value) for name, value in each.items()} for each in of_unit)
+        print_rows(rows, columns | {"name": (unit, "")})
 
 
-def _short(value: float) -> str:
-    if value >= 1e6:
-        return f"{value / 1e6:.2f} M"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def _short(value: Any) -> Any:
+    """Return a figure as a text of a few digits."""
+    if not isinstance(value, float):
+        return value
+    return f"{value / 1e6:.2f} M" if value >= 1e6 else f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

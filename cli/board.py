@@ -7,20 +7,18 @@ import socket
 import sys
 import threading
 import webbrowser
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import click
 
-from ckai.cli.shared.networks import evaluator_option, seed_option
+from ckai.cli.shared.options import PATH
 from ckai.cli.shared.output import report_compilation
 from ckai.rl.engine.text import forms_text
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_BYTES = 48 * 1024 * 1024
 """Largest message: a file of games of 8 MB, with what JSON adds."""
-LAST_SECONDS = 1.0
-"""Time that threads have to end once everything is saved: one that compiles cannot be stopped."""
 
 _HELP = """Play and analyse in a browser.
 
@@ -30,7 +28,6 @@ Ctrl-C ends the server.
 \b
 Examples:
   ckai board
-  ckai board --no-browser --port 8123
   ckai board --engine "hub:PROGRAM@1s"
   ckai board --host 0.0.0.0
   ckai board --export site
@@ -55,39 +52,34 @@ any case:
 @click.option(
     "--export",
     "folder",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="FOLDER",
     help="Write the page as a static site, which plays and analyses checkers without a server, and end.",
 )
 @click.option("--engine", "engines", multiple=True, metavar="SPEC", help="Offer this player; repeatable.")
-@seed_option
-@evaluator_option()
-def command(
-    port: int,
-    host: str,
-    browser: bool,
-    folder: Path | None,
-    engines: tuple[str, ...],
-    seed: int | None,
-    evaluator: str,
-) -> None:
+def command(port: int, host: str, browser: bool, folder: Path | None, engines: tuple[str, ...]) -> None:
     """Serve the board, see `_HELP`."""
     from ckai.models.inference.evaluator import import_extra
 
     uvicorn, *_ = (import_extra(package, "web") for package in ("uvicorn", "starlette", "websockets"))
     if folder is not None:
-        _export(folder)
+        from ckai.cli.web.export import export_site
+
+        if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+            raise click.ClickException(f"{folder}: expected a new or an empty folder, found something in it")
+        size = export_site(folder)
+        served = f"any web server can serve it: python -m http.server -d {folder}"
+        click.echo(f"{folder}: {size / 1e6:.1f} MB; {served}")
         return
     from ckai.cli.web.app import make_app
     from ckai.cli.web.server import Server
 
     report_compilation()
-    board = Server(evaluator=evaluator, tables="auto", seed=seed, given=engines)
     token = None if host in LOOPBACK else secrets.token_urlsafe(16)
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1], token)
     config = uvicorn.Config(
-        make_app(board, token),
+        make_app(Server(engines), token),
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -96,38 +88,27 @@ def command(
         timeout_graceful_shutdown=2,
         lifespan="on",
     )
-    server = _server(config, address, browser=browser)
+    click.echo(f"the board is at {address} (Ctrl-C ends it)")
+    sys.stdout.flush()
+    if browser:  # some browsers return only when they are closed
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
     gc.freeze()  # what was imported stays: the collector would halt the searches to scan it
-    try:
-        server.run(sockets=[listening])
-    except KeyboardInterrupt:
-        pass
-    finally:
-        listening.close()
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets=[listening])
     click.echo("stopped", err=True)
-
-
-def _export(folder: Path) -> None:
-    """Write the page as a static site."""
-    from ckai.cli.web.export import export_site
-
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise click.ClickException(f"{folder}: expected a new or an empty folder, found something in it")
-    size = export_site(folder)
-    click.echo(
-        f"{folder}: {size / 1e6:.1f} MB; any web server can serve it: python -m http.server -d {folder}"
-    )
+    sys.stderr.flush()
+    os._exit(0)  # a search that compiles cannot be stopped
 
 
 def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens."""
+    # With the protocol named, asyncio switches off the delay that gathers small packets.
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # To Windows REUSEADDR means that several may listen on one port.
+    alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
+    listening.setsockopt(socket.SOL_SOCKET, alone, 1)
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        # With the protocol named, asyncio switches off the delay that gathers small packets.
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        # To Windows REUSEADDR means that several may listen on one port.
-        alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
-        listening.setsockopt(socket.SOL_SOCKET, alone, 1)
         listening.bind((host, port))
         listening.listen()
     except OSError as error:
@@ -144,37 +125,3 @@ def _address(host: str, port: int, token: str | None) -> str:
         host = socket.gethostname()
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
-
-
-def _open_browser(address: str) -> None:
-    """Open the page; some browsers return only when they are closed."""
-    if not webbrowser.open(address):
-        click.echo("no browser could be opened; open the address yourself", err=True)
-
-
-def _end() -> None:
-    """End the process, whatever its threads do."""
-    click.echo("stopped", err=True)
-    sys.stderr.flush()
-    os._exit(0)
-
-
-def _server(config: Any, address: str, *, browser: bool) -> Any:
-    """Return a server that says where it is once it can be reached, and ends soon once it is asked to."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().startup(sockets)
-            click.echo(f"the board is at {address} (Ctrl-C ends it)")
-            sys.stdout.flush()
-            if browser:
-                threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
-
-        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            await super().shutdown(sockets)
-            last = threading.Timer(LAST_SECONDS, _end)
-            last.daemon = True
-            last.start()
-
-    return Server(config)

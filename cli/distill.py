@@ -4,28 +4,20 @@ from pathlib import Path
 
 import click
 
-from ckai.cli.shared.output import count_text, force_option, json_option, print_json, report_compilation
-from ckai.cli.shared.row_files import ROWS_HELP, row_files
+from ckai.cli.shared.options import PATH, ROWS_HELP, force_option, json_option, output_option
+from ckai.cli.shared.output import count_text, print_json, report_compilation
 from ckai.cli.shared.settings import given_settings, settings_options
-from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.distill.config import DistillConfig
 
 
 @click.command("distill")
-@click.argument("teacher", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    default=Path("data/distilled.parquet"),
-    show_default=True,
-    help="Rows to write.",
-)
+@click.argument("teacher", type=PATH)
+@output_option("Rows to write.", Path("data/distilled.parquet"))
 @click.option(
     "--data",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=PATH,
     help=f"Rows from whose positions the walks start: {ROWS_HELP}.  [default: openings only]",
 )
 @settings_options(DistillConfig)
@@ -33,23 +25,17 @@ from ckai.rl.distill.config import DistillConfig
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context,
-    teacher: Path,
-    output: Path,
-    data: tuple[Path, ...],
-    force: bool,
-    as_json: bool,
+    ctx: click.Context, teacher: Path, output: Path, data: tuple[Path, ...], force: bool, as_json: bool
 ) -> None:
     """Label positions with the policy and the value of TEACHER.
 
     Follows short walks from positions of --data, by the teacher's policy with some random actions, and writes
     the labelled positions as rows for ckai pretrain. After an interruption, the same command continues.
     """
-
-    from ckai.cli.shared.output import progress_bar
-    from ckai.datasets.reader import RowFile
+    from ckai.cli.shared.console import progress_bar
+    from ckai.cli.shared.row_files import row_files
+    from ckai.datasets.machine import available_cores
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.inputs.registry import encoding_type
     from ckai.rl.distill.distill import distill
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
@@ -59,9 +45,7 @@ def command(
     threads = available_cores()
     checkpoint = load_checkpoint(teacher)
     spec = get_game(checkpoint.network().encode.GAME)
-    files = [path for group in row_files(data) for path in group]
-    for path in files:
-        RowFile(path, spec.name)
+    files = [file for path in data for file in row_files(path)]
     # Alpha-beta, which labels with `nodes`, takes integer networks only.
     network = load_evaluator(teacher, "integers" if config.nodes else "auto", threads=threads, game=spec.name)
     with progress_bar("labelling", "positions") as update:
@@ -74,7 +58,3 @@ def command(
         print_json({"output": str(output), "positions": positions})
         return
     click.echo(f"{output}: {count_text(positions, 'position')}, labelled by {network.name}")
-    encoding = f" --set encoding={spec.encoding}" if spec.encoding else ""
-    # An integer network needs planes of pieces.
-    model = "swift" if not spec.encoding or encoding_type(spec.encoding).VALUES else "cnn3x3"
-    click.echo(f"train on them: ckai pretrain --data {output} --model {model}{encoding}")

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import EVALUATORS, evaluator_option
+from ckai.cli.shared.options import EVALUATORS, TABLE_CHOICES, evaluator_option, open_tables, tables_option
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import TABLE_CHOICES, open_tables, tables_option
 from ckai.models.pretrained import CKAI
+from ckai.rl.engine.text import HUB, EngineText
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from ckai.rl.engine.base import Engine
-    from ckai.rl.engine.program import Session
 
 GTP_PLAYER = "rollout@1000"
 """The player of Go programs: no network is installed for them."""
@@ -34,12 +33,9 @@ Its players are those of `ckai match --game go`.
 \b
 Examples:
   ckai engine
-  ckai engine --engine level:4
   ckai engine --engine alphabeta:ckai --tables 4
   ckai match hub:"ckai engine"@60s+0.6s level:8
   ckai engine --protocol gtp --engine rollout@2000
-  ckai match --game go rollout@2000 \
-gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 """
 
 
@@ -58,14 +54,14 @@ gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
     show_default=True,
     help="Protocol: hub for draughts programs, or gtp for Go.",
 )
-@evaluator_option()
+@evaluator_option
 @tables_option
 def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> None:
     """Serve standard input and output, see `_HELP`."""
     output = _claim_output()
     from ckai.rl.engine.program import serve_lines
 
-    signal.signal(signal.SIGTERM, _end)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     if protocol == "gtp":
         if tables not in ("auto", "none"):
             raise click.UsageError("--tables is for --protocol hub; omit it with gtp")
@@ -88,10 +84,10 @@ def _claim_output() -> int:
     return output
 
 
-def _gtp(spec: str, evaluator: str) -> "Callable[[Callable[[str], None]], Session]":
+def _gtp(spec: str, evaluator: str) -> Any:
+    """Return what makes a session of an output."""
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.loading import check
-    from ckai.rl.engine.text import EngineText
     from ckai.rl.games.go import SPEC
     from ckai.rl.games.go.gtp import GtpSession
 
@@ -99,22 +95,21 @@ def _gtp(spec: str, evaluator: str) -> "Callable[[Callable[[str], None]], Sessio
     return partial(GtpSession, lambda game: Engine.load(spec, evaluator=evaluator, game=game))
 
 
-def _hub(spec: str, evaluator: str, tables: str) -> "Callable[[Callable[[str], None]], Session]":
+def _hub(spec: str, evaluator: str, tables: str) -> Any:
+    """Return what makes a session of an output."""
     from ckai.datasets.machine import MAX_THREADS
+    from ckai.rl.engine.base import Engine
     from ckai.rl.engine.hub import HubSession
     from ckai.rl.engine.loading import check
-    from ckai.rl.engine.text import HUB, EngineText
 
     def check_player(text: str) -> None:
         """Raise the error of a spec that names no player before the other side waits for it."""
         wanted = EngineText.read(text)
-        if wanted.who.startswith(HUB):
+        if wanted.kind == HUB:
             raise ValueError(f"{text}: expected a player of ckai, found another program")
         check(wanted, clock=False)
 
     def load(values: "Mapping[str, str]") -> "Engine":
-        from ckai.rl.engine.base import Engine
-
         check_player(values["engine"])
         return Engine.load(
             values["engine"],
@@ -134,7 +129,3 @@ def _hub(spec: str, evaluator: str, tables: str) -> "Callable[[Callable[[str], N
         "threads": {"value": "0", "type": "int", "min": 0, "max": MAX_THREADS},
     }
     return partial(HubSession, parameters, load)
-
-
-def _end(number: int, frame: Any) -> None:
-    sys.exit(128 + number)

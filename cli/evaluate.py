@@ -1,6 +1,5 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -8,19 +7,52 @@ from typing import Any, Literal
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json, report_compilation
-from ckai.cli.shared.row_files import data_option, row_files, row_files_text
+from ckai.cli.shared.options import PATH, data_option, json_option
+from ckai.cli.shared.output import print_json, report_compilation
 from ckai.models.pretrained import network_path
 
 SIDES = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
 """What a split of `--split` is called in messages."""
 SOLVED_VISITS = (50, 200, 600)
 """Visits of the searches that `--solved` measures where none are named."""
+LABELS = {
+    "rows": "rows",
+    "top1": "top-1 accuracy",
+    "top5": "  top-5",
+    "top1_legal": "top-1 among legal moves",
+    "top5_legal": "  top-5",
+    "top1_unforced": "top-1 where there is a choice",
+    "top1_unseen": "top-1 in unseen positions",
+    "top1_legal_unseen": "  among legal moves",
+    "random_legal": "accuracy of a random legal move",
+    "forced": "rows with one legal move",
+    "unseen": "rows with unseen positions",
+    "illegal_top1": "top move is illegal",
+    "illegal_probability": "probability on illegal moves",
+    "policy_loss": "policy loss",
+    "value_mse": "value, mean squared error",
+    "value_mse_constant": "  of the best constant",
+    "value_sign": "value has the winner's sign",
+    "value_auc": "AUC of won against lost",
+    "value_calibration_error": "value calibration error",
+}
+"""The metrics that are shown, in order."""
+PHASES = {
+    "range": ("plies", ""),
+    "rows": ("rows", ",d"),
+    "top1_legal": ("top-1", ".1%"),
+    "top5_legal": ("top-5", ".1%"),
+    "top1_unforced": ("choice", ".1%"),
+    "random_legal": ("random", ".1%"),
+    "value_mse": ("value", ".3f"),
+    "value_auc": ("AUC", ".1%"),
+}
+"""Columns of the table of phases."""
 
 
 @click.command("evaluate")
-@click.argument("checkpoint", type=click.Path(path_type=Path))
-@data_option("evaluate on", "those in data/ that the network was trained on")
+@click.argument("checkpoint", type=PATH)
+@data_option("evaluate on", "the newest data set in data/")
 @click.option(
     "--split",
     type=click.Choice(["heldout", "train", "all"]),
@@ -36,8 +68,9 @@ SOLVED_VISITS = (50, 200, 600)
     "--visits",
     multiple=True,
     type=click.IntRange(1),
-    help="Visits per search with --solved; may be repeated.  "
-    f"[default: {', '.join(map(str, SOLVED_VISITS))}]",
+    default=SOLVED_VISITS,
+    show_default=True,
+    help="Visits per search with --solved; may be repeated.",
 )
 @json_option
 def command(
@@ -55,37 +88,31 @@ def command(
     The data are split by game as in the network's training. "Unseen" positions are those that do not occur in
     the training games; they are left out for data that the network was not trained on.
     """
-    checkpoint = network_path(checkpoint) if checkpoint.is_dir() else checkpoint
-    if solved:
-        others = {"--data": paths, "--split": split}
-        for name, given in others.items():
-            if given not in (None, ()):
-                raise click.UsageError(
-                    f"expected --solved without {name}, as it has its own positions, found both"
-                )
-        _evaluate_solved(checkpoint, visits or SOLVED_VISITS, as_json)
-        return
-    if visits:
-        raise click.UsageError("expected --visits together with --solved, found no --solved")
-    from ckai.cli.shared.console import print_table
-    from ckai.cli.shared.metrics_text import metrics_table, phases_table
+    from ckai.cli.shared.console import print_rows
+    from ckai.cli.shared.row_files import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.evaluation.evaluate import evaluate_checkpoint
 
+    checkpoint = network_path(checkpoint) if checkpoint.is_dir() else checkpoint
+    if solved:
+        if paths or split:
+            raise click.UsageError("--solved has positions of its own; omit --data and --split")
+        _evaluate_solved(checkpoint, visits, as_json)
+        return
     loaded = load_checkpoint(checkpoint)
-    paths = paths or tuple(_own_data(loaded.info, checkpoint))
-    files = _distinct_files(paths)
-    evaluation = evaluate_checkpoint(loaded, files, split=split)
-    data_text = row_files_text(paths)
-    side = SIDES[evaluation.split]
+    paths = paths or (newest_rows(),)
+    evaluation = evaluate_checkpoint(
+        loaded, [file for path in paths for file in row_files(path)], split=split
+    )
+    data_text, side = ", ".join(map(str, paths)), SIDES[evaluation.split]
     if evaluation.other_data:
-        trained = f"the network was trained on {_names(loaded.info)}, not on {data_text}"
-        click.echo(f"ckai: {trained}; evaluating {side}", err=True)
-    elif evaluation.split != "train" and evaluation.learned is None and loaded.info.get("data"):
+        names = ", ".join(dict.fromkeys(str(entry.get("name")) for entry in loaded.info["data"]))
         click.echo(
-            f"ckai: {checkpoint} does not say which games it learned; some of {side} may be among them",
-            err=True,
+            f"ckai: the network was trained on {names}, not on {data_text}; evaluating {side}", err=True
         )
+    elif evaluation.split != "train" and evaluation.learned is None and loaded.info.get("data"):
+        some = f"some of {side} may be among them"
+        click.echo(f"ckai: {checkpoint} does not say which games it learned; {some}", err=True)
     elif evaluation.split == "heldout" and evaluation.learned:
         click.echo(f"ckai: the network has learned {evaluation.learned:,} of {side}", err=True)
     if as_json:
@@ -98,44 +125,24 @@ def command(
         side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters")
     click.echo(f"digest: {loaded.digest}")
-    click.echo(metrics_table(evaluation.metrics, f"on {side} of {data_text}"))
-    print_table(phases_table(evaluation.by_ply))
+    click.echo(metrics_text(evaluation.metrics, f"on {side} of {data_text}"))
+    print_rows(({**each, "range": f"{each['from']}-{each['to']}"} for each in evaluation.by_ply), PHASES)
 
 
-def _distinct_files(paths: Sequence[Path]) -> list[Path]:
-    """Return the row files of `--data`."""
-    files = [path for group in row_files(paths) for path in group]
-    path, times = Counter(path.resolve() for path in files).most_common(1)[0]
-    if times > 1:
-        raise click.UsageError(f"expected each file once, found {path} {times} times in --data")
-    return files
-
-
-def _own_data(info: Mapping[str, Any], checkpoint: Path) -> list[Path]:
-    """Return the files in data/ or its run that a network was trained on; one that has grown since is one."""
-    from ckai.datasets.reader import RowFile
-    from ckai.datasets.schema import DatasetError
-
-    rows = {entry.get("name"): entry.get("rows", 0) for entry in info.get("data") or ()}
-    folders = Path("data"), checkpoint.parent, checkpoint.parent.parent
-    there = [(name, folder / str(name)) for name in rows for folder in folders]
-    found = [path for name, path in there if path.is_file() and RowFile(path).rows >= rows[name]]
-    if not found:
-        trained = f"was trained on {_names(info)}, none of it in data/" if rows else "does not name its data"
-        raise DatasetError(f"{checkpoint}: expected --data with rows to evaluate on: it {trained}")
-    click.echo(f"ckai: evaluating on {', '.join(map(str, found))}, as named in {checkpoint}", err=True)
-    return found
-
-
-def _names(info: Mapping[str, Any]) -> str:
-    """The data that a network was trained on, as text."""
-    every = list(dict.fromkeys(str(entry.get("name")) for entry in info["data"]))
-    return ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
+def metrics_text(metrics: Mapping[str, Any], title: str) -> str:
+    """Format metrics, by name, as lines of text; unknown names are left out."""
+    lines = [title]
+    for name in filter(metrics.__contains__, LABELS):
+        value = metrics[name]
+        share = not any(word in name for word in ("loss", "mse", "error"))
+        text = f"{value:,}" if isinstance(value, int) else f"{value:.1%}" if share else f"{value:.4f}"
+        lines.append(f"  {LABELS[name]:<36}{text:>9}")
+    return "\n".join(lines)
 
 
 def _evaluate_solved(checkpoint: Path, visits: Sequence[int], as_json: bool) -> None:
     """Print the mistakes of a network on solved positions of its game."""
-    from ckai.cli.shared.console import print_table, rows_table
+    from ckai.cli.shared.console import print_rows
     from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.connect4.mistakes import mistakes_of_network, solved_classes
@@ -146,29 +153,22 @@ def _evaluate_solved(checkpoint: Path, visits: Sequence[int], as_json: bool) -> 
     spec = get_game(loaded.network().encode.GAME)
     classes = solved_classes(spec)
     found = mistakes_of_network(load_evaluator(checkpoint, game=spec.name), spec, visits, classes)
-    plain = {
-        player: {
-            name: {**asdict(each), "share": each.share, "interval": each.interval}
-            for name, each in by_class.items()
-        }
-        for player, by_class in found.items()
-    }
     if as_json:
+        players = {
+            player: {
+                name: {**asdict(each), "share": each.share, "interval": each.interval}
+                for name, each in by_class.items()
+            }
+            for player, by_class in found.items()
+        }
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest, "game": spec.name}
-        print_json({**identity, "players": plain})
+        print_json({**identity, "players": players})
         return
     click.echo(f"mistakes of {checkpoint}: moves that give away a win or a draw, with 95 % intervals")
-    rows = [
-        {
-            "class": name,
-            "positions": next(iter(plain.values()))[name]["positions"],
-            **{
-                player: f"{each.share:.1%} ({100 * each.interval[0]:.1f} to {100 * each.interval[1]:.1f})"
-                for player, by_class in found.items()
-                for each in [by_class[name]]
-            },
-        }
-        for name in classes
-    ]
+    rows: dict[str, dict[str, Any]] = {name: {"class": name} for name in classes}
+    for player, by_class in found.items():
+        for name, each in by_class.items():
+            low, high = each.interval
+            rows[name] |= {"positions": each.positions, player: f"{each.share:.1%} ({low:.1%} to {high:.1%})"}
     columns = {"class": ("", ""), "positions": ("positions", ",d"), **{each: (each, "") for each in found}}
-    print_table(rows_table(rows, columns))
+    print_rows(rows.values(), columns)

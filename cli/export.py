@@ -4,28 +4,15 @@ from pathlib import Path
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json
-
-FORMATS = ("onnx", "safetensors")
+from ckai.cli.shared.options import PATH, force_option, json_option, output_option
+from ckai.cli.shared.output import print_json
 
 
 @click.command("export")
-@click.argument("checkpoint", type=click.Path(path_type=Path))
-@click.option(
-    "--to",
-    type=click.Choice(FORMATS),
-    default="onnx",
-    show_default=True,
-    metavar="FORMAT",
-    help=f"One of {', '.join(FORMATS)}.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="File to write; folder of safetensors.  [default: named after CHECKPOINT]",
-)
-@click.option("--force", is_flag=True, help="Replace existing files.")
+@click.argument("checkpoint", type=PATH)
+@click.option("--to", type=click.Choice(["onnx", "safetensors"]), default="onnx", show_default=True)
+@output_option("File to write; folder of safetensors.  [default: named after CHECKPOINT]")
+@force_option
 @json_option
 def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json: bool) -> None:
     """Export the network in CHECKPOINT for use by other programs.
@@ -42,19 +29,13 @@ def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json
         path /= "model.safetensors"
     source = load_checkpoint(checkpoint)
     network = source.network()
-    encode = network.encode
     policy, value = export_network(network, path, source=source, force=force)
-    width, actions = encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS
+    width, actions = network.encode.position_bytes + network.encode.EXTRA, network.encode.NUM_ACTIONS
     if as_json:
         facts = {"path": str(path), "format": path.suffix[1:], "width": width, "actions": actions}
         print_json({**facts, "positions": POSITIONS, "policy_error": policy, "value_error": value})
         return
     click.echo(f"{path}: boards int8 [B, {width}] -> logits [B, {actions}], values [B]")
-    if encode.EXTRA:
-        click.echo(
-            f"the bytes from {encode.position_bytes} on are made of those before by "
-            f"ckai.models.encoding_type({network.settings.encoding!r})().append_extra(boards)"
-        )
     click.echo(
         f"matches the network on {POSITIONS} positions: probabilities within {policy:.1g}, "
         f"values within {value:.1g}"

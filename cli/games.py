@@ -13,21 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.games_table import print_games
-from ckai.cli.shared.output import (
-    count_text,
-    force_option,
-    json_option,
-    print_json,
-    progress_bar,
-    report_compilation,
-)
-from ckai.cli.shared.row_files import newest_rows, row_files
-from ckai.cli.shared.statistics_text import as_text
+from ckai.cli.shared.options import PATH, force_option, json_option, output_option
+from ckai.cli.shared.output import count_text, print_json, report_compilation
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 
 if TYPE_CHECKING:
     from ckai.datasets.games import Games, Query
+    from ckai.datasets.statistics import Statistics
 
 LISTED = 50
 """Most games that are listed on a terminal."""
@@ -47,7 +39,7 @@ Examples:
 
 
 @click.command("games", help=_HELP)
-@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=PATH)
 @click.option("--player", default="", metavar="NAME", help="Games of a player.")
 @click.option(
     "--opening",
@@ -58,82 +50,71 @@ Examples:
 @click.option("--event", default="", metavar="NAME", help="Games of an event.")
 @click.option(
     "--result",
-    type=click.Choice(["1-0", "0-1", "1/2-1/2", "*"]),
-    help="Games with a result; 1-0: Black won.",
+    default="",
+    type=click.Choice(["1-0", "0-1", "1/2-1/2", "*", ""]),
+    metavar="RESULT",
+    help="Games with a result: 1-0 (Black won), 0-1, 1/2-1/2 or *.",
 )
 @click.option("--position", "fen", metavar="FEN", help="Games that reach a position.")
 @click.option(
     "--min-plies", type=click.IntRange(0), default=0, metavar="N", help="Games of so many plies or more."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the games found: as PDN to a name that ends in .pdn, as rows to one that ends in .parquet.",
-)
+@output_option("Write the games found: as PDN to a name ending in .pdn, as rows to one ending in .parquet.")
 @click.option("--stats", "stats", is_flag=True, help="Show statistics of the games found instead of a list.")
 @force_option
 @json_option
 def command(
-    files: tuple[Path, ...],
-    player: str,
-    opening: str,
-    event: str,
-    result: str | None,
-    fen: str | None,
-    min_plies: int,
-    output: Path | None,
-    stats: bool,
-    force: bool,
-    as_json: bool,
+    files: tuple[Path, ...], output: Path | None, stats: bool, force: bool, as_json: bool, **wanted: Any
 ) -> None:
     """Find games, see `_HELP`."""
+    from ckai.cli.shared.console import print_games, progress_bar
+    from ckai.cli.shared.row_files import newest_rows, row_files
     from ckai.datasets.files import refuse_to_replace, whole_file
     from ckai.datasets.games import Query, find_games, rows_writer
     from ckai.datasets.schema import check_rows_path, headers_path
     from ckai.datasets.statistics import describe
 
+    suffix = output.suffix if output else ""
     if output is not None:
-        if output.suffix != ".pdn":
-            if output.suffix != ".parquet":
-                raise click.BadParameter("expected a name that ends in .pdn or .parquet", param_hint="-o")
-            check_rows_path(output)
+        if suffix not in (".pdn", ".parquet"):
+            raise click.BadParameter("expected a name that ends in .pdn or .parquet", param_hint="-o")
         refuse_to_replace(output, force)
-        if output.suffix == ".parquet":
+        if suffix == ".parquet":
+            check_rows_path(output)
             refuse_to_replace(headers_path(output), force)
     report_compilation()
     given = list(files) or [newest_rows()]
-    found = (row_files([path])[0] if path.is_dir() or _has_rows(path) else [path] for path in given)
-    paths = [path for several in found for path in several]
-    query = _query(player, opening, event, result or "", fen, min_plies)
+    paths = [
+        file for path in given for file in (row_files(path) if path.is_dir() or _has_rows(path) else [path])
+    ]
+    query = _query(**wanted)
     begun = time.perf_counter()
     rows: list[dict[str, Any]] = []
-    searched = 0
+    searched, statistics = 0, None
     with ExitStack() as stack:
         sinks: list[Callable[[Games, Any], None]] = []
-        if output is not None and output.suffix == ".pdn":
+        if output is not None and suffix == ".pdn":
             file = stack.enter_context(whole_file(output))
             sinks.append(lambda games, which: file.writelines(t.encode() for t in _texts(games, which)))
-        kept = paths if stats and query == Query() and all(map(_has_rows, paths)) else []
-        if output is not None and output.suffix == ".parquet":
-            kept = [output]
-        elif stats and not kept:
-            kept = [Path(stack.enter_context(TemporaryDirectory())) / "found.parquet"]
+        whole = stats and query == Query() and all(map(_has_rows, paths))
+        found = None if output is None or suffix == ".pdn" else output
+        if found is None and stats and not whole:
+            found = Path(stack.enter_context(TemporaryDirectory())) / "found.parquet"
         with ExitStack() as writing:
-            if kept and kept is not paths:
-                sinks.append(writing.enter_context(rows_writer(kept[0], paths)))
+            if found is not None:
+                sinks.append(writing.enter_context(rows_writer(found, paths)))
             for games, which in find_games(paths, query):
                 searched += len(games.headers)
                 for header in games.found(which).to_pylist():  # as `ckai play --load` takes it, if it is PDN
                     rows.append({**header, "game": f"{games.name}:{header['game']}"})
                 for sink in sinks:
                     sink(games, which)
-            if (output is not None or stats) and not (sum(row["plies"] for row in rows) if kept else rows):
-                raise ValueError(_none_found(searched, opening))
-        statistics = None
+            none_found = f"expected games that have all this, found none among {searched:,}"
+            if not (sum(row["plies"] for row in rows) if found else rows) and (output or stats):
+                raise ValueError(none_found)
         if stats:
             with progress_bar("reading", "rows") as progress:
-                statistics = describe(kept, progress=progress)
+                statistics = describe(paths if found is None else found, progress=progress)
     seconds = time.perf_counter() - begun
     results = Counter(row["result"] for row in rows)
     if as_json:
@@ -143,11 +124,11 @@ def command(
         print_json({**counts, "seconds": round(seconds, 3), **told, "files": list(map(str, given))})
         return
     if statistics is not None:
-        click.echo(as_text(statistics, ", ".join(map(str, given))))
+        click.echo(statistics_text(statistics, ", ".join(map(str, given))))
     elif output is None and rows:
         print_games(rows, LISTED)
     if not rows:
-        click.echo(_none_found(searched, opening), err=True)
+        click.echo(none_found, err=True)
         return
     won = f"Black won {results['1-0']:,}, White {results['0-1']:,}, {results['1/2-1/2']:,} drawn"
     where = "" if output is None else f" in {click.format_filename(output)}"
@@ -158,7 +139,7 @@ def _has_rows(path: Path) -> bool:
     return path.suffix == ".parquet"
 
 
-def _query(player: str, opening: str, event: str, result: str, fen: str | None, min_plies: int) -> "Query":
+def _query(opening: str, fen: str | None, **wanted: Any) -> "Query":
     from ckai.cli.playing.sides import game_of
     from ckai.cli.playing.start import BALLOT, opening_moves
     from ckai.datasets.games import Query
@@ -166,10 +147,10 @@ def _query(player: str, opening: str, event: str, result: str, fen: str | None, 
 
     positions = [] if fen is None else [DEFAULT_GAME.read_position(fen)]
     if re.match(rf"\d|{BALLOT}[ :]*\d", opening.lower()):
-        moves = opening_moves(opening, DEFAULT_GAME, random.Random())[1]
+        moves = opening_moves(opening, DEFAULT_GAME, random.Random())
         positions.append(game_of(moves, DEFAULT_GAME).position)
         opening = ""
-    return Query(player, opening, event, result, tuple(positions), min_plies)
+    return Query(opening=opening, positions=tuple(positions), **wanted)
 
 
 def _texts(games: "Games", which: Any) -> Iterator[str]:
@@ -191,14 +172,33 @@ def _texts(games: "Games", which: Any) -> Iterator[str]:
             yield text
 
 
-def _none_found(searched: int, opening: str) -> str:
-    """What is said if there is no game; a name of no opening may be a slip."""
-    from ckai.cli.playing.start import opening_moves
-    from ckai.rl.games.registry import DEFAULT_GAME
+def statistics_text(found: "Statistics", names: str) -> str:
+    """Format the statistics of data sets with these names as text, at most 80 columns wide."""
 
-    text = f"expected games that have all this, found none among {searched:,}"
-    try:
-        opening_moves(opening or "ballot", DEFAULT_GAME, random.Random())
-    except ValueError as error:
-        return f"{text}; {error}"
-    return text
+    def share(part: int, whole: int) -> str:
+        return f"{part:,} ({part / whole:.1%})" if whole else f"{part:,}"
+
+    results, lengths, headers = found.results, found.lengths, found.headers
+    lines = {
+        "games": f"{found.games:,}",
+        "  Black won": share(results["black"], found.games),
+        "  White won": share(results["white"], found.games),
+        "  drawn": share(results["drawn"], found.games),
+        "  result unknown": share(results["unknown"], found.games),
+        "plies": f"{found.plies:,}",
+        "  in a game": f"{lengths.least} to {lengths.most}, mean {lengths.mean:.1f}, median "
+        f"{lengths.median:g}",
+        "  captures": share(found.capture_plies, found.plies),
+        "  of two or more": share(found.multi_jumps, found.plies),
+        "  by kings": share(found.king_plies, found.plies),
+        "crownings": f"{found.crownings:,}",
+        "rows": f"{found.rows:,}, one per hop",
+        "  forced": share(found.forced_rows, found.rows),
+        "  legal hops": f"{found.legal_hops:.2f} on average",
+        "positions": f"{found.positions:,} distinct",
+        "  repeated rows": share(found.rows_repeated, found.rows),
+    }
+    if headers is not None:
+        lines["headers"] = f"of {count_text(headers['games'], 'game')}"
+        lines |= {f"  {kind}": f"{headers[kind]:,}" for kind in ("players", "events", "openings")}
+    return "\n".join([names, *(f"  {label:<22}{text}" for label, text in lines.items())])

@@ -18,36 +18,28 @@ import click
 import ckai.datasets  # noqa: F401  # sets how PyTorch waits, before a command loads it
 from ckai.cli.shared.output import CleanStream
 
-GROUPS = {
-    "The pipeline": {
-        "parse": "Convert PDN files to rows for training.",
-        "games": "Find games, list or write them, and show statistics.",
-        "pretrain": "Train a network on the moves of games.",
-        "evaluate": "Evaluate a network on held-out games.",
-        "runs": "Compare training and self-play runs.",
-        "distill": "Label positions with a network, to train another one.",
-        "export": "Export a network to ONNX, OpenVINO or safetensors.",
-        "selfplay": "Continue training by self-play.",
-        "play": "Play against a network in the terminal.",
-        "board": "Play and analyse in a browser.",
-        "analyze": "Find the mistakes in games, and what was better.",
-        "engine": "Serve as a Hub or GTP engine for other programs.",
-        "mcp": "Serve language models by the Model Context Protocol.",
-        "solve": "Learn from your mistakes, or let a player solve problems.",
-    },
-    "Strength": {
-        "match": "Play players against each other and estimate their strength.",
-    },
-    "Tools": {
-        "warmup": "Compile everything for this machine, once.",
-        "perft": "Count the move paths from a position, to test the rules.",
-        "tables": "Build and probe endgame tablebases.",
-        "bench": "Measure the speed of networks, searches and self-play.",
-    },
+COMMANDS = {
+    "parse": "Convert PDN files to rows for training.",
+    "games": "Find games, list or write them, and show statistics.",
+    "pretrain": "Train a network on the moves of games.",
+    "evaluate": "Evaluate a network on held-out games.",
+    "runs": "Compare training and self-play runs.",
+    "distill": "Label positions with a network, to train another one.",
+    "export": "Export a network to ONNX or safetensors.",
+    "selfplay": "Continue training by self-play.",
+    "match": "Play players against each other and estimate their strength.",
+    "play": "Play against a network in the terminal.",
+    "board": "Play and analyse in a browser.",
+    "analyze": "Find the mistakes in games, and what was better.",
+    "solve": "Learn from your mistakes, or let a player solve problems.",
+    "engine": "Serve as a Hub or GTP engine for other programs.",
+    "mcp": "Serve language models by the Model Context Protocol.",
+    "warmup": "Compile everything for this machine, once.",
+    "perft": "Count the move paths from a position, to test the rules.",
+    "tables": "Build and probe endgame tablebases.",
+    "bench": "Measure the speed of networks, searches and self-play.",
 }
-"""Help for each command, by section; command `name` is the object `command` of the module of that name."""
-
-COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+"""Help for each command; command `name` is the object `command` of the module of that name."""
 
 
 class _Lazy(click.Group):
@@ -63,10 +55,8 @@ class _Lazy(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, COMMANDS))
-        for title, commands in GROUPS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
@@ -91,33 +81,28 @@ def cli(debug: bool) -> None:
     """
 
 
-def replace_unprintable() -> None:
-    """Print `?` for characters that the terminal's encoding lacks, such as letters of a player's name."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
 def main() -> None:
     """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
     # What Numba loads stays until the end: looking for garbage in it, again and again and once more at exit,
     # took a third of the CPU time of a short command.
     gc.set_threshold(10_000)
     atexit.register(gc.freeze)
-    replace_unprintable()
     with ExitStack() as stack:
         for redirect, stream in ((redirect_stdout, sys.stdout), (redirect_stderr, sys.stderr)):
+            if isinstance(stream, io.TextIOWrapper):  # `?` for letters that its encoding lacks
+                stream.reconfigure(errors="replace")
             if stream is not None:
                 stack.enter_context(redirect(CleanStream(stream)))
         _run()
 
 
 def _run() -> None:
-    arguments, debug = _take_debug(sys.argv[1:])
+    arguments = [each for each in sys.argv[1:] if each != "--debug"]  # it may stand anywhere
     try:
         status = cli.main(arguments, standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
+        sys.exit(status if isinstance(status, int) else 0)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         sys.exit(error.exit_code)
@@ -134,18 +119,10 @@ def _run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
-        if debug:
+        if len(arguments) < len(sys.argv) - 1:
             raise
         click.echo(_one_line(error), err=True)
         sys.exit(1)
-    sys.exit(status if isinstance(status, int) else 0)
-
-
-def _take_debug(arguments: list[str]) -> tuple[list[str], bool]:
-    """Remove `--debug`, allowed anywhere before `--`; return the other arguments and whether it was given."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    rest = [argument for argument in arguments[:end] if argument != "--debug"]
-    return [*rest, *arguments[end:]], len(rest) < end
 
 
 def _one_line(error: Exception) -> str:

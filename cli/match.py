@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import GAMES, evaluator_option
-from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
-from ckai.cli.shared.tables import check_tables, open_tables, tables_option
-from ckai.rl.engine.text import DEFAULT_VISITS, GTP, HUB, forms_text
+from ckai.cli.shared.networks import short_name
+from ckai.cli.shared.options import (
+    GAMES,
+    evaluator_option,
+    json_option,
+    open_tables,
+    output_option,
+    tables_option,
+)
+from ckai.cli.shared.output import count_text, print_json, report_compilation
+from ckai.rl.engine.text import DEFAULT_VISITS, forms_text
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ckai.rl.matches.match import MatchResult
     from ckai.rl.matches.sprt import Sprt
 
@@ -26,7 +31,8 @@ IN_FLIGHT = 512
 
 _HELP = f"""Play players against each other and estimate their strength.
 
-Two players: the Elo difference. More: ratings from a round robin. Each opening is played with both colours.
+Two players: the Elo difference. More: ratings from a round robin. Each opening is played with both colours;
+a game of 300 plies is drawn.
 
 \b
 A player is WHO or WHO@LIMIT:
@@ -37,29 +43,11 @@ pieces it captures. A player whose clock runs out loses the game.
 """
 
 
-def short(name: str) -> str:
-    """Shorten a player's name to the run and generation, without leading folders; of a command, each word."""
-    if " " in name and name.startswith((HUB, GTP)):
-        return " ".join(map(short, name.split(" ")))
-    parts = name.replace("/networks/", "/").split("/")
-    return "/".join(parts[-2:]).replace("/best.ckpt", "")
-
-
-class _Even(click.IntRange):
-    """An even number, at least 2."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        number: int = super().convert(value, param, ctx)
-        if number % 2:
-            self.fail(f"expected an even number, as openings are played with both colours, found {number}")
-        return number
-
-
 @click.command("match", help=_HELP)
 @click.argument("players", nargs=-1, required=True, metavar="PLAYER...")
 @click.option(
     "--games",
-    type=_Even(2),
+    type=click.IntRange(2),
     help="Games of each two players, an even number.  [default: 200 for two players, else 40]",
 )
 @click.option("--game", type=click.Choice(GAMES), help="Game to play.  [default: the networks' game]")
@@ -78,13 +66,6 @@ class _Even(click.IntRange):
     metavar="ELO0 ELO1",
     help="Stop when a sequential test (SPRT) accepts one of these Elo differences.",
 )
-@click.option(
-    "--max-plies",
-    type=click.IntRange(1),
-    default=300,
-    show_default=True,
-    help="Plies after which a game is drawn.",
-)
 @tables_option
 @click.option(
     "--seed",
@@ -93,14 +74,8 @@ class _Even(click.IntRange):
     show_default=True,
     help="Seed of the openings and players.",
 )
-@evaluator_option()
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE.pdn",
-    help="PDN file to append each game to when it ends: the same command continues from the games in it.",
-)
+@evaluator_option
+@output_option("PDN file to append each game to when it ends; the same command continues from it.")
 @json_option
 def command(
     players: tuple[str, ...],
@@ -111,6 +86,7 @@ def command(
     **settings: Any,
 ) -> None:
     """Play a match or a round robin, see `_HELP`."""
+    from ckai.cli.shared.console import progress_bar
     from ckai.rl.matches.match import MatchResult
     from ckai.rl.matches.sprt import Sprt
 
@@ -119,14 +95,13 @@ def command(
         raise click.UsageError(f"expected two players or more, found only {names[0]}")
     if sprt and len(names) > 2:
         raise click.UsageError("expected --sprt with two players; omit it")
-    if output is not None and output.suffix != ".pdn":
-        raise click.BadParameter(f"expected a name that ends in .pdn, found {output}", param_hint="-o")
-    try:
-        test = Sprt(*sprt) if sprt else None
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--sprt") from error
+    test = Sprt(*sprt) if sprt else None
     games = games or (200 if len(names) == 2 else 40)
-    arena = Arena(names, games=games, output=output, **settings)
+    if games % 2:
+        raise click.UsageError(
+            f"expected an even number for --games, as both colours are played, found {games}"
+        )
+    arena = Arena(names, games, output, **settings)
     matches = {pair: MatchResult() for pair in combinations(range(len(names)), 2)}
     try:
         with progress_bar("playing", "games") as progress:
@@ -147,35 +122,27 @@ def command(
     finally:  # also after Ctrl-C, or a program that died after hours
         if any(each.games for each in matches.values()):
             if len(names) == 2:
-                _print_pair(matches[0, 1], names, test, as_json)
+                print_pair(matches[0, 1], names, test, as_json)
             else:
                 _print_ratings(names, {pair: each.pair_scores for pair, each in matches.items()}, as_json)
 
 
 class Arena:
-    """Loads players of one game and plays matches between them."""
+    """Plays matches between players of one game; the arguments are the options, `start` is `--openings`."""
 
     def __init__(
         self,
         names: Sequence[str],
-        *,
         games: int,
+        output: Path | None,
+        *,
         game: str | None,
         start: str,
-        max_plies: int,
         tables: str,
         seed: int,
         evaluator: str,
-        output: Path | None,
     ) -> None:
-        """Choose the game, draw the openings and open the tablebases; the arguments are the options.
-
-        Args:
-            names: texts of engines, see `Engine.load`.
-            games: games of a match.
-            game, start, max_plies, tables, seed, evaluator, output: `start` is `--openings`.
-        """
-        from ckai.cli.shared.games_file import check_games_file
+        from ckai.cli.playing.record import check_games_file
         from ckai.datasets.machine import available_cores
         from ckai.rl.engine.base import Engine
         from ckai.rl.engine.loading import game_of
@@ -183,53 +150,42 @@ class Arena:
         from ckai.rl.matches.openings import draw_openings, random_openings
 
         report_compilation()
-        self.games, self.output = games, output
         if output is not None:
             check_games_file(output)
+        self.output, self.seed, self.threads = output, seed, available_cores()
         self.spec = get_game(game or game_of(names) or DEFAULT_GAME.name)
-        check_tables(tables, self.spec)
-        self.tables = open_tables(tables) if self.spec.supports_tables else None
-        self.threads = available_cores()
-        self.settings: dict[str, Any] = {"max_plies": max_plies, "seed": seed}
+        opened = open_tables(tables, self.spec)
         if start == "balanced":
             self.openings = draw_openings(games // 2, seed, self.spec)
         elif start == "random":
             self.openings = random_openings(games // 2, 4, seed, self.spec)
         else:
             self.openings = [self.spec.position()] * (games // 2)
-        self._identity = (self.spec.name, start, tables, evaluator, sorted(self.settings.items()))
+        self._identity = (self.spec.name, start, tables, evaluator, seed, opened.pieces if opened else 0)
         context = click.get_current_context()
 
         @cache
         def load(name: str) -> Engine:
             engine = Engine.load(
-                name, evaluator=evaluator, tables=self.tables, game=self.spec, threads=self.threads
+                name, evaluator=evaluator, tables=opened, game=self.spec, threads=self.threads
             )
             context.call_on_close(engine.close)
             return engine
 
-        self.engine: Callable[[str], Engine] = load
-        """Loads an engine, once; the end of the command closes it."""
+        self._engine: Callable[[str], Engine] = load
         for name in names:
-            self.engine(name)
+            load(name)
 
-    def match(self, a: str, b: str) -> str:
+    def _match(self, a: str, b: str) -> str:
         """Return what identifies a match: a hash of all that decides its games, networks by their files."""
         from ckai.rl.engine.loading import networks_of
         from ckai.rl.selfplay.shards import hash_of
 
-        paths = [path for name in (a, b) for path in networks_of(name)]
-        networks = [hash_of(path.read_bytes()) for path in paths]
-        pieces = self.tables.pieces if self.tables is not None else 0
-        return hash_of(repr((a, b, networks, pieces, self._identity)).encode())[:12]
+        networks = [hash_of(path.read_bytes()) for name in (a, b) for path in networks_of(name)]
+        return hash_of(repr((a, b, networks, self._identity)).encode())[:12]
 
     def play(
-        self,
-        a: str,
-        b: str,
-        result: "MatchResult",
-        on_game: Callable[[], None] = lambda: None,
-        stop: threading.Event | None = None,
+        self, a: str, b: str, result: "MatchResult", on_game: Callable[[], None], stop: threading.Event
     ) -> None:
         """Play what the output does not have of a match.
 
@@ -243,7 +199,7 @@ class Arena:
         from ckai.rl.matches.match import play_match
         from ckai.rl.matches.pdn import append_game, match_game_pdn, read_match_games
 
-        match = self.match(a, b)
+        match = self._match(a, b)
         if self.output is not None:
             result.games += read_match_games(self.output, self.openings, self.spec, match)
         if done := list(result.games):
@@ -261,64 +217,64 @@ class Arena:
             on_game()
 
         play_match(
-            self.engine(a),
-            self.engine(b),
+            self._engine(a),
+            self._engine(b),
             self.openings,
             threads=self.threads,
             spec=self.spec,
             in_flight=IN_FLIGHT,
+            seed=self.seed,
             done=done,
             on_game=add,
             stop=stop,
-            **self.settings,
         )
 
 
 # --- results ----------------------------------------------------------------------------------------------
 
 
-def result_table(result: "MatchResult", names: Sequence[str]) -> "Table":
-    """Return a table of a match; `better` is the probability that the row is the better player."""
-    from ckai.cli.shared.console import make_table
-    from ckai.rl.matches.elo import elo_text
-
-    table = make_table("", "won", "drawn", "lost", "score", "Elo, 95 %", "better")
-    pairs, counts = result.pairs, [str(n) for n in (result.wins, result.draws, result.losses)]
-    (low, high), score, better = pairs.interval, pairs.score, pairs.superiority
-    elo = elo_text(pairs.elo, low, high), elo_text(-pairs.elo, -high, -low)
-    table.add_row(short(names[0]), *counts, f"{score:.1%}", elo[0], f"{better:.1%}")
-    table.add_row(short(names[1]), *counts[::-1], f"{1 - score:.1%}", elo[1], f"{1 - better:.1%}")
-    return table
-
-
-def _print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
-    from ckai.cli.shared.console import print_table
+def print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
+    """Print the result of a match; `better` is the probability that the row is the better player."""
+    from ckai.cli.shared.console import print_rows
     from ckai.rl.engine.program import Fault
     from ckai.rl.games.clock import ClockReason
+    from ckai.rl.matches.elo import elo_text
 
     pairs, sprt = result.pairs, test and test.test(result.leading_scores)
-    told = {"a": names[0], "b": names[1], **result.summary(), **pairs.json}
-    told |= {"unpaired": len(result.games) - len(result.paired), "superiority": pairs.superiority}
-    told |= {"repeated_pairs": result.repeated_pairs, "faults": list(result.lost_by(*Fault))}
-    told |= {"time_losses": list(result.lost_by(ClockReason.TIME))}
-    if test and sprt:
-        told["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
-        told["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
+    alone, repeated = len(result.games) - len(result.paired), result.repeated_pairs
+    losses = {"faults": list(result.lost_by(*Fault)), "time_losses": list(result.lost_by(ClockReason.TIME))}
     if as_json:
+        told = {"a": names[0], "b": names[1], **result.summary(), **pairs.json, **losses}
+        told |= {"unpaired": alone, "superiority": pairs.superiority, "repeated_pairs": repeated}
+        if test and sprt:
+            told["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
+            told["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
         print_json(told)
         return
-    print_table(result_table(result, names))
+    (low, high), score, better = pairs.interval, pairs.score, pairs.superiority
+    first: dict[str, Any] = {"won": result.wins, "drawn": result.draws, "lost": result.losses, "score": score}
+    first |= {"player": short_name(names[0]), "elo": elo_text(pairs.elo, low, high), "better": better}
+    second: dict[str, Any] = {
+        "won": result.losses,
+        "drawn": result.draws,
+        "lost": result.wins,
+        "score": 1 - score,
+    }
+    second |= {"player": short_name(names[1]), "elo": elo_text(-pairs.elo, -high, -low), "better": 1 - better}
+    columns = {"player": ("", ""), **{each: (each, "") for each in ("won", "drawn", "lost")}}
+    columns |= {"score": ("score", ".1%"), "elo": ("Elo, 95 %", ""), "better": ("better", ".1%")}
+    print_rows([first, second], columns)
     line = f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}"
-    if alone := told["unpaired"]:
+    if alone:
         line += f"; {count_text(alone, 'game')} without the other colours not counted"
     click.echo(line)
-    if repeated := told["repeated_pairs"]:
+    if repeated:
         click.echo(
             f"{count_text(repeated, 'pair')} the same as another, move for move: the true interval is wider; "
             "give other --openings"
         )
-    for why, losses in (("on time", "time_losses"), ("by faults of the program", "faults")):
-        for name, lost in zip(names, told[losses], strict=True):
+    for why, of in (("on time", "time_losses"), ("by faults of the program", "faults")):
+        for name, lost in zip(names, losses[of], strict=True):
             if lost:
                 click.echo(f"{name} lost {count_text(lost, 'game')} {why}")
     if test and sprt:
@@ -347,26 +303,21 @@ def _print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float
 
 
 def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None:
-    """Print ratings and the cross table, best first."""
-    from ckai.cli.shared.console import CleanConsole, make_table, rows_table
+    """Print ratings and the cross table, best first; of as many players as fit side by side."""
+    from ckai.cli.shared.console import CleanConsole, print_rows
 
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
-    rows = (
-        {**asdict(rated[n]), "player": f"{place}. {short(names[n])}"}
+    rows = [
+        {**asdict(rated[n]), "player": f"{place}. {short_name(names[n])}", "place": f"{place:>2}"}
         | {"interval": f"{rated[n].low:+.0f} to {rated[n].high:+.0f}"}
+        | {str(other): None if s != s else 100 * s for other, s in enumerate(table[n][order].tolist(), 1)}
         for place, n in enumerate(order, 1)
-    )
+    ]
     columns = {"player": ("player", ""), "elo": ("Elo", "+.0f"), "interval": ("95 %", "")}
-    columns |= {"points": ("points", "g"), "games": ("games", "")}
-    console = CleanConsole(highlight=False)
-    console.print(rows_table(rows, columns))
+    print_rows(rows, columns | {"points": ("points", "g"), "games": ("games", "")})
     # A column is 5 wide with the space around it, and the screen may not have room for all.
-    fit = max(1, (console.width - 4) // 5)
-    for first in range(0, len(order), fit):
-        columns_shown = order[first : first + fit]
-        console.print("score of the row, %", style="italic")
-        cross = make_table("", *map(str, range(first + 1, first + len(columns_shown) + 1)))
-        for place, n in enumerate(order, 1):
-            cells = ["" if table[n, m] != table[n, m] else f"{100 * table[n, m]:.0f}" for m in columns_shown]
-            cross.add_row(f"{place:>2}", *cells)
-        console.print(cross)
+    fit = max(1, (CleanConsole().width - 4) // 5)
+    for first in range(1, len(order) + 1, fit):
+        click.echo("score of the row, %")
+        others = [str(place) for place in range(first, min(first + fit, len(order) + 1))]
+        print_rows(rows, {"place": ("", ""), **{each: (each, ".0f") for each in others}})

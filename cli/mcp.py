@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 from pydantic import Field, ValidationError
 
+from ckai.cli.shared.options import open_tables
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MOST = 400
 """Most characters of an error."""
-SECONDS = 1.0
-"""Time of a search, unless the engine has a limit of its own."""
 INSTRUCTIONS = (
     "Checkers is 8x8 English draughts here: squares 1 to 32, Black starts on 1 to 12 and moves first, "
     "captures are compulsory. Take moves from legal_moves and play them with make_move. No tool remembers "
@@ -37,13 +35,7 @@ Pdn = Annotated[str, Field(description="A game as PDN")]
 
 
 class Tools:
-    """The tools: each public method is one, and its docstring is what a model reads of it.
-
-    `progress` is called with the searches done.
-
-    Args:
-        load: loads the engine, when it is first needed.
-    """
+    """The tools: each public method is one, and its docstring is what a model reads of it."""
 
     def __init__(self, load: "Callable[[], Engine]") -> None:
         self._load, self._lock = load, threading.Lock()
@@ -81,8 +73,7 @@ class Tools:
         from ckai.rl.games.registry import DEFAULT_GAME
 
         game = _read(position)
-        explainer = Explainer(DEFAULT_GAME, self._search)
-        lines = explainer.explain(game, game.position.find_move(move))
+        lines = Explainer(DEFAULT_GAME, self._search).explain(game, game.position.find_move(move))
         return "\n".join(lines or ["The engine has no values to explain it with."])
 
     def analyse(self, pdn: Pdn, progress: "Callable[[int], None]") -> dict[str, Any]:
@@ -112,8 +103,7 @@ class Tools:
         return game.position.svg(flipped=flipped, last_move=game.moves[-1] if game.moves else ())
 
     def _get(self) -> "Engine":
-        if self._engine is None:
-            self._engine = self._load()
+        self._engine = self._engine or self._load()
         return self._engine
 
     def _search(self, game: "Game", lines: int) -> "SearchResult":
@@ -126,8 +116,7 @@ class Tools:
             engine = self._get()
             if "seconds" not in engine.takes:  # a level; or the policy alone
                 return engine.play(game, lines=lines)
-            limit = engine.limit or Limit(seconds=SECONDS)
-            return search_lines(engine, game, limit, lines, Stop())
+            return search_lines(engine, game, engine.limit or Limit(seconds=1.0), lines, Stop())
 
 
 def _read(text: str) -> "Game":
@@ -172,7 +161,12 @@ def make_server(load: "Callable[[], Engine]") -> Any:
             try:
                 return await super().call_tool(*given, **named)
             except errors.ToolError as error:
-                raise errors.ToolError(printable(_one_line(error.__cause__ or error), MOST)) from None
+                text = str(cause := error.__cause__ or error)
+                if isinstance(cause, ValidationError):
+                    first = cause.errors()[0]
+                    text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+                line = " ".join(text.split()) or type(cause).__name__
+                raise errors.ToolError(printable(line, MOST)) from None
 
     tools = Tools(load)
 
@@ -188,19 +182,11 @@ def make_server(load: "Callable[[], Engine]") -> Any:
     return server
 
 
-def _one_line(error: BaseException) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 @click.command("mcp")
 @click.option(
     "--engine", "spec", metavar="SPEC", default=CKAI, show_default=True, help="Player, as in `ckai match`."
 )
-@tables_option
-def command(spec: str, tables: str) -> None:
+def command(spec: str) -> None:
     """Serve language models by the Model Context Protocol (MCP) on standard input and output.
 
     Its tools list legal moves, make a move, evaluate a position, explain a move, analyse a game and draw the
@@ -210,7 +196,7 @@ def command(spec: str, tables: str) -> None:
     def load() -> "Engine":
         from ckai.rl import Engine
 
-        return Engine.load(spec, tables=open_tables(tables))
+        return Engine.load(spec, tables=open_tables())
 
     if spec != CKAI:  # say what is wrong before a client waits
         from ckai.rl.engine.loading import check

@@ -1,33 +1,21 @@
 """`ckai parse`: convert PDN files to rows."""
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.shared.output import (
-    count_text,
-    force_option,
-    json_option,
-    print_json,
-    progress_bar,
-    report_compilation,
-)
+from ckai.cli.shared.options import PATH, force_option, json_option, output_option
+from ckai.cli.shared.output import count_text, print_json, report_compilation
 
 if TYPE_CHECKING:
     from ckai.datasets.convert import Tally
 
 
 @click.command("parse")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    help="Rows to write, a name that ends in .parquet.  [default: data/<name of the first file>.parquet]",
-)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
+@output_option("Rows to write, a name ending in .parquet.  [default: data/<name of the first file>.parquet]")
 @click.option(
     "--lenient",
     is_flag=True,
@@ -37,12 +25,7 @@ if TYPE_CHECKING:
 @force_option
 @json_option
 def command(
-    files: tuple[Path, ...],
-    output: Path | None,
-    lenient: bool,
-    from_zero: bool,
-    force: bool,
-    as_json: bool,
+    files: tuple[Path, ...], output: Path | None, lenient: bool, from_zero: bool, force: bool, as_json: bool
 ) -> None:
     """Convert the games of PDN files to rows for training.
 
@@ -50,6 +33,7 @@ def command(
     error keeps the legal moves before it. Incomplete games are listed, with line and reason, in
     <name>.refused.jsonl next to the rows.
     """
+    from ckai.cli.shared.console import progress_bar
     from ckai.datasets.convert import parse_files
     from ckai.datasets.files import refuse_to_replace
     from ckai.game.compiling import compiled
@@ -75,30 +59,28 @@ def command(
         told["files_without_games"] = [error.path for error in told.pop("without_games")]
         print_json(told | {"seconds": round(seconds, 3)})
         return
-    for line in _summary(tally, seconds):
-        click.echo(line)
+    _print(tally, seconds)
 
 
-def _summary(tally: "Tally", seconds: float) -> Iterator[str]:
-    """The tally as text, line by line."""
-    yield (
+def _print(tally: "Tally", seconds: float) -> None:
+    click.echo(
         f"{count_text(tally.games_read, 'game')} read: {tally.games_kept:,} kept, "
         f"{tally.games_truncated:,} truncated, {tally.games_rejected:,} rejected"
     )
     for reason, count in tally.reasons.most_common():
-        yield f"  {count:,} {reason}"
-    if tally.games_without_moves:
-        yield f"  {tally.games_without_moves:,} kept without moves, and so without rows"
-    if tally.result_conflicts:
-        yield (
-            f"  {tally.result_conflicts:,} with a Result tag that contradicts the result after the moves "
-            "(the latter is used)"
-        )
-    if tally.results_unread:
-        yield f"  {tally.results_unread:,} with a Result tag that is no result: rows without z"
-    if tally.forfeits:
-        yield f"  {tally.forfeits:,} lost on time or otherwise off the board, by Termination: rows without z"
+        click.echo(f"  {count:,} {reason}")
+    for count, what in (
+        (tally.games_without_moves, "kept without moves, and so without rows"),
+        (
+            tally.result_conflicts,
+            "with a Result tag that contradicts the result after the moves (the latter is used)",
+        ),
+        (tally.results_unread, "with a Result tag that is no result: rows without z"),
+        (tally.forfeits, "lost on time or otherwise off the board, by Termination: rows without z"),
+    ):
+        if count:
+            click.echo(f"  {count:,} {what}")
     counts = f"{count_text(tally.plies, 'ply', 'plies')}, {count_text(tally.rows, 'row')}"
-    yield f"{counts} in {click.format_filename(tally.output)} ({seconds:.1f} s)"
+    click.echo(f"{counts} in {click.format_filename(tally.output)} ({seconds:.1f} s)")
     if tally.reasons:
-        yield f"incomplete games, with reasons: {click.format_filename(tally.refused)}"
+        click.echo(f"incomplete games, with reasons: {click.format_filename(tally.refused)}")

@@ -4,7 +4,8 @@ import time
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json, report_compilation
+from ckai.cli.shared.options import json_option
+from ckai.cli.shared.output import print_json, report_compilation
 
 
 @click.command("perft")

@@ -5,18 +5,17 @@ import io
 import os
 import random
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.shared.games_file import expanded
-from ckai.cli.shared.networks import GAMES, evaluator_option, seed_option
+from ckai.cli.shared.options import GAMES, PATH
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.rl.analysis.score import score_help
-from ckai.rl.engine.text import DEFAULT_LEVEL, forms_text
+from ckai.rl.engine.text import DEFAULT_LEVEL, LEVEL, forms_text
 
 if TYPE_CHECKING:
     from ckai.rl.games.clock import TimeControl
@@ -33,12 +32,9 @@ saved after every move. Press Ctrl-C while the engine thinks to make it move now
 Examples:
   ckai play
   ckai play --level 3
-  ckai play --side white --seconds 2
   ckai play --clock 5m+3s --opening "Old Fourteenth"
-  ckai play --engine alphabeta@d8 --opening ballot
   ckai play --fen "W:W18,25,K30:B9,11,K4" --side white
   ckai play --load games/game-001.pdn
-  ckai play --load games.pdn:12:30
   ckai play --game connect4
 
 \b
@@ -82,16 +78,15 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     help="Continue game N of a PDN file, from its end or from PLY.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the games in games/, as --load takes them.")
-@click.option("--seconds", type=float, help="Seconds per move; short for SPEC@SECONDSs.")
 @click.option("--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 20m.")
-@seed_option
-@click.option("--show/--hide", default=False, help="Show the engine's value, moves and PV.  [default: hide]")
-@evaluator_option()
-@tables_option
+@click.option(
+    "--seed", type=click.IntRange(0), help="Seed of the search and of random choices.  [default: random]"
+)
+@click.option("--show", is_flag=True, help="Show the engine's value, moves and PV.")
 @click.option(
     "--pdn",
     "file",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="PDN file to write the game to, appending if it exists.  "
     "[default: the file of a continued game, else a new games/game-001.pdn, -002, ...]",
 )
@@ -104,24 +99,22 @@ def command(
     opening: str | None,
     loaded: str | None,
     listing: bool,
-    seconds: float | None,
     clock: str | None,
     seed: int | None,
     show: bool,
-    evaluator: str,
-    tables: str,
     file: Path | None,
 ) -> None:
     """Play a game, see `_HELP`."""
     # Startup makes a million objects that stay; collecting garbage among them would take a tenth of its time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    from ckai.cli.playing.engines import EngineLoader, judge_of, player_name
+    from ckai.cli.playing.engines import LazyEngine, judge_of, load_engine
     from ckai.cli.playing.record import Record
-    from ckai.cli.playing.sides import PEOPLE, SIDES, game_of
+    from ckai.cli.playing.sides import SIDES, game_of
     from ckai.cli.playing.start import file_game, opening_moves
-    from ckai.cli.terminal.game import HUMAN, TerminalGame
-    from ckai.cli.terminal.screen import leaving_on_signals, make_console
+    from ckai.cli.shared.networks import short_name
+    from ckai.cli.terminal.game import HUMAN, PEOPLE, TerminalGame
+    from ckai.cli.terminal.screen import make_console
     from ckai.rl.games.registry import get_game
 
     report_compilation()
@@ -131,50 +124,40 @@ def command(
     given = [name for name, value in (("--fen", fen), ("--opening", opening), ("--load", loaded)) if value]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} both say where the game begins; give one")
-    source, control = _opponent_and_clock(source, level, clock, seconds)
+    source, control = _opponent_and_clock(source, level, clock)
     spec = get_game(game_name or _game_of(source))
-    check_tables(tables, spec)
     humans = PEOPLE[side or "black"]
     game, found = spec.game(None if fen is None else spec.read_position(fen)), None
     if opening is not None:
-        game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
+        game = game_of(opening_moves(opening, spec, random.Random(seed)), spec)
     elif loaded is not None:
-        found = file_game(loaded, spec)
-        game, headers = found.game, found.loaded.headers
+        path, found = file_game(loaded, spec)
+        game = found.game
         if side is None:
-            humans = frozenset(each for each in SIDES if headers.get(each.capitalize()) == HUMAN) or humans
-        if found.loaded.problem:
-            click.echo(f"the game can be read up to ply {len(game.moves)}: {found.loaded.problem}", err=True)
+            humans = frozenset(s for s in SIDES if found.headers.get(s.capitalize()) == HUMAN) or humans
+        if found.problem:
+            click.echo(f"the game can be read up to ply {len(game.moves)}: {found.problem}", err=True)
     alone = humans == PEOPLE["both"]
     if source is None:
-        source = judge_of(spec) if alone else _usual_opponent(spec, seconds)
+        source = judge_of(spec) if alone else _usual_opponent(spec)
 
     if isinstance(sys.stdin, io.TextIOWrapper):  # undecodable input must not end the game
         sys.stdin.reconfigure(errors="replace")
-    console = make_console()
-    loader = EngineLoader(spec, evaluator, tables, seed, console.status)
-    opponent, analyst = loader.lazy(source, player_name(source)), loader.lazy(judge_of(spec), "ckai")
+    opponent = LazyEngine(partial(load_engine, source, spec, seed), short_name(source))
+    analyst = LazyEngine(partial(load_engine, judge_of(spec), spec, seed), "ckai")
+    console, lines, record = make_console(), sys.stdin or io.StringIO(), Record(file)
     terminal = TerminalGame(
-        game,
-        humans,
-        opponent,
-        Record(None if file is None else expanded(file)),
-        console,
-        sys.stdin or io.StringIO(),
-        spec=spec,
-        analyst=analyst,
-        control=control,
-        show=show,
-        chance=random.Random(seed),
-    )
+        game, humans, opponent, record, console, lines,
+        spec=spec, analyst=analyst, control=control, show=show, chance=random.Random(seed),
+    )  # fmt: skip
     if found is not None:
-        terminal.adopt(found)
+        terminal.adopt(path, found)
     if not alone:
-        opponent.get()
+        with console.status("loading the network ..."):
+            opponent.get()
     gc.enable()
     try:
-        with leaving_on_signals():
-            terminal.play()
+        terminal.play()
     finally:
         opponent.close()
         analyst.close()
@@ -184,16 +167,14 @@ def _list_games() -> None:
     """Print the saved games, the newest first."""
     from ckai.cli.playing.record import GAMES as FOLDER
     from ckai.cli.playing.saved import saved_games
-    from ckai.cli.shared.games_table import print_games
+    from ckai.cli.shared.console import print_games
     from ckai.rl.games.registry import get_game
 
     rows = saved_games()
     for row in rows:
-        name = str(FOLDER / row["file"]) + (f":{row['number']}" if row["number"] > 1 else "")
-        row |= {
-            "opening": row["opening"] if row["game"] == DEFAULT_GAME_NAME else get_game(row["game"]).title
-        }
-        row["game"] = name
+        opening = row["opening"] if row["game"] == DEFAULT_GAME_NAME else get_game(row["game"]).title
+        number = f":{row['number']}" if row["number"] > 1 else ""
+        row |= {"opening": opening, "game": str(FOLDER / row["file"]) + number}
     if rows:
         print_games(rows)
     else:
@@ -201,43 +182,32 @@ def _list_games() -> None:
 
 
 def _opponent_and_clock(
-    source: str | None, level: int | None, clock: str | None, seconds: float | None
+    source: str | None, level: int | None, clock: str | None
 ) -> "tuple[str | None, TimeControl | None]":
-    """Return the text of the opponent, if one was given, and the clock of both sides, if there is one.
-
-    Args:
-        source, level, clock, seconds: the options; `source` is `--engine`.
-    """
-    from ckai.rl.engine.text import LEVEL, EngineText
+    """Return the text of the opponent, if one was given, and the clock of both sides, if there is one."""
+    from ckai.rl.engine.text import EngineText
     from ckai.rl.games.clock import TimeControl
 
     if level is not None:
         if source is not None:
             raise click.UsageError("--engine and --level both say who the opponent is; give one")
         source = f"{LEVEL}{level}"
-    try:
-        control = None if clock is None else TimeControl.read(clock)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--clock") from error
-    player = None if source is None else EngineText.read(source)
-    own = player and (player.control or player.limit or player.policy)
-    if (clock is not None) + (seconds is not None) + bool(own) > 1:
-        raise click.UsageError("--clock, --seconds and @LIMIT all say how long a move takes; give one")
-    if player is not None and player.control is not None:  # one clock for both sides
-        return player.who, player.control
-    return source if source is None or seconds is None else f"{source}@{seconds:g}s", control
+    control = None if clock is None else TimeControl.read(clock)
+    if source is None:
+        return None, control
+    player = EngineText.read(source)
+    if clock is not None and (player.control or player.limit or player.policy):
+        raise click.UsageError("--clock and @LIMIT both say how long a move takes; give one")
+    return (source, control) if player.control is None else (player.who, player.control)  # for both sides
 
 
-def _usual_opponent(spec: "GameSpec", seconds: float | None) -> str:
-    """Return the newest network here, or a level where there is none and no time was chosen; say it."""
+def _usual_opponent(spec: "GameSpec") -> str:
+    """Return the newest network here, or a level where there is none; say it."""
     from ckai.cli.shared.networks import newest_network
     from ckai.models.pretrained import CKAI
     from ckai.rl.engine.levels import FULL_LEVEL, describe_level
-    from ckai.rl.engine.text import LEVEL
 
     name = newest_network(spec.name)
-    if seconds is not None:
-        return f"{name}@{seconds:g}s"
     if name != CKAI:
         return name
     title, _ = describe_level(DEFAULT_LEVEL)

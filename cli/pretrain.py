@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.shared.networks import set_option
-from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, stderr_console
-from ckai.cli.shared.row_files import FEWEST_ROWS, data_option, newest_rows, row_files, row_files_text
+from ckai.cli.shared.options import data_option, json_option, output_option, set_option
+from ckai.cli.shared.output import count_text, print_json
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PretrainConfig
@@ -26,13 +25,9 @@ if TYPE_CHECKING:
     help="Use the network and training settings of a preset; other options override them.",
 )
 @set_option
-@click.option(
-    "-o",
-    "--output",
-    default="pretrained.ckpt",
-    show_default=True,
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Checkpoint to write; the run folder next to it (.run) lets an interrupted training continue.",
+@output_option(
+    "Checkpoint to write; the run folder next to it (.run) lets an interrupted training continue.",
+    Path("pretrained.ckpt"),
 )
 @settings_options(PretrainConfig)
 @click.option(
@@ -56,19 +51,17 @@ def command(
     Writes a checkpoint and prints its metrics on held-out games. After an interruption, the same command
     continues the training. An existing checkpoint is replaced only with --force.
     """
-    from ckai.cli.shared.metrics_text import metrics_table
+    from ckai.cli.evaluate import metrics_text
+    from ckai.cli.shared.console import progress_bar, stderr_console
+    from ckai.cli.shared.row_files import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.devices import pick_device
     from ckai.models.registry import parse_settings
     from ckai.models.training.pretrain import pretrain, run_folder
 
-    try:
-        chosen = preset_settings(preset, pick_device().type) if preset else {}
-        config = change_settings(PretrainConfig(), chosen | given_settings(ctx))
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    chosen = preset_settings(preset, pick_device().type) if preset else {}
+    config = change_settings(PretrainConfig(), chosen | given_settings(ctx))
     model = config.model
-    settings = config.settings if model == chosen.get("model", PretrainConfig().model) else {}
     if config.init:
         if preset or pairs or "model" in given_settings(ctx):
             raise click.UsageError("expected --init without --preset, --model and --set, found both")
@@ -76,22 +69,18 @@ def command(
         model = checkpoint.architecture
         config = replace(config, model=model, settings=checkpoint.settings)
     else:
+        settings = config.settings if model == chosen.get("model", PretrainConfig().model) else {}
         config = replace(config, settings={**settings, **parse_settings(model, list(pairs))})
-    paths = paths or (newest_rows(FEWEST_ROWS),)
+    paths = paths or (newest_rows(),)
     if config.weights and len(config.weights) != len(paths):
         raise click.UsageError(
             f"expected {len(paths)} --data-weight, one for each data set, found {len(config.weights)}"
         )
-    of_path, data_text = row_files(paths), row_files_text(paths)
-    files = [path for group in of_path for path in group]
+    of_path = [row_files(path) for path in paths]
     weighted = zip(config.weights, of_path, strict=False)  # a run's weight is that of each generation
     config = replace(config, weights=tuple(weight for weight, group in weighted for _ in group))
     console = stderr_console()
-
-    def say(text: str) -> None:
-        console.print(text, markup=False)
-
-    say(f"{model} on {data_text} -> {output}")
+    console.print(f"{model} on {', '.join(map(str, paths))} -> {output}")
     try:
         with progress_bar("training", "batches", console) as update:
 
@@ -105,24 +94,20 @@ def command(
                 done = progress.epoch * batches + progress.batch
                 update(done, progress.epochs * batches, detail)
 
-            result = pretrain(files, output, config, force=force, progress=show, say=say)
+            files = [path for group in of_path for path in group]
+            result = pretrain(files, output, config, force=force, progress=show, say=console.print)
     except KeyboardInterrupt:
         if (run_folder(output) / "last.ckpt").exists():
-            say("run the same command again to continue")
+            console.print("run the same command again to continue")
         raise
+    info = result.info
     if as_json:
-        summary: dict[str, Any] = {
-            "output": str(result.output),
-            "run": str(result.run),
-            "continued": result.continued,
-            "model": result.config.model,
-            "data": [str(path) for path in paths],
-            **{key: result.info[key] for key in ("train_rows", "epochs", "best_epoch", "steps", "seconds")},
-            "metrics": result.metrics,
-        }
-        print_json(summary)
+        told = {"output": str(result.output), "run": str(result.run), "continued": result.continued}
+        told |= {"model": model, "data": [str(path) for path in paths], "metrics": result.metrics}
+        names = ("train_rows", "epochs", "best_epoch", "steps", "seconds")
+        print_json(told | {name: info[name] for name in names})
         return
     if result.metrics:
-        click.echo(metrics_table(result.metrics, "on held-out games"))
-    epochs = count_text(result.info["epochs"], "epoch")
-    click.echo(f"{result.output}: {model} after {epochs}, {result.info['seconds']:.0f} s")
+        click.echo(metrics_text(result.metrics, "on held-out games"))
+    epochs = count_text(info["epochs"], "epoch")
+    click.echo(f"{result.output}: {model} after {epochs}, {info['seconds']:.0f} s")

@@ -6,57 +6,8 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import force_option, json_option, print_json
-
-
-@click.command("runs")
-@click.argument(
-    "folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(path_type=Path, exists=True, file_okay=False)
-)
-@click.option(
-    "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Plot the self-play runs as PNG; of runs that differ in the seed alone, means and 95 % intervals.",
-)
-@force_option
-@json_option
-def command(folders: tuple[Path, ...], plot: Path | None, force: bool, as_json: bool) -> None:
-    """Compare the training and self-play runs in and under each FOLDER: settings and results.
-
-    Training runs are shown at their best epoch on held-out games: top-1 accuracy, the same among legal moves
-    and where there is a choice, top-5 accuracy among legal moves, and the squared error of the value. Below
-    each run are the settings that differ from the defaults. The Elo of a self-play run is the sum over
-    the gate matches of accepted networks; drawn, policy and value are those of its last
-    generation.
-    """
-    from ckai.datasets.files import refuse_to_replace
-    from ckai.models.training.runs import find_runs
-    from ckai.rl.run.run import Run
-    from ckai.rl.run.runs import find_selfplay, plot_runs
-
-    folders = folders or (Path(),)
-    runs = [run for folder in folders for run in find_runs(folder)]
-    selfplay = [run for folder in folders for run in find_selfplay(folder)]
-    if plot is not None:
-        refuse_to_replace(plot, force)
-        if not selfplay:
-            raise click.UsageError(f"expected self-play runs to write {plot} from, found none")
-        plot_runs(plot, [Run.open(each.path) for each in selfplay])
-    trained = [_training(folders, run) for run in runs]
-    played = [_selfplay(folders, run) for run in selfplay]
-    if as_json:
-        print_json({"runs": trained, "selfplay": played})
-        return
-    if not runs and not selfplay:
-        click.echo(
-            f"no training or self-play runs under {', '.join(map(str, folders))}; start one with "
-            "`ckai pretrain` or `ckai selfplay`"
-        )
-        return
-    _print_rows(trained, TRAINED, left=3)
-    _print_rows(played, PLAYED, left=2)
-
+from ckai.cli.shared.options import force_option, json_option
+from ckai.cli.shared.output import print_json
 
 TRAINED = {
     "name": ("run", ""),
@@ -86,43 +37,74 @@ PLAYED = {
 """Columns of the tables: the title and the format of each number."""
 
 
-def _name(folders: tuple[Path, ...], path: Path) -> str:
-    """Return the path of a run as it is shown: relative to the folder, if there is but one above it."""
-    return str(path.relative_to(folders[0]) if len(folders) == 1 and path != folders[0] else path)
+@click.command("runs")
+@click.argument(
+    "folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Plot the self-play runs as PNG; of runs that differ in the seed alone, means and 95 % intervals.",
+)
+@force_option
+@json_option
+def command(folders: tuple[Path, ...], plot: Path | None, force: bool, as_json: bool) -> None:
+    """Compare the training and self-play runs in and under each FOLDER: settings and results.
+
+    Training runs are shown at their best epoch on held-out games: top-1 accuracy, the same among legal moves
+    and where there is a choice, top-5 accuracy among legal moves, and the squared error of the value. Below
+    each run are the settings that differ from the defaults. The Elo of a self-play run is the sum over
+    the gate matches of accepted networks; drawn, policy and value are those of its last
+    generation.
+    """
+    from ckai.datasets.files import refuse_to_replace
+    from ckai.models.training.runs import find_runs
+    from ckai.rl.run.run import Run
+    from ckai.rl.run.runs import find_selfplay, plot_runs
+
+    folders = folders or (Path(),)
+    selfplay = [run for folder in folders for run in find_selfplay(folder)]
+    if plot is not None:
+        refuse_to_replace(plot, force)
+        if not selfplay:
+            raise click.UsageError(f"expected self-play runs to write {plot} from, found none")
+        plot_runs(plot, [Run.open(each.path) for each in selfplay])
+    trained: list[dict[str, Any]] = []
+    played: list[dict[str, Any]] = []
+    for run in (run for folder in folders for run in find_runs(folder)):
+        told = {"model": run.model, "settings": run.changed, "epochs": len(run.history)}
+        seconds = run.history[-1]["seconds"] if run.history else 0.0
+        told |= {"finished": run.status == "finished", "status": run.status, "seconds": seconds}
+        trained.append({"run": str(run.path), "name": run.path.with_suffix(""), **told, "best": run.best})
+    for each in selfplay:
+        last = each.last.get("selfplay", {})
+        best = {"drawn": last["drawn"] / last["games"], **each.last["learn"]} if last else {}
+        told = {**asdict(each), "path": str(each.path), "name": each.path, "best": best}
+        played.append({**told, "settings": told.pop("changed")})
+    for row in trained + played:  # as it is shown: relative to the folder, if there is but one above it
+        alone = len(folders) == 1 and row["name"] != folders[0]
+        row["name"] = str(row["name"].relative_to(folders[0]) if alone else row["name"])
+    if as_json:
+        print_json({"runs": trained, "selfplay": played})
+        return
+    if not trained and not played:
+        click.echo(
+            f"no training or self-play runs under {', '.join(map(str, folders))}; start one with "
+            "`ckai pretrain` or `ckai selfplay`"
+        )
+    _print(trained, TRAINED, left=3)
+    _print(played, PLAYED, left=2)
 
 
-def _training(folders: tuple[Path, ...], run: Any) -> dict[str, Any]:
-    return {
-        "run": str(run.path),
-        "name": _name(folders, run.path.with_suffix("")),
-        "model": run.model,
-        "settings": run.changed,
-        "epochs": len(run.history),
-        "finished": run.status == "finished",
-        "status": run.status,
-        "seconds": run.history[-1]["seconds"] if run.history else 0.0,
-        "best": run.best,
-    }
-
-
-def _selfplay(folders: tuple[Path, ...], run: Any) -> dict[str, Any]:
-    played = run.last.get("selfplay", {})
-    best = {"drawn": played["drawn"] / played["games"], **run.last["learn"]} if played else {}
-    told = {**asdict(run), "path": str(run.path), "name": _name(folders, run.path)}
-    return {**told, "settings": told.pop("changed"), "best": best}
-
-
-def _print_rows(runs: list[dict[str, Any]], columns: dict[str, tuple[str, str]], left: int) -> None:
+def _print(runs: list[dict[str, Any]], columns: dict[str, tuple[str, str]], left: int) -> None:
     """Print a table of runs, and the settings of each that differ from the defaults."""
     if not runs:
         return
-    from ckai.cli.shared.console import print_table, rows_table
+    from ckai.cli.shared.console import print_rows
 
-    print_table(
-        rows_table(({**run["best"], **run, "minutes": run["seconds"] / 60} for run in runs), columns, left)
-    )
+    print_rows(({**run["best"], **run, "minutes": run["seconds"] / 60} for run in runs), columns, left)
     for run in runs:
         if run["settings"]:
-            click.echo(
-                f"  {run['name']}: {' '.join(f'{key}={value}' for key, value in run['settings'].items())}"
-            )
+            changed = " ".join(f"{key}={value}" for key, value in run["settings"].items())
+            click.echo(f"  {run['name']}: {changed}")

@@ -1,26 +1,22 @@
 """`ckai selfplay`: train by self-play."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import GAMES, evaluator_option, set_option
-from ckai.cli.shared.output import (
-    command_text,
-    count_text,
-    json_option,
-    print_json,
-    report_compilation,
-    stderr_console,
-)
+from ckai.cli.shared.options import GAMES, PATH, evaluator_option, json_option, set_option
+from ckai.cli.shared.output import count_text, print_json, report_compilation
 from ckai.cli.shared.settings import given_settings, settings_options
-from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings, flat_settings, read_settings
 from ckai.rl.run.config import RunConfig, WorkSettings
+
+if TYPE_CHECKING:
+    from ckai.models.layers.network import Network
 
 IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
 """Settings of the games played at the same time, and of the threads that play."""
@@ -28,13 +24,12 @@ GENERATIONS = 10
 """Default of `--generations` for a new run."""
 DEFAULT_INIT, NO_INIT = Path("pretrained.ckpt"), Path("none")
 """Default of `--init`, and its value for random weights."""
-DEFAULT_EVALUATOR = "auto"
 
 
 @click.command("selfplay")
 @click.option(
     "--init",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="CKPT",
     help="Checkpoint that a new run starts from; none: random weights.  [default: pretrained.ckpt]",
 )
@@ -81,7 +76,7 @@ DEFAULT_EVALUATOR = "auto"
     metavar="RUN",
     help="Play games for a run that another process trains, until it is finished.",
 )
-@evaluator_option(DEFAULT_EVALUATOR)
+@evaluator_option
 @json_option
 @click.pass_context
 def command(
@@ -107,14 +102,19 @@ def command(
     interruption; it keeps its settings.
     """
     given = given_settings(ctx)
+    if joined is not None:
+        allowed = {"joined", "evaluator", "as_json"} | ({"setting"} if given.keys() == {THREADS} else set())
+        for parameter in ctx.command.params:
+            default = ctx.get_parameter_source(str(parameter.name)) is click.core.ParameterSource.DEFAULT
+            if parameter.name not in allowed and not default:
+                raise click.UsageError(
+                    f"expected --join with --evaluator and --setting {THREADS} only, found "
+                    f"{parameter.opts[0]} too; omit it"
+                )
+        _join(joined, evaluator, given.get(THREADS, 0) or available_cores(), as_json)
+        return
     if config_file is not None:
         given = _settings_in(config_file) | given
-    if joined is not None:
-        _refuse_others(
-            ctx, {"joined", "evaluator", "as_json"} | ({"setting"} if given.keys() == {THREADS} else set())
-        )
-        _join(joined, evaluator, given.get(THREADS, 0), as_json)
-        return
     of_workers = {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
     work = change_settings(WorkSettings(), of_workers).workers
 
@@ -130,48 +130,41 @@ def command(
         if dry_run:
             raise click.UsageError("expected --dry-run without --ray, as it measures this machine")
         connect(ray, work)
-    first = _first_words(init, game, model, pairs)
+    named = (("--init", init), ("--game", game), ("--model", model), *(("--set", pair) for pair in pairs))
+    first = shlex.join(word for option, value in named if value is not None for word in (option, str(value)))
     if folder is not None and Run.exists(folder):
         run = Run.open(folder)
         begun = load_checkpoint(run.network_path(0)).info.get("init")
         if first not in ("", begun) or change_settings(run.config, given) != run.config:
             raise RunError(f"{folder} is a run with its own settings; give --run OTHER to start a new one")
         if dry_run:
-            print_dry_run(run.config, run.network, evaluator, as_json)
+            print_dry_run(run.config, load_checkpoint(run.network).network(), evaluator, as_json)
             return
     else:
-        source = _first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
-        on_gpu = work.gpus_per_worker > 0 if ray is not None else None
-        config = _new_config(source, game, given, evaluator, on_gpu)
+        source, network = _first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
+        on_gpu = work.gpus_per_worker > 0 if ray is not None else _on_gpu(network, evaluator)
+        config = _new_config(network, game, given, on_gpu)
         if dry_run:
-            print_dry_run(config, source, evaluator, as_json)
+            print_dry_run(config, network, evaluator, as_json)
             return
         if folder is None:
             folder = fresh_folder()
             if (other := unfinished_run()) is not None:
                 has = f"{other.generations} of {count_text(other.target, 'generation')}"
                 click.echo(f"beginning {folder}; --run {other.folder} continues the one with {has}", err=True)
-        run = Run.create(
-            folder,
-            source,
-            config,
-            generations=GENERATIONS if generations is None else generations,
-            begun=first or f"--init {DEFAULT_INIT}",
-        )
+        target, first = GENERATIONS if generations is None else generations, first or f"--init {DEFAULT_INIT}"
+        run = Run.create(folder, source or network, config, generations=target, begun=first)
     if generations is None:
         generations = run.target if run.generations < run.target else GENERATIONS
     try:
-        ensure_tables(run.config.selfplay.tables)
         report_compilation()
         workers = None if ray is None else RayWorkers(evaluator, work)
         continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
         words = ["ckai", "selfplay", "--run", str(run.folder)]
-        words += ["--generations", str(generations)] if generations != run.target else []
-        words += ["--evaluator", evaluator] if evaluator != DEFAULT_EVALUATOR else []
+        words += ["--evaluator", evaluator] if evaluator != "auto" else []
         words += [] if ray is None else ["--ray", ray]
-        words += [word for name, value in of_workers.items() for word in ("--setting", f"{name}={value}")]
-        click.echo(f"continue with: {command_text(words)}", err=True)
+        click.echo(f"continue with: {shlex.join(words)}", err=True)
         raise
 
 
@@ -191,34 +184,15 @@ def _settings_in(path: Path) -> dict[str, Any]:
     return flat_settings(data)
 
 
-def _refuse_others(ctx: click.Context, taken: set[str]) -> None:
-    """Raise a UsageError if other options than those named are given with --join."""
-    default = click.core.ParameterSource.DEFAULT
-    for parameter in ctx.command.params:
-        name = str(parameter.name)
-        if name not in taken and ctx.get_parameter_source(name) is not default:
-            raise click.UsageError(
-                f"expected --join with --evaluator and --setting {THREADS} only, found "
-                f"{parameter.opts[0]} too; omit it"
-            )
-
-
-def _first_words(init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...]) -> str:
-    """Return the options that say what a new run begins with, as text; empty if none are given."""
-    named = (("--init", init), ("--game", game), ("--model", model))
-    words = [word for option, value in named if value is not None for word in (option, str(value))]
-    return command_text(words + [word for pair in pairs for word in ("--set", pair)])
-
-
 def _first_network(
     init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...], seed: int
-) -> Any:
-    """Return the checkpoint of `--init`, or a new network for `--init none`."""
+) -> "tuple[Path | None, Network]":
+    """Return the checkpoint of `--init`, None for `--init none`, and the network in it or a new one."""
     import torch
 
+    from ckai.models.checkpoint import load_checkpoint
     from ckai.models.pretrained import network_path
-    from ckai.models.registry import build
-    from ckai.models.registry import parse_settings as parse_network_settings
+    from ckai.models.registry import build, parse_settings
     from ckai.rl.games.registry import get_game
     from ckai.rl.run.events import RunError
 
@@ -227,37 +201,23 @@ def _first_network(
         name = model or "cnn2x2"
         encoding = get_game(game).encoding if game else None
         settings = {"encoding": encoding} if encoding else {}
-        return build(name, settings | parse_network_settings(name, list(pairs)))
+        return None, build(name, settings | parse_settings(name, list(pairs)))
     if model or pairs:
         raise RunError("expected --init none with --model or --set, as a checkpoint has its own architecture")
     source = init or DEFAULT_INIT
     if not network_path(source).exists():
         hint = "" if init else "; run `ckai pretrain`, or give --init CHECKPOINT or --init none"
         raise RunError(f"{source}: expected a checkpoint, found no such file{hint}")
-    return source
+    return source, load_checkpoint(source).network()
 
 
-def _new_config(
-    source: Any, game: str | None, given: dict[str, Any], evaluator: str, on_gpu: bool | None
-) -> RunConfig:
-    """Return the settings of a new run: those given, else defaults for the game and the machine.
-
-    Args:
-        source: checkpoint of the first network, or the network.
-        game, given, evaluator: the options, and the settings by path.
-        on_gpu: whether workers on Ray have GPUs; None: without Ray.
-    """
+def _new_config(network: "Network", game: str | None, given: dict[str, Any], on_gpu: bool) -> RunConfig:
+    """Return the settings of a new run: those given, else defaults for the game and the machine."""
     from ckai.cli.shared.run_estimate import games_in_flight
-    from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.inference.backends import usual_backend
     from ckai.rl.run.events import RunError
 
-    network = load_checkpoint(source).network() if isinstance(source, Path) else source
     if game not in (None, network.encode.GAME):
-        where = source if isinstance(source, Path) else "the new network"
-        raise RunError(f"{where}: expected a network for {game}, found one for {network.encode.GAME}")
-    if on_gpu is None:
-        on_gpu = usual_backend(network, evaluator).startswith("cuda")
+        raise RunError(f"expected a network for {game}, found one for {network.encode.GAME}")
     defaults = RunConfig.defaults_for(network.encode.GAME)
     if on_gpu:  # plays a generation of the usual size in a second or two
         defaults = replace(defaults, overlap=True, games=20 * defaults.games)
@@ -269,26 +229,28 @@ def _new_config(
     return change_settings(config, {IN_FLIGHT: games_in_flight(config, network)})
 
 
+def _on_gpu(network: "Network", evaluator: str) -> bool:
+    from ckai.models.inference.backends import usual_backend
+
+    return usual_backend(network, evaluator).startswith("cuda")
+
+
 def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
     """Play games for the run of another process until it has all its generations."""
+    from ckai.cli.shared.console import stderr_console
     from ckai.models.checkpoint import load_network
-    from ckai.models.inference.backends import usual_backend
     from ckai.rl.run.run import Run
 
     run = Run.open(folder)
-    network = load_network(run.network_path(0), run.config.game)
-    on_gpu = usual_backend(network, evaluator).startswith("cuda")
-    ensure_tables(run.config.selfplay.tables)
+    on_gpu = _on_gpu(load_network(run.network_path(0), run.config.game), evaluator)
     report_compilation()
-    console = stderr_console()
-    with console.status(f"{folder}: waiting for games to play") as status:
+    with stderr_console().status(f"{folder}: waiting for games to play") as status:
 
         def show(worker: Any) -> None:
             if worker.evaluator:
                 games = count_text(worker.progress.games, "game")
                 status.update(f"{folder}: {games} with {worker.evaluator}")
 
-        threads = threads or available_cores()
         worker = run.join(backend=evaluator, threads=threads, on_gpu=on_gpu, on_progress=show)
     games = worker.progress.games
     if as_json:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import evaluator_option
-from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
-from ckai.cli.shared.tables import open_tables, tables_option
+from ckai.cli.shared.options import json_option, open_tables, tables_option
+from ckai.cli.shared.output import count_text, print_json, report_compilation
 from ckai.models.pretrained import CKAI
 from ckai.rl.analysis.score import expected_score, score_text
 
@@ -34,10 +33,8 @@ A PDN file has a problem in each game: the position of its FEN tag, its moves as
 A file of FENs has one in each line: a FEN, then a result (1-0 is a win for Black; or win, draw, loss for the
 side to move) and the moves of the solution, if any, then a comment after a semicolon.
 
-A problem is solved when the search ends on the first move of the solution, or on one proven to win or draw as
-well; without a solution, when its move keeps the expected result by the tablebases, or its value fits the
-result. The time shown is the point after which the answer stayed correct. The limit applies to each
-problem.
+A problem is solved when the search ends on the first move of the solution, or on one that keeps the result.
+The time shown is the point after which the answer stayed correct. The limit applies to each problem.
 
 The exit status is 0 if all problems that can be checked are solved and no stated result is refuted, 1 if
 not, or if a problem cannot be read.
@@ -63,17 +60,11 @@ Examples:
     help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK; without @LIMIT, "
     f"{SECONDS:g} seconds per problem.",
 )
-@evaluator_option()
 @tables_option
 @json_option
-def command(
-    files: Sequence[Path],
-    spec: str,
-    evaluator: str,
-    tables: str,
-    as_json: bool,
-) -> int:
+def command(files: Sequence[Path], spec: str, tables: str, as_json: bool) -> int:
     """Solve problems, see `_HELP`."""
+    from ckai.cli.shared.console import progress_bar
     from ckai.rl.analysis.problems import Problem, read_problems, solve
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.loading import check
@@ -83,7 +74,7 @@ def command(
         raise click.UsageError("--json needs FILES")
     check(EngineText.read(spec), clock=False)
     if not files:
-        _learn(spec, evaluator, tables)
+        _learn(spec, tables)
         return 0
     found = [each for path in files for each in read_problems(path)]
     problems = [each for each in found if isinstance(each, Problem)]
@@ -94,7 +85,7 @@ def command(
         raise ValueError(f"{files[0]}: expected problems that can be read, found none")
     report_compilation()
     endgames = open_tables(tables)
-    engine = Engine.load(spec, evaluator=evaluator, tables=endgames)
+    engine = Engine.load(spec, tables=endgames)
     outcomes: list[Outcome] = []
     try:
         limit = _limit(engine)
@@ -117,47 +108,43 @@ def _limit(engine: "Engine") -> "Limit":
     return engine.limit or (limit if limit.given <= engine.takes else Limit())
 
 
-def _learn(spec: str, evaluator: str, tables: str) -> None:
+def _learn(spec: str, tables: str) -> None:
     """Ask for the better moves in place of mistakes."""
-    from ckai.cli.terminal.learn import Lessons
-    from ckai.cli.terminal.screen import make_console
+    from ckai.cli.terminal.learn import ask_all
+    from ckai.cli.terminal.screen import Screen, make_console
     from ckai.rl.analysis.mistakes import MISTAKES, load
     from ckai.rl.engine.base import Engine
 
     load(MISTAKES)  # before an engine is loaded
     report_compilation()
-    with Engine.load(spec, evaluator=evaluator, tables=open_tables(tables)) as engine:
-        Lessons(make_console(), sys.stdin, engine, _limit(engine)).ask_all(MISTAKES)
+    with Engine.load(spec, tables=open_tables(tables)) as engine:
+        ask_all(MISTAKES, Screen(make_console(), sys.stdin), engine, _limit(engine))
 
 
 def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limit", as_json: bool) -> None:
     checked = [each for each in outcomes if each.solved is not None]
     solved = [each for each in checked if each.solved]
-    refuted = [each for each in outcomes if each.refutation is not None]
     if as_json:
-        summary: dict[str, Any] = {"engine": spec, "seconds": limit.seconds, "visits": limit.visits}
-        summary |= {"solved": len(solved), "checked": len(checked), "refuted": len(refuted)}
-        print_json(summary | {"errors": errors, "problems": [_as_json(each) for each in outcomes]})
+        told: dict[str, Any] = {"engine": spec, "seconds": limit.seconds, "visits": limit.visits}
+        told |= {
+            "solved": len(solved),
+            "checked": len(checked),
+            "refuted": sum(each.refutation is not None for each in outcomes),
+        }
+        print_json(told | {"errors": errors, "problems": [_as_json(each) for each in outcomes]})
         return
     for each in outcomes:
-        tables = "" if each.tables is None else f"; by the tables a {each.tables}"
+        known = each.refutation[1] if each.refutation else each.tables
+        tables = "" if known is None else f"; by the tables a {known}"
         click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.found.lines[0])}{tables}")
-    times = sorted(each.seconds for each in solved if each.seconds is not None)
-    median = f", half of them within {times[(len(times) - 1) // 2]:.2f} s" if times else ""
-    click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}{median}")
-    if errors:
-        click.echo(f"{count_text(len(errors), 'problem')} could not be read")
-    for each in refuted:
-        assert each.refutation is not None
-        ply, tables = each.refutation
-        where = f"after {count_text(ply, 'ply', 'plies')} of its solution " if ply else ""
-        stated = f"stated as a {each.problem.result} for the side to move, {where}a {tables}"
-        click.echo(f"refuted by the tables: {each.problem.label}: {stated}")
+    click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}")
 
 
 def _verdict(each: "Outcome") -> str:
     if each.refutation is not None:
-        return "REFUTED by the tables"
+        ply = each.refutation[0]
+        where = f" after {count_text(ply, 'ply', 'plies')} of its solution" if ply else ""
+        return f"REFUTED{where}, stated as a {each.problem.result}"
     if each.solved is None:
         return "nothing to compare with"
     if not each.solved:
@@ -176,27 +163,12 @@ def _line(best: "Line") -> str:
 
 
 def _as_json(each: "Outcome") -> dict[str, Any]:
-    problem, best = each.problem, each.found.lines[0]
-    refuted = None
-    if each.refutation is not None:
-        ply, tables = each.refutation
-        refuted = {"ply": ply, "stated": problem.result, "tables": tables}
-    return {
-        "file": problem.path,
-        "number": problem.number,
-        "name": problem.name,
-        "fen": problem.position.fen,
-        "result": problem.result,
-        "solution": list(map(str, problem.solution)),
-        "solved": each.solved,
-        "seconds": each.seconds,
-        "move": str(best.move),
-        "line": list(map(str, best.pv)),
-        "value": best.value,
-        "proven": best.proven,
-        "plies": best.plies,
-        "depth": each.found.depth,
-        "nodes": each.found.nodes,
-        "tables": each.tables,
-        "refuted": refuted,
-    }
+    problem, found, best = each.problem, each.found, each.found.lines[0]
+    told = {"file": problem.path, "number": problem.number, "name": problem.name}
+    told |= {"fen": problem.position.fen, "result": problem.result}
+    told |= {"solution": list(map(str, problem.solution)), "solved": each.solved, "seconds": each.seconds}
+    told |= {"move": str(best.move), "line": list(map(str, best.pv)), "value": best.value}
+    told |= {"proven": best.proven, "plies": best.plies, "depth": found.depth, "nodes": found.nodes}
+    ply, tables = each.refutation or (0, None)
+    refuted = {"ply": ply, "stated": problem.result, "tables": tables} if tables else None
+    return told | {"tables": each.tables, "refuted": refuted}

@@ -1,11 +1,9 @@
 """`ckai tables`: build and probe endgame tablebases."""
 
-from typing import Any
-
 import click
 
-from ckai.cli.shared.output import count_text, json_option, print_json
-from ckai.cli.shared.tables import build_with_progress
+from ckai.cli.shared.options import json_option
+from ckai.cli.shared.output import count_text, print_json, report_compilation, time_text
 
 
 @click.group("tables")
@@ -28,31 +26,33 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
 
     The tables are kept in the user's cache folder, or in $CKAI_CACHE.
     """
-    from ckai.datasets.machine import cache_folder
-    from ckai.datasets.tables import table_path
+    from ckai.cli.shared.console import print_rows, progress_bar
+    from ckai.datasets.machine import available_cores, cache_folder
+    from ckai.datasets.tables import RATE, build_tables, make_layout, table_path
     from ckai.datasets.tables.file import read_tables
 
     path = table_path(pieces, cache_folder())
-    header: dict[str, Any] | None = None
-    if path.exists() and not force:
-        header = read_tables(path)[2]
-    built = header is None
-    if header is None:
-        header = build_with_progress(pieces, path)
-    if header["pieces"] != pieces:
-        raise ValueError(
-            f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --force"
+    built = force or not path.exists()
+    if built:
+        report_compilation()
+        threads, positions = available_cores(), make_layout(pieces).positions
+        click.echo(
+            f"building tablebases for up to {pieces} pieces, {positions:,} positions and as many bytes, in "
+            f"{path}: about {time_text(positions / RATE / threads)} on {count_text(threads, 'thread')}",
+            err=True,
         )
+        with progress_bar("solving", "positions") as progress:
+            header = build_tables(pieces, path, threads=threads, progress=progress)
+    else:
+        header = read_tables(path)[2]
     size, verdicts = path.stat().st_size, ("win", "loss", "draw")
     counts = {number: dict(zip(verdicts, each, strict=True)) for number, each in header["counts"].items()}
     if as_json:
         print_json({"output": str(path), "built": built, "bytes": size, "counts": counts})
         return
-    from ckai.cli.shared.console import print_table, rows_table
-
     click.echo(f"{path}: {size:,} bytes" + ("" if built else ", already built"))
     columns = {"pieces": ("pieces", ""), **{each: (each, ",d") for each in verdicts}}
-    print_table(rows_table(({"pieces": number, **each} for number, each in counts.items()), columns))
+    print_rows(({"pieces": number, **each} for number, each in counts.items()), columns)
 
 
 @command.command("probe", short_help="Look up a position.")

@@ -2,7 +2,7 @@
 
 import click
 
-from ckai.cli.shared.output import count_text, progress_bar
+from ckai.cli.shared.output import count_text, report_compilation
 
 
 @click.command("warmup")
@@ -13,7 +13,7 @@ def command() -> None:
     """
     from time import perf_counter
 
-    from ckai.cli.shared.output import report_compilation
+    from ckai.cli.shared.console import progress_bar
     from ckai.game.jit import FOLDER
     from ckai.rl.warmup import warm_up
 

@@ -20,14 +20,19 @@ def asset(name: str) -> str:
     return (files("ckai.cli.pages") / "static" / name).read_text(encoding="utf-8")
 
 
-def shapes() -> Markup:
-    """Return a hidden `<svg>` that defines the pieces of every game, such as `#piece-b`."""
-    return _hidden(_pieces())
+def definitions(layout: Layout | None = None) -> Markup:
+    """Return a hidden `<svg>` that defines the pieces of every game, such as `#piece-b`, with a shade below.
 
-
-def definitions(layout: Layout) -> Markup:
-    """Return a hidden `<svg>` that defines the empty board of diagrams, `#board`, next to the pieces."""
-    return _hidden([f'<g id="board">{squares_svg(layout)}</g>', *_pieces()])
+    With a layout, it defines the empty board of diagrams, `#board`, too.
+    """
+    board = "" if layout is None else f'<g id="board">{squares_svg(layout)}</g>'
+    shade = f'<circle class="shade" cy="1.8" r="{RADIUS}"/>'
+    pieces = (
+        f'<g id="piece-{letter}" class="piece {letter}">{shade}{piece_shapes(letter)}</g>'
+        for letter in LETTERS
+    )
+    defined = f"<defs>{board}{''.join(pieces)}</defs>"
+    return Markup(f'<svg class="definitions" width="0" height="0" aria-hidden="true">{defined}</svg>')
 
 
 def diagram(
@@ -40,12 +45,7 @@ def diagram(
 ) -> Markup:
     """Return a board as an `<svg>` that refers to `definitions`.
 
-    Args:
-        layout: the board.
-        pieces: square -> letter, see `ckai.game.svg.board_svg`.
-        arrows: classes of arrows, each with the squares that it goes along.
-        title: what it shows, for screen readers.
-        name: the class of the element.
+    `pieces` are letters by square; `arrows` have a class, and the squares that they go along.
     """
     parts = [
         f'<svg class="{escape(name)}" viewBox="{MARGIN} {MARGIN}'
@@ -66,12 +66,7 @@ def letters(layout: Layout, pieces: Mapping[int, str]) -> str:
 
 
 def measures(layout: Layout) -> dict[str, object]:
-    """Return what `board.js` needs to draw a board.
-
-    Returns:
-        Its rows and columns, the size of the drawing, of a square and of the frame, whether people know the
-        squares by their numbers, and the centers of the squares by number.
-    """
+    """Return what `board.js` needs to draw a board, among it the centers of the squares by number."""
     return {
         "rows": layout.rows,
         "columns": layout.columns,
@@ -82,17 +77,3 @@ def measures(layout: Layout) -> dict[str, object]:
         "numbers": layout.numbers,
         "squares": {number: layout.center(number) for number in sorted(layout.squares)},
     }
-
-
-def _pieces() -> list[str]:
-    """Return the definitions of the pieces, each with a shade below it."""
-    shade = f'<circle class="shade" cy="1.8" r="{RADIUS}"/>'
-    return [
-        f'<g id="piece-{letter}" class="piece {letter}">{shade}{piece_shapes(letter)}</g>'
-        for letter in LETTERS
-    ]
-
-
-def _hidden(parts: list[str]) -> Markup:
-    defined = f"<defs>{''.join(parts)}</defs>"
-    return Markup(f'<svg class="definitions" width="0" height="0" aria-hidden="true">{defined}</svg>')

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from ckai.cli.pages.board import asset, definitions, diagram, letters, measures
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.annotation import black_text, sentence, strip
-from ckai.rl.analysis.report import SIGNS, GameReport, Grade, PlyReport, move_number
+from ckai.rl.analysis.report import SIGNS, GameReport, Grade, move_number
 from ckai.rl.analysis.score import score_help
 from ckai.rl.games.spec import GameSpec
 
@@ -22,53 +22,41 @@ _VERDICTS = {"win": "won", "draw": "drawn", "loss": "lost"}
 
 
 class ReportPage:
-    """Collects analysed games and writes them as one page without links to other files."""
+    """Collects analysed games and writes them as one page without links to other files.
+
+    `facts` are names and values to print under the title, such as the network and the settings.
+    """
 
     def __init__(self, spec: GameSpec, title: str, facts: Sequence[tuple[str, str]]) -> None:
-        """Begin a page.
-
-        Args:
-            spec: the game, which has a `layout`.
-            title: the heading.
-            facts: names and values to print under it, such as the network and the settings.
-        """
-        assert spec.layout is not None, "a game whose board is drawn"
         self.spec, self.layout, self.title, self.facts = spec, spec.layout, title, facts
         self.games: list[dict[str, Any]] = []
         self._data: list[dict[str, Any]] = []
 
     def add(self, game: PdnGame, report: GameReport) -> None:
         """Add a game."""
-        moves = [each.move for each in game.moves]
-        positions = [game.start]
+        layout, moves = self.layout, [each.move for each in game.moves]
+        positions: list[Any] = [game.start]
         for move in moves:
             positions.append(positions[-1].push(move))
         notes = [" ".join(each.comments) for each in strip(game).moves]
         paths = [list(self.spec.path(p, m)) for p, m in zip(positions, moves, strict=False)]
         pieces = [self.spec.pieces(position) for position in positions]
-        critical = []
+        listed, critical = [], []
         lines: dict[int, list[list[Any]]] = {}
-        for n in report.marked():
-            ply = report.plies[n]
+        for n, ply in enumerate(report.plies):
+            number, sign = move_number(report.plies, n), SIGNS[ply.grade] if ply.grade else ""
+            shown = {"ply": n + 1, "move": ply.move, "grade": str(ply.grade or ""), "sign": sign}
+            listed.append(shown | {"number": number if ply.black or n == 0 else ""})
+            if ply.grade is None:
+                continue
             line = self._line(positions[n], ply.line)
-            lines[n + 1] = [[text, letters(self.layout, after), path] for text, path, after in line]
-            critical.append(
-                {
-                    "ply": n + 1,
-                    "number": move_number(report.plies, n),
-                    "move": ply.move,
-                    "sign": SIGNS[ply.grade] if ply.grade else "",
-                    "grade": str(ply.grade),
-                    "text": sentence(ply),
-                    "line": " ".join(ply.line),
-                    "diagram": diagram(
-                        self.layout,
-                        pieces[n],
-                        [("played", paths[n]), ("best", line[0][1])],
-                        title=f"Before {move_number(report.plies, n)} {ply.move}",
-                    ),
-                }
-            )
+            lines[n + 1] = [[text, letters(layout, after), path] for text, path, after in line]
+            arrows = [("played", paths[n]), ("best", line[0][1])]
+            drawing = diagram(layout, pieces[n], arrows, title=f"Before {number} {ply.move}")
+            told = {"text": sentence(ply), "line": " ".join(ply.line), "diagram": drawing}
+            critical.append(shown | {"number": number} | told)
+        marks = [[sum(ply.black == side and ply.grade == g for ply in report.plies) for g in Grade]
+                 for side in (True, False)]  # fmt: skip
         last = len(moves)
         self.games.append(
             {
@@ -78,29 +66,18 @@ class ReportPage:
                 "result": report.result or "*",
                 "event": " · ".join(filter(None, map(game.header, ("Event", "Site", "Date", "Round")))),
                 "accuracy": [report.accuracy(side) for side in (True, False)],
-                "marks": [[self._count(report, side, grade) for grade in Grade] for side in (True, False)],
+                "marks": marks,
                 "theory": report.theory,
                 "problem": "" if game.problem is None else str(game.problem),
-                "moves": [
-                    {
-                        "ply": n + 1,
-                        "number": move_number(report.plies, n) if ply.black or n == 0 else "",
-                        "text": ply.move,
-                        "grade": str(ply.grade or ""),
-                        "sign": SIGNS[ply.grade] if ply.grade else "",
-                    }
-                    for n, ply in enumerate(report.plies)
-                ],
+                "moves": listed,
                 "critical": critical,
-                "curve": self._curve(report),
-                "board": diagram(
-                    self.layout, pieces[last], title=f"Position after {last} plies", name="board"
-                ),
+                "curve": _curve(report),
+                "board": diagram(layout, pieces[last], title=f"Position after {last} plies", name="board"),
             }
         )
         self._data.append(
             {
-                "positions": [letters(self.layout, each) for each in pieces],
+                "positions": [letters(layout, each) for each in pieces],
                 "paths": [[], *paths],
                 "texts": ["", *(_text(report, n, note) for n, note in enumerate(notes))],
                 "lines": lines,
@@ -108,11 +85,7 @@ class ReportPage:
         )
 
     def html(self, players: Sequence[Mapping[str, Any]]) -> str:
-        """Return the page.
-
-        Args:
-            players: the rows of a `PlayerTable`.
-        """
+        """Return the page; `players` are the rows of a `PlayerTable`."""
         environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
         environment.undefined = jinja2.StrictUndefined
         script = asset("board.js") + asset("report.js")
@@ -143,40 +116,28 @@ class ReportPage:
             steps.append((text, path, self.spec.pieces(position)))
         return steps
 
-    def _count(self, report: GameReport, black: bool, grade: Grade) -> int:
-        return sum(ply.black == black and ply.grade == grade for ply in report.plies)
 
-    def _curve(self, report: GameReport) -> dict[str, Any]:
-        """The value curve: the points of a line, and those of the marked moves."""
-        points = report.curve()
-        step = CURVE_WIDTH / max(1, len(points) - 1)
-        dots = [(n * step, (1 - each) * CURVE_HEIGHT) for n, each in enumerate(points)]
-        return {
-            "line": " ".join(f"{x:.1f},{y:.1f}" for x, y in dots),
-            "marks": [
-                {
-                    "x": round(dots[n + 1][0], 1),
-                    "y": round(dots[n + 1][1], 1),
-                    "grade": str(report.plies[n].grade),
-                }
-                for n in report.marked()
-            ],
-        }
+def _curve(report: GameReport) -> dict[str, Any]:
+    """The value curve: the points of a line, and those of the marked moves."""
+    points = report.curve()
+    step = CURVE_WIDTH / max(1, len(points) - 1)
+    dots = [(round(n * step, 1), round((1 - each) * CURVE_HEIGHT, 1)) for n, each in enumerate(points)]
+    marks = [(*dots[n + 1], str(report.plies[n].grade)) for n in report.marked()]
+    return {
+        "line": " ".join(f"{x:.1f},{y:.1f}" for x, y in dots),
+        "marks": [{"x": x, "y": y, "grade": grade} for x, y, grade in marks],
+    }
 
 
 def _text(report: GameReport, n: int, note: str) -> str:
     """What the page says under the board after move `n`."""
-    ply: PlyReport = report.plies[n]
-    sign = SIGNS[ply.grade] if ply.grade else ""
-    points = black_text(ply.black_points)
+    ply = report.plies[n]
     verdict = ""
     if ply.verdict is not None:
-        side = "Black" if ply.black else "White"
-        verdict = "Before it the tables say: "
-        verdict += "drawn." if ply.verdict == "draw" else f"{_VERDICTS[ply.verdict]} for {side}."
-    words = [f"{move_number(report.plies, n)} {ply.move}{sign}", points, sentence(ply), verdict, note]
-    if ply.forced:
-        words.insert(1, "(forced)")
+        side = "" if ply.verdict == "draw" else f" for {'Black' if ply.black else 'White'}"
+        verdict = f"Before it the tables say: {_VERDICTS[ply.verdict]}{side}."
+    words = [f"{move_number(report.plies, n)} {ply.move}{SIGNS[ply.grade] if ply.grade else ''}"]
+    words += ["(forced)" if ply.forced else "", black_text(ply.black_points), sentence(ply), verdict, note]
     return " ".join(filter(None, words))
 
 

@@ -25,26 +25,14 @@ LINE_PLIES = 8
 
 @dataclass(frozen=True)
 class Explainer:
-    """Explains moves.
-
-    Args:
-        spec: the game.
-        search: searches the current position of a game, with at least a number of lines.
-    """
+    """Explains moves."""
 
     spec: GameSpec
     search: Callable[[Any, int], "SearchResult"]
+    """Searches the current position of a game, with at least a number of lines."""
 
     def explain(self, game: Any, move: Any) -> list[str]:
-        """Return an explanation as sentences, one or two in a line.
-
-        Args:
-            game: the game up to the position before the move; it stays as it is.
-            move: a legal move there.
-
-        Raises:
-            ValueError, OSError, RuntimeError: the search fails.
-        """
+        """Explain a legal move after a game, in sentences, one or two in a line."""
         position = game.position
         legal = position.legal_moves()
         first, second = self.spec.side_names
@@ -71,23 +59,14 @@ class Explainer:
         result = self.search(game, len(legal))
         if result.value is None:
             return [], 1.0
-        solver = self.spec.solver
-        if solver is not None and solver.quick:
-            truths = solver().moves(game.position)
-            values = {each: float(truth.value) for each, truth in truths.items()}
-            best = max(values.values())
-            better = (
-                result.pv if values[result.move] == best else [max(values, key=lambda each: values[each])]
-            )
-        else:
-            values = {
-                line.move: float(line.value)
-                for line in result.lines
-                if line.value is not None
-                # Without a tree there are no visits: each line has a search of its own.
-                and (line.visits >= MIN_VISITS or line.proven or not result.visits)
-            }
-            best, better = values.get(result.move, float(result.value)), result.pv
+        values = {
+            line.move: float(line.value)
+            for line in result.lines
+            if line.value is not None
+            # Without a tree there are no visits: each line has a search of its own.
+            and (line.visits >= MIN_VISITS or line.proven or not result.visits)
+        }
+        best, better = values.get(result.move, float(result.value)), result.pv
         line = list(next(each.pv for each in result.lines if each.move == move))
         if move not in values:
             found = self._value_after(game, after)

@@ -1,5 +1,6 @@
 """Several lines of an engine that looks for the best move alone."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -32,49 +33,47 @@ def search_lines(
     if not isinstance(engine, AlphaBetaEngine) or min(lines, len(moves)) == 1:
         return engine.play(game, limit, lines=lines, stop=stop, on_result=on_result)
     limit = limit or engine.limit or engine.default_limit
-    most = limit.depth or MAX_DEPTH
-    found: dict[Any, Line] = {}
-    seconds, nodes = 0.0, 0
+    begun, nodes = time.perf_counter(), 0
     result = engine.play(game, Limit(depth=1), stop=stop)
-    for depth in range(1, most + 1):
+    found: dict[Any, Line] = {}
+
+    def by_value(move: Any) -> float:
+        return -float(found[move].value or 0.0) if move in found else -1.0
+
+    for depth in range(1, (limit.depth or MAX_DEPTH) + 1):
         best = engine.play(game, Limit(depth=depth), stop=stop)
-        seconds, nodes = seconds + best.seconds, nodes + best.nodes
-        order = sorted(moves, key=lambda move: -found[move].value if move in found else 1.0)  # type: ignore[operator]
-        order.sort(key=lambda move: move != best.move)
-        done = {best.move: best.lines[0]}
-        for move in order[1:] if depth <= DEEP else order[1 : lines + SPARE]:
-            over = stop.is_set() or (limit.seconds is not None and seconds >= limit.seconds)
-            if over:
-                break
-            done[move], taken, visited = _line_after(engine, game, move, depth - 1, stop)
-            seconds, nodes = seconds + taken, nodes + visited
-        else:
-            over = False
-        if over or (stop.is_set() and depth > 1):
-            break
+        done, nodes = {best.move: best.lines[0]}, nodes + best.nodes
+        others = sorted((move for move in moves if move != best.move), key=by_value)
+        for move in others if depth <= DEEP else others[: lines + SPARE - 1]:
+            if depth > 1 and _over(stop, limit, begun):
+                return result
+            done[move], searched = _line_after(engine, game, move, depth - 1, stop)
+            nodes += searched
+        if depth > 1 and stop.is_set():
+            return result
         found |= done
-        others = sorted((found[move] for move in moves if move != best.move), key=_worth)
-        result = replace(best, lines=[found[best.move], *others[: lines - 1]], seconds=seconds, nodes=nodes)
+        shown = [found[best.move], *(found[move] for move in sorted(others, key=by_value)[: lines - 1])]
+        result = replace(best, lines=shown, seconds=time.perf_counter() - begun, nodes=nodes)
         on_result(result)
-        if best.proven or (limit.seconds is not None and seconds >= limit.seconds):
+        if best.proven or _over(stop, limit, begun):
             break
     return result
 
 
-def _worth(line: Line) -> float:
-    return -float(line.value or 0.0)
+def _over(stop: Stop, limit: Limit, begun: float) -> bool:
+    return stop.is_set() or (limit.seconds is not None and time.perf_counter() - begun >= limit.seconds)
 
 
-def _line_after(engine: Engine, game: Any, move: Any, depth: int, stop: Stop) -> tuple[Line, float, int]:
-    """Return the line that begins with a move, with the seconds and positions of its search."""
+def _line_after(engine: Engine, game: Any, move: Any, depth: int, stop: Stop) -> tuple[Line, int]:
+    """Return the line that begins with a move, and the positions of its search."""
     turn = Value.at(game.position, 0.0).turn
     game.push(move)
     try:
         outcome = game.outcome()
         if outcome is not None:
-            value = 0.0 if outcome.winner is None else 1.0 if outcome.winner == turn else -1.0
-            proven, plies = ("win", 1) if value > 0 else ("draw", None)
-            return Line(pv=[move], value=Value(value, turn), proven=proven, plies=plies), 0.0, 0  # type: ignore[arg-type]
+            won = outcome.winner == turn
+            value = Value(0.0 if outcome.winner is None else 1.0 if won else -1.0, turn)
+            return Line(pv=[move], value=value, proven="win" if won else "draw", plies=int(won) or None), 0
         found = engine.play(game, Limit(depth=max(1, depth)), stop=stop)
     finally:
         game.pop()
@@ -84,4 +83,4 @@ def _line_after(engine: Engine, game: Any, move: Any, depth: int, stop: Stop) ->
         proven=None if found.proven is None else REVERSED[found.proven],
         plies=None if found.plies is None else found.plies + 1,
     )
-    return line, found.seconds, found.nodes
+    return line, found.nodes

@@ -1,35 +1,33 @@
 """The PDN file of a game in progress, rewritten as a whole after every move."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
-from ckai.cli.shared.games_file import check_games_file
 from ckai.datasets.files import WriteError, write_whole
 
 GAMES = Path("games")
 """Default folder of games, under the current folder."""
 
 
+def check_games_file(path: Path) -> None:
+    """Raise an OSError unless games can be appended to a file; create its folder if missing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and (not path.is_file() or b"\0" in path.read_bytes()):
+        raise OSError(f"{path}: expected a PDN file to append games to, found something else")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise OSError(f"{path}: expected a file for games, found one without permission to write")
+
+
 class Record:
     """A PDN file that a growing game is written to.
 
     The game is appended to what an existing file holds, also to what another process has added since the
-    last write. Without a path, the first write creates a new file,
-    `games/game-001.pdn` and so on.
+    last write. Without a path, the first write creates a new file, `games/game-001.pdn` and so on.
     """
 
-    def __init__(self, path: Path | None = None, folder: Path = GAMES) -> None:
-        """Open the record without writing.
-
-        Args:
-            path: file of the game; None: a new file in `folder`.
-            folder: folder of new files.
-
-        Raises:
-            OSError: `path` cannot be read or is not text, or its folder cannot be created.
-        """
+    def __init__(self, path: Path | None = None) -> None:
         self.path = self._named = path
-        self._folder = folder
         self._written = b""
         """The game as this record has written it last; empty before the first write."""
         self._tried = b""
@@ -44,14 +42,10 @@ class Record:
 
     def fresh(self) -> "Record":
         """Return a record for another game: in the same file if one was named, else in a new one."""
-        return Record(self._named, self._folder)
+        return Record(self._named)
 
     def adopt(self, path: Path, text: str) -> bool:
-        """Continue a game that a file holds, so that it is replaced as it grows.
-
-        Returns:
-            Whether the file holds the game exactly as `text`, once; if not, the record stays as it was.
-        """
+        """Continue a game that a file holds, if it does exactly as `text`, once; return whether it does."""
         game = text.encode()
         if path.read_bytes().count(game) != 1 or self._named is not None:
             return False
@@ -59,19 +53,9 @@ class Record:
         return True
 
     def write(self, text: str) -> Path:
-        """Write the game to its file.
-
-        Args:
-            text: the game as PDN.
-
-        Returns:
-            The path of the file.
-
-        Raises:
-            OSError: the file cannot be written; its earlier content is untouched.
-        """
+        """Write the game, as PDN, to its file, and return its path."""
         if self.path is None:
-            self.path = _fresh(self._folder)
+            self.path = _fresh()
         path, game = self.path.resolve(), text.encode()  # follows a symbolic link
         held = path.read_bytes() if path.exists() else b""
         mine = next((each for each in (self._tried, self._written) if each and each in held), None)
@@ -85,13 +69,13 @@ class Record:
         return self.path
 
 
-def _fresh(folder: Path) -> Path:
+def _fresh() -> Path:
     """Create the next unused file, so that no other process can choose it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    numbers = [int(p.stem[5:]) for p in folder.glob("game-*.pdn") if p.stem[5:].isdigit()]
+    GAMES.mkdir(parents=True, exist_ok=True)
+    numbers = [int(p.stem[5:]) for p in GAMES.glob("game-*.pdn") if p.stem[5:].isdigit()]
     number = max(numbers, default=0) + 1
     while True:
-        path = folder / f"game-{number:03}.pdn"
+        path = GAMES / f"game-{number:03}.pdn"
         with suppress(FileExistsError):
             path.open("xb").close()
             return path

@@ -18,7 +18,6 @@ Row: TypeAlias = dict[str, Any]
 """A game in a list: number, black, white, result, event, date, opening, plies; `start`, its first byte;
 `problem`, why it can be read only in part or not at all, empty if it can."""
 
-
 _SHOWN = ("black", "white", "event", "date", "opening", "result")
 
 
@@ -50,16 +49,16 @@ def saved_games() -> list[Row]:
     rows: list[Row] = []
     paths = [path for path in GAMES.glob("*.pdn") if path.is_file()]
     for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
-        found = _saved(path, path.stat().st_mtime_ns, path.stat().st_size)
+        found = _saved(path, path.stat().st_mtime_ns)
         rows += [row | {"file": path.name} for row in found if row["game"] in game_names()]
     return rows[:MAX_GAMES]
 
 
 @lru_cache(4096)
-def _saved(path: Path, changed: int, size: int) -> list[Row]:
+def _saved(path: Path, changed: int) -> list[Row]:
     data = path.read_bytes()
-    game, text = game_named(data), data.decode(errors="replace")
-    if game != DEFAULT_GAME.name:
+    if (game := game_named(data)) != DEFAULT_GAME.name:
+        text = data.decode(errors="replace")
         tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', text, re.MULTILINE))
         known = {name: tags.get(name.capitalize(), "") for name in _SHOWN}
         plies = len(re.sub(r"^\[.*\]$|\d+\.", "", text, flags=re.MULTILINE).split()) - 1

@@ -10,13 +10,6 @@ from ckai.rl.games.spec import GameSpec
 Side: TypeAlias = Literal["black", "white"]
 
 SIDES: Final[tuple[Side, Side]] = ("black", "white")
-PEOPLE: Final[dict[str, frozenset[Side]]] = {
-    "black": frozenset({"black"}),
-    "white": frozenset({"white"}),
-    "both": frozenset({"black", "white"}),
-    "none": frozenset(),
-}
-"""Sides that people play, by the value of `--side`."""
 
 
 def game_of(moves: Iterable[Any], spec: GameSpec, start: Any = None) -> Any:
@@ -45,11 +38,6 @@ def resigned(side: Side) -> Outcome:
 def out_of_time(side: Side) -> Outcome:
     """Return the outcome of a game in which a side's time is up."""
     return Outcome(other(side), ClockReason.TIME, f"{side.capitalize()} is out of time")
-
-
-def agreed() -> Outcome:
-    """Return a draw by agreement."""
-    return Outcome(None, Reason.AGREED, "agreed")
 
 
 def outcome_text(outcome: Outcome, spec: GameSpec) -> str:

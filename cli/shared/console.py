@@ -1,10 +1,14 @@
-"""The console of tables and boards."""
+"""Tables, progress and messages, by `rich`."""
 
 import sys
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import click
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +17,8 @@ from ckai.game.text import printable
 
 PIPE_COLUMNS = 200
 """Width of tables that are not printed to a terminal."""
+LINE_SECONDS = 60.0
+"""Least time between two lines of progress, so that a log of hours stays short."""
 
 
 class CleanConsole(Console):
@@ -24,40 +30,82 @@ class CleanConsole(Console):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 
 
-def make_table(*titles: str, left: int = 1, **style: Any) -> Table:
-    """Return a table without lines.
+def stderr_console() -> Console:
+    """Return a console on standard error, for messages and progress."""
+    return CleanConsole(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
-    Args:
-        titles: of the columns.
-        left: columns of text, the first ones, which are folded on a narrow screen; the others have numbers.
-        **style: see `Table`.
+
+# --- tables -------------------------------------------------------------------------------------------------
+
+
+def print_rows(
+    rows: Iterable[Mapping[str, Any]], columns: Mapping[str, tuple[str, str]], left: int = 1
+) -> None:
+    """Print dicts, as `--json` has them, as a table on standard output.
+
+    `columns` has the title and the format of each name that is shown; None, and a name that is missing, are
+    empty cells. The first `left` columns have text, which is folded on a narrow screen.
     """
-    table = Table(box=None, pad_edge=False, **style)
-    for n, title in enumerate(titles):
+    table = Table(box=None, pad_edge=False)
+    for n, (title, _) in enumerate(columns.values()):
         table.add_column(title, justify="left" if n < left else "right", no_wrap=n >= left, overflow="fold")
-    return table
-
-
-def rows_table(
-    rows: Iterable[Mapping[str, Any]], columns: Mapping[str, tuple[str, str]], left: int = 1, **style: Any
-) -> Table:
-    """Return a table of dicts, as `--json` prints them.
-
-    Args:
-        rows: the dicts; None, and a name that is missing, are empty cells.
-        columns: the title and the format of each name that is shown.
-        left: columns of text, see `make_table`.
-        **style: see `Table`.
-    """
-    table = make_table(*(title for title, _ in columns.values()), left=left, **style)
     for row in rows:
         cells = ((row.get(name), form) for name, (_, form) in columns.items())
         # `Text`, as there is no markup in what comes from files.
         table.add_row(*(Text("" if value is None else format(value, form)) for value, form in cells))
-    return table
+    CleanConsole(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
 
 
-def print_table(table: Table) -> None:
-    """Print a table on standard output."""
-    width = None if sys.stdout.isatty() else PIPE_COLUMNS
-    CleanConsole(highlight=False, width=width).print(table)
+GAME_COLUMNS = ("game", "date", "black", "white", "result", "plies", "opening", "event")
+
+
+def print_games(rows: list[dict[str, Any]], most: int | None = None) -> None:
+    """Print games: as a table of `most` rows to look at, or all into a pipe with tabs between the columns."""
+    if not sys.stdout.isatty():
+        for row in ({name: name for name in GAME_COLUMNS}, *rows):
+            cells = ("" if (value := row.get(name)) is None else str(value) for name in GAME_COLUMNS)
+            click.echo("\t".join(" ".join(cell.split()) for cell in cells))
+        return
+    print_rows(rows[:most], {name: (name, "") for name in GAME_COLUMNS[:-1]}, left=len(GAME_COLUMNS))
+    if most is not None and len(rows) > most:
+        click.echo(f"and {len(rows) - most:,} more: ask for less, or write them with -o")
+
+
+# --- progress -----------------------------------------------------------------------------------------------
+
+
+class ProgressLines:
+    """Prints the progress of one piece of work, at most once a minute; nothing on a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._printed = console, time.monotonic()
+
+    def update(self, text: str) -> None:
+        """Print a line if one is due."""
+        if not self._console.is_terminal and time.monotonic() - self._printed >= LINE_SECONDS:
+            self._printed = time.monotonic()
+            self._console.print(text)
+
+
+@contextmanager
+def progress_bar(label: str, unit: str, console: Console | None = None) -> Iterator[Callable[..., None]]:
+    """Show a progress bar on standard error, or lines of text where that is no terminal.
+
+    Yields a function to call with the amount done, the total and, if there is more to say, a text. `console`
+    prints other messages above the bar.
+    """
+    console = console or stderr_console()
+    lines = ProgressLines(console)
+    columns = (TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(
+        TextColumn(label), BarColumn(), MofNCompleteColumn(), *columns,
+        console=console, transient=True, disable=not console.is_terminal,
+    ) as bar:  # fmt: skip
+        task = bar.add_task(unit, total=None)
+
+        def update(done: int, total: int, detail: str = "") -> None:
+            text = f"{unit}, {detail}" if detail else unit
+            bar.update(task, completed=done, total=total, description=text)
+            lines.update(f"{label}: {done:,} of {total:,} {text}")
+
+        yield update

@@ -1,32 +1,11 @@
-"""Output of the commands: results on standard output, messages and progress on standard error.
-
-`rich` is imported only when it is needed.
-"""
+"""Results on standard output, messages on standard error; `ckai.cli.shared.console` has what needs `rich`."""
 
 import json
 import math
-import shlex
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-json_option: Callable[[Any], Any] = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object."
-)
-"""`--json`, passed to the command as `as_json`."""
-
-force_option: Callable[[Any], Any] = click.option("--force", is_flag=True, help="Replace an existing output.")
-"""`--force`; pass the value to `ckai.datasets.files.refuse_to_replace`."""
-
-LINE_SECONDS = 60.0
-"""Least time between two lines of progress, so that a log of hours stays short."""
 
 
 class CleanStream:
@@ -63,7 +42,6 @@ def print_json(result: Mapping[str, Any]) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """Return plain data in which None stands for numbers that JSON does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -79,23 +57,8 @@ def time_text(seconds: float) -> str:
 
 
 def count_text(number: int, singular: str, plural: str | None = None) -> str:
-    """Format a count with its noun: `1 game`, `1,200 games`, `2 plies`.
-
-    Args:
-        number: the count.
-        singular: the noun for 1.
-        plural: the noun for other numbers; default: `singular` with an s.
-    """
+    """Format a count with its noun: `1 game`, `1,200 games`, `2 plies`; the usual plural ends in s."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-def command_text(words: Sequence[str]) -> str:
-    """Return words as a command line that the user's shell takes."""
-    if sys.platform == "win32":
-        from subprocess import list2cmdline
-
-        return list2cmdline(words)
-    return shlex.join(words)
 
 
 def report_compilation() -> None:
@@ -103,94 +66,3 @@ def report_compilation() -> None:
     from ckai.game import compiling
 
     compiling.report_with(lambda text: click.echo(text, err=True))
-
-
-def stderr_console() -> "Console":
-    """Return a console on standard error, for messages and progress."""
-    from ckai.cli.shared.console import CleanConsole
-
-    return CleanConsole(stderr=True, highlight=False, soft_wrap=True)
-
-
-class ProgressLines:
-    """Prints the progress of one piece of work, at most once a minute; nothing on a terminal.
-
-    Args:
-        console: prints the lines.
-        clock: time in seconds.
-    """
-
-    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
-        self._console, self._clock = console, clock
-        self._begun: tuple[float, float] | None = None
-        """Time of the first update, and the amount done then: earlier work is not in the rate."""
-        self._printed = 0.0
-
-    def update(self, done: float, total: float, text: str) -> None:
-        """Print a line if one is due.
-
-        Args:
-            done: amount done, in any unit.
-            total: amount to do, in the same unit.
-            text: what the line says before the time left.
-        """
-        if self._console.is_terminal:
-            return
-        now = self._clock()
-        if self._begun is None:
-            self._begun, self._printed = (now, done), now
-        if now - self._printed < LINE_SECONDS:
-            return
-        self._printed = now
-        begun, before = self._begun
-        if before < done < total:
-            text += f", about {time_text((now - begun) / (done - before) * (total - done))} left"
-        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-@contextmanager
-def progress_bar(label: str, unit: str, console: "Console | None" = None) -> Iterator[Callable[..., None]]:
-    """Show a progress bar on standard error, if the work takes more than half a second.
-
-    Without a terminal it prints lines of text, see `ProgressLines`.
-
-    Args:
-        label: text before the bar.
-        unit: text after the counts.
-        console: prints other messages above the bar; None: there are none.
-
-    Yields:
-        A function to call with the amount done, the total and, if there is more to say, a text.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = console or stderr_console()
-    bar = Progress(
-        TextColumn(label),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    task = bar.add_task(unit, total=None)
-    lines = ProgressLines(console)
-    begun = time.monotonic()
-    started = False
-
-    def update(done: int, total: int, detail: str = "") -> None:
-        nonlocal started
-        if not started and time.monotonic() - begun > 0.5:
-            bar.start()
-            started = True
-        text = f"{unit}, {detail}" if detail else unit
-        bar.update(task, completed=done, total=total, description=text)
-        lines.update(done, total, f"{label}: {done:,} of {total:,} {text}")
-
-    try:
-        yield update
-    finally:
-        if started:
-            bar.stop()

@@ -7,8 +7,6 @@ import click
 from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ckai.models.layers.network import Network
     from ckai.rl.run.config import RunConfig
 
@@ -25,24 +23,20 @@ LOSS_SECONDS, FEWEST = 120, 64
 def estimate(config: "RunConfig", rate: float, network_bytes: int) -> dict[str, float]:
     """Estimate what a generation takes: `seconds` of games, the match included, bytes of `memory` and `disk`.
 
-    Args:
-        config: settings of the run.
-        rate: evaluations/s of the network.
-        network_bytes: size of a checkpoint.
+    `rate` is the network's, in evaluations/s.
     """
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.group import memory
 
-    play, spec = config.selfplay, get_game(config.game)
-    gate = config.gate.games * spec.plies
+    spec, games = get_game(config.game), config.games + config.gate.games
     return {
-        "seconds": (evaluations_of(config, config.games) + gate * play.sims * EVALUATIONS) / max(1.0, rate),
-        "memory": memory(play, spec),
-        "disk": (config.games * spec.plies + gate) * PLY_BYTES + network_bytes,
+        "seconds": evaluations_of(config, games) / max(1.0, rate),
+        "memory": memory(config.selfplay, spec),
+        "disk": games * spec.plies * PLY_BYTES + network_bytes,
     }
 
 
-def estimate_text(found: "Mapping[str, float]") -> str:
+def estimate_text(found: dict[str, float]) -> str:
     """Return an estimate as text."""
     return (
         f"each generation takes about {time_text(max(1, found['seconds']))} of games, "
@@ -55,8 +49,7 @@ def evaluations_of(config: "RunConfig", games: int) -> float:
     """Estimate the network evaluations of games of self-play."""
     from ckai.rl.games.registry import get_game
 
-    play = config.selfplay
-    return games * play.sims * get_game(config.game).plies * EVALUATIONS
+    return games * config.selfplay.sims * get_game(config.game).plies * EVALUATIONS
 
 
 def games_in_flight(config: "RunConfig", network: "Network") -> int:
@@ -83,30 +76,19 @@ def games_in_flight(config: "RunConfig", network: "Network") -> int:
     return games
 
 
-def print_dry_run(config: "RunConfig", source: Any, evaluator: str, as_json: bool) -> None:
-    """Measure the network on one core, or on the GPU, and print what a generation will take here.
-
-    Args:
-        config: settings of the run.
-        source: checkpoint of the network, or the network.
-        evaluator: evaluator backend.
-        as_json: print the result as JSON.
-    """
-    from ckai.models.checkpoint import load_network
+def print_dry_run(config: "RunConfig", network: "Network", evaluator: str, as_json: bool) -> None:
+    """Measure the network on one core, or on the GPU, and print what a generation will take here."""
     from ckai.models.inference.backends import best_rate, make_evaluator
     from ckai.models.inference.cuda_backend import CudaEvaluator
-    from ckai.models.layers.network import Network
 
-    network = source if isinstance(source, Network) else load_network(source, game=None)
     loaded, threads = make_evaluator(network, evaluator), config.selfplay.group_count
     callers = threads if isinstance(loaded, CudaEvaluator) else 1  # the threads share a GPU
     batch = -(-config.selfplay.in_flight // callers)
     rate = best_rate(loaded, network.encode, [batch], [callers])[0] * (threads // callers)
-    size = 4 * sum(weights.numel() for weights in network.parameters())
-    found = estimate(config, rate, size)
-    told = {"evaluator": loaded.name, "threads": threads, "evaluations_per_second": round(rate, 1)}
+    found = estimate(config, rate, 4 * sum(weights.numel() for weights in network.parameters()))
     if as_json:
-        print_json({**told, "games": config.games, **found})
+        told: dict[str, Any] = {"evaluator": loaded.name, "threads": threads}
+        print_json(told | {"evaluations_per_second": round(rate, 1), "games": config.games, **found})
         return
     cores = count_text(threads, "thread")
     click.echo(f"{loaded.name}: {rate:,.0f} eval/s with {cores}, if each is as fast as one alone")

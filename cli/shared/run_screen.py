@@ -1,17 +1,15 @@
-"""The screen of `ckai selfplay`: a table of generations, and progress bars."""
+"""The screen of `ckai selfplay`: progress bars, and a line for each generation."""
 
 import threading
 import time
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Group
-from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ckai.cli.shared.output import ProgressLines, count_text, print_json, stderr_console, time_text
+from ckai.cli.shared.console import ProgressLines, stderr_console
+from ckai.cli.shared.output import count_text, print_json
 from ckai.cli.shared.run_estimate import estimate, estimate_text
-from ckai.cli.shared.run_tables import generation_text, generations_table, workers_table
 
 if TYPE_CHECKING:
     from ckai.rl.run.events import RunEvent
@@ -22,121 +20,104 @@ STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
 
 
 class RunScreen:
-    """A table of the generations and a progress bar for each active stage, on standard error.
+    """A line for each finished generation and a progress bar for each stage in progress, on standard error.
 
-    If that is not a terminal, it is a line for each finished generation, and one a minute before it.
-
-    Args:
-        run: the run.
-        generations: total number of generations to reach.
+    If that is not a terminal, there is a line a minute in place of the bars.
     """
 
     def __init__(self, run: "Run", generations: int) -> None:
-        self.run, self.generations = run, generations
-        self.console = stderr_console()
-        self.history = run.history()
-        self._bars = Progress(
+        self.run, self._console = run, stderr_console()
+        self.bars = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=12),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(),
-            console=self.console,
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
         )
-        self._tasks: dict[str, tuple[int, Any, ProgressLines]] = {}
-        """Generation, bar and lines of each active stage."""
+        self._all = self.bars.add_task("generations", total=generations, completed=run.generations, note="")
+        self._stages: dict[tuple[int, str], tuple[Any, ProgressLines]] = {}
+        """Bar and lines of each stage in progress, by generation and stage."""
         self._lock = threading.Lock()
-        self._workers: dict[str, Any] = {}
-        """What the last event of self-play says of workers."""
         self._ceiling = 0.0
-        self._begun, self._done_before = time.monotonic(), len(self.history)
-        self._live = Live(
-            console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4
-        )
-
-    def __enter__(self) -> "RunScreen":
-        if self.console.is_terminal:
-            self._live.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._live.stop()
-
-    def message(self, text: str) -> None:
-        """Print a line above the table."""
-        self.console.print(text, markup=False)
 
     def on_event(self, event: "RunEvent") -> None:
         """Show an event of the run; may be called from any thread."""
         with self._lock:
-            self._handle(event)
+            if "evaluator" in event.info:
+                self._ceiling = event.info["ceiling"]
+                self._console.print(
+                    f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone"
+                )
+                size = self.run.network.stat().st_size
+                self._console.print(estimate_text(estimate(self.run.config, self._ceiling, size)))
+            elif "warning" in event.info:
+                self._console.print(f"ckai: warning: {event.info['warning']}")
+            elif event.stage == "done":
+                self._end_bars(event)
+                self.bars.update(self._all, completed=event.generation)
+                self._console.print(generation_text(event.info))
+            else:
+                self._show(event)
 
-    def _handle(self, event: "RunEvent") -> None:
-        if "evaluator" in event.info:
-            self._ceiling = event.info["ceiling"]
-            self.message(f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone")
-            size = self.run.network.stat().st_size
-            self.message(estimate_text(estimate(self.run.config, self._ceiling, size)))
-        elif "warning" in event.info:
-            self.message(f"ckai: warning: {event.info['warning']}")
-        elif event.stage == "done":
-            self._remove_bar(event.generation)
-            self.history.append(event.info)
-            self.message(generation_text(event.info))
-        else:
-            self._update(event)
-
-    def _update(self, event: "RunEvent") -> None:
-        if event.stage == "selfplay":
-            self._workers = event.info.get("workers", {})
-        generation = self._tasks[event.stage][0] if event.stage in self._tasks else 0
-        if generation != event.generation:
-            self._remove_bar(generation)
-            self._remove_bar(event.generation)
-            text = f"gen {event.generation} {STAGES[event.stage]:8}"
-            task = self._bars.add_task(text, total=event.total, note="")
-            self._tasks[event.stage] = (event.generation, task, ProgressLines(self.console))
-        _, task, lines = self._tasks[event.stage]
+    def _show(self, event: "RunEvent") -> None:
+        key, name = (event.generation, event.stage), STAGES[event.stage]
+        if key not in self._stages:
+            self._end_bars(event)
+            task = self.bars.add_task(f"gen {event.generation} {name}", total=event.total, note="")
+            self._stages[key] = task, ProgressLines(self._console)
+        task, lines = self._stages[key]
         note = self._note(event.info)
-        self._bars.update(task, completed=event.done, note=note)
-        text = f"generation {event.generation}, {STAGES[event.stage]}: {event.done:,} of {event.total:,}"
-        lines.update(event.done, event.total, f"{text}, {note}" if note else text)
+        self.bars.update(task, completed=event.done, note=note)
+        text = f"generation {event.generation}, {name}: {event.done:,} of {event.total:,}"
+        lines.update(f"{text}, {note}" if note else text)
 
-    def _remove_bar(self, generation: int) -> None:
-        """Remove the bar of a generation, which is in one stage at a time."""
-        for stage, (other, bar, _) in list(self._tasks.items()):
-            if other == generation:
-                self._bars.remove_task(bar)
-                del self._tasks[stage]
+    def _end_bars(self, event: "RunEvent") -> None:
+        """Remove the bars of what an event ends: a generation is in one stage at a time, and the reverse."""
+        for generation, stage in [*self._stages]:
+            if generation == event.generation or stage == event.stage:
+                self.bars.remove_task(self._stages.pop((generation, stage))[0])
 
     def _note(self, info: dict[str, Any]) -> str:
         rate = info.get("evaluations_per_second")
         if rate == 0:
             return "starting"
         if rate is not None:
-            text = f"{rate:,.0f} eval/s"
-            if self._ceiling:
-                text += f" ({rate / self._ceiling:.0%})"
-            return text
+            share = f" ({rate / self._ceiling:.0%})" if self._ceiling else ""
+            workers = f", {count_text(len(info['workers']), 'worker')}" if info.get("workers") else ""
+            return f"{rate:,.0f} eval/s{share}{workers}"
         if "train_policy_loss" in info:
             return f"policy {info['train_policy_loss']:.3f} value {info['train_value_loss']:.3f}"
         return ""
 
-    def _render(self) -> Group:
-        return Group(
-            generations_table(self.history),
-            self._bars,
-            workers_table(self._workers),
-            self._left(),
-        )
 
-    def _left(self) -> str:
-        """Estimate the time left from the generations finished since the start."""
-        done = len(self.history) - self._done_before
-        if not done:
-            return ""
-        seconds = (time.monotonic() - self._begun) / done * (self.generations - len(self.history))
-        return f"{len(self.history)} of {self.generations} generations, about {time_text(seconds)} left"
+def generation_text(measured: dict[str, Any]) -> str:
+    """Format the measurements of a finished generation, see `Run.history`, in one line."""
+    played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
+    stopped = f", stopped {played['unknown']}" if played.get("unknown") else ""
+    text = (
+        f"generation {measured['generation']}: {count_text(played['games'], 'game')} in "
+        f"{played['seconds']:.0f} s (Black won {played['black_won']}, drawn {played['drawn']}, "
+        f"White won {played['white_won']}{stopped}), "
+        f"policy loss {learned['train_policy_loss']:.3f}, value loss {learned['train_value_loss']:.3f}"
+    )
+    if played.get("adjudicated"):
+        text += f"; {played['adjudicated'] / played['games']:.0%} adjudicated by tablebase"
+    if "resigned" in played:
+        text += f"; {played['resigned'] / played['games']:.0%} resigned"
+        if played["played_out"]:
+            text += f", wrong in {played['wrongly']} of {played['played_out']} that were played out"
+    for generation, score in played.get("pool", {}).items():
+        text += f"; +{score['won']} ={score['drawn']} -{score['lost']} against generation {generation}"
+    if "workers" in played:
+        workers = played["workers"]
+        text += f"; {count_text(workers['count'], 'worker')} played {count_text(workers['games'], 'game')}"
+        text += f", {count_text(workers['refused'], 'shard')} left out" if workers["refused"] else ""
+    if match["games"]:
+        text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
+    return text + (": accepted" if measured["accepted"] else ": rejected, keeping the old network")
 
 
 def continue_run(
@@ -145,39 +126,34 @@ def continue_run(
     """Continue a run to a number of generations, with its screen on standard error; print the result."""
     from ckai.rl.run.report import best_generation
 
-    begun = time.monotonic()
-    config = run.config
-    with RunScreen(run, generations) as screen:
+    begun, config = time.monotonic(), run.config
+    screen = RunScreen(run, generations)
+    say = screen.bars.console.print
+    with screen.bars:
         if run.generations >= generations:
-            screen.message(
+            say(
                 f"{run.folder}: already has {count_text(run.generations, 'generation')}; continue with "
                 f"--generations {run.generations + 1} or more"
             )
         else:
-            before = f" (before: {run.target})" if run.target not in (0, generations) else ""
-            screen.message(
-                f"{run.folder}: generation {run.generations + 1} of {generations}{before}; "
+            say(
+                f"{run.folder}: generation {run.generations + 1} of {generations}; "
                 f"{count_text(config.games, 'game')} per generation, {config.selfplay.sims} visits per move, "
                 f"{config.selfplay.in_flight} games at once"
             )
         run.go(generations, screen.on_event, backend=evaluator, ray=ray)
     history = run.history()
-    result = {
-        "run": str(run.folder),
-        "generations": run.generations,
-        "network": str(run.folder / "best.ckpt"),
-        "best": best_generation(history),
-        "latest": str(run.folder / "latest.ckpt"),
-        "accepted": sum(bool(h["accepted"]) for h in history),
-        "seconds": round(time.monotonic() - begun, 3),
-    }
+    best, accepted = best_generation(history), sum(bool(measured["accepted"]) for measured in history)
+    network = run.folder / "best.ckpt"
+    if as_json:
+        told = {"run": str(run.folder), "generations": run.generations, "network": str(network)}
+        told |= {"best": best, "latest": str(run.folder / "latest.ckpt"), "accepted": accepted}
+        print_json({**told, "seconds": round(time.monotonic() - begun, 3), "history": history})
+        return
     matches = any(measured["match"]["games"] for measured in history)
     why = "the best by the gate matches" if matches else "the newest"
-    if as_json:
-        print_json({**result, "history": history})
-    else:
-        click.echo(
-            f"{result['network']}: the network of generation {result['best']}, {why}; "
-            f"{result['accepted']} of {count_text(run.generations, 'new network')} accepted "
-            "(latest.ckpt, metrics.csv and metrics.png next to it)"
-        )
+    click.echo(
+        f"{network}: the network of generation {best}, {why}; {accepted} of "
+        f"{count_text(run.generations, 'new network')} accepted (latest.ckpt, metrics.csv and metrics.png "
+        "next to it)"
+    )

@@ -1,11 +1,8 @@
 """Learn from mistakes in the terminal: find the better move."""
 
 from pathlib import Path
-from typing import TextIO
 
-from rich.console import Console
-
-from ckai.cli.terminal.board import detect_look, draw_board
+from ckai.cli.terminal.board import draw_board, has_colors
 from ckai.cli.terminal.screen import Screen
 from ckai.game import Game, MoveError
 from ckai.pdn import PdnGame
@@ -21,97 +18,81 @@ SHOWN = 6
 GRADES = {nag: str(grade) for grade, nag in NAGS.items()}
 
 
-class Lessons:
-    """Asks for the better move of each puzzle that is due."""
+def ask_all(path: Path, screen: Screen, engine: Engine, limit: Limit) -> None:
+    """Ask for the better move of each puzzle of a file that is due, until `quit`; keep each answer at once.
 
-    def __init__(self, console: Console, lines: TextIO, engine: Engine, limit: Limit) -> None:
-        """Begin; nothing is asked yet.
+    The engine judges moves that are not the solution, and shows refutations.
+    """
+    puzzles = mistakes.load(path)
+    due = [each for each in puzzles if mistakes.is_due(each)]
+    answers: list[bool] = []
+    for n, puzzle in enumerate(due, 1):
+        screen.print(f"\n{n} of {len(due)}: {puzzle.header('Event')}")
+        if (right := _Lesson(puzzle, screen, engine, limit).ask()) is None:
+            break
+        answers.append(right)
+        mistakes.answer(puzzle, right, path)
+    left = len(due) - len(answers)
+    following = min(each.header("Due") or "" for each in puzzles)
+    told = [f"{sum(answers)} of {len(answers)} right at once"] if answers else []
+    told += [f"{left} still due" if left else f"the next of {len(puzzles)} is due on {following}"]
+    screen.print("; ".join(told))
 
-        Args:
-            console: output.
-            lines: input.
-            engine: judges moves that are not the solution, and shows refutations.
-            limit: of its searches.
+
+class _Lesson:
+    """One puzzle."""
+
+    def __init__(self, puzzle: PdnGame, screen: Screen, engine: Engine, limit: Limit) -> None:
+        self.puzzle, self.screen, self.engine, self.limit = puzzle, screen, engine, limit
+
+    def ask(self) -> bool | None:
+        """Ask until the better move is found or shown; return whether the first answer was right.
+
+        None: the person wants to stop.
         """
-        self.screen, self.engine, self.limit = Screen(console, lines), engine, limit
-
-    def ask_all(self, path: Path) -> None:
-        """Ask for what is due, until the end or `quit`; each answer is kept at once.
-
-        Args:
-            path: the file of puzzles.
-
-        Raises:
-            ValueError: there is no such file, or something else is in it.
-            OSError: it cannot be read or written.
-        """
-        puzzles = mistakes.load(path)
-        due = [each for each in puzzles if mistakes.is_due(each)]
-        answers: list[bool] = []
-        for n, puzzle in enumerate(due, 1):
-            self.screen.print(f"\n{n} of {len(due)}: {puzzle.header('Event')}")
-            if (right := self.ask(puzzle)) is None:
-                break
-            answers.append(right)
-            mistakes.answer(puzzle, right, path)
-        left = len(due) - len(answers)
-        following = min(each.header("Due") or "" for each in puzzles)
-        told = [f"{sum(answers)} of {len(answers)} right at once"] if answers else []
-        told += [f"{left} still due" if left else f"the next of {len(puzzles)} is due on {following}"]
-        self.screen.print("; ".join(told))
-
-    def ask(self, puzzle: PdnGame) -> bool | None:
-        """Ask until the better move is found or shown.
-
-        Returns:
-            Whether the first answer was right; None to stop.
-        """
-        position, best = puzzle.start, puzzle.moves[0].move
-        mistake = mistakes.played(puzzle)
-        look = detect_look(self.screen.console)
-        for line in draw_board(DEFAULT_GAME, position, look, flipped=position.black):
-            self.screen.print(line, wrap=False)
+        puzzle, screen, first = self.puzzle, self.screen, None
+        position, best, mistake = puzzle.start, puzzle.moves[0].move, mistakes.played(puzzle)
+        color = has_colors(screen.console)
+        for line in draw_board(DEFAULT_GAME, position, color=color, flipped=position.black):
+            screen.print(line, wrap=False)
         grade = next((GRADES[nag] for nag in mistake.nags if nag in GRADES), "mistake")
-        self.screen.print(f"{mistake.move} was a {grade}. Find a better move; `show` shows it, `quit` ends.")
-        first: bool | None = None
-        while True:
-            text = self.screen.ask("Black: " if position.black else "White: ")
-            if text is None or text.strip().lower() in ("quit", "exit", "q"):
+        screen.print(f"{mistake.move} was a {grade}. Find a better move; `show` shows it, `quit` ends.")
+        while (text := screen.ask("Black: " if position.black else "White: ")) is not None:
+            word = text.strip().lower()
+            if word in ("quit", "exit", "q"):
                 return None
-            if text.strip().lower() == "show":
-                break
-            try:
-                move = DEFAULT_GAME.read_move(position, text)
-            except MoveError as error:
-                self.screen.print(str(error))
-                continue
-            right = move == best or (move != mistake.move and self._as_good(puzzle, move))
-            first = right if first is None else first
-            if right:
-                self.screen.print("Right.")
-                break
-            self.screen.print(f"No: {self._refutation(puzzle, move)}")
-        better = " ".join(str(each.move) for each in puzzle.moves[:SHOWN])
-        self.screen.print(f"Better was {better}; {self._refutation(puzzle, mistake.move)}")
-        return bool(first)
+            if word != "show":
+                try:
+                    move = DEFAULT_GAME.read_move(position, text)
+                except MoveError as error:
+                    screen.print(str(error))
+                    continue
+                right = move == best or (move != mistake.move and self._as_good(move))
+                first = right if first is None else first
+                screen.print("Right." if right else f"No: {self._refutation(move)}")
+                if not right:
+                    continue
+            better = " ".join(str(each.move) for each in puzzle.moves[:SHOWN])
+            screen.print(f"Better was {better}; {self._refutation(mistake.move)}")
+            return bool(first)
+        return None
 
-    def _search(self, puzzle: PdnGame, *moves: object) -> tuple[float, str]:
-        """The expected score of Black after some moves, and what follows."""
-        game = Game(puzzle.start)
-        for move in moves:
-            game.push(str(move))
+    def _search(self, move: object) -> tuple[float, str]:
+        """The expected score of Black after a move, and what follows."""
+        game = Game(self.puzzle.start)
+        game.push(str(move))
         if (outcome := game.outcome()) is not None:
             return POINTS[outcome.result], "nothing: the game is over"
         found = self.engine.play(game, self.limit)
         black = expected_score(0.0 if found.value is None else found.value.black())
         return black, " ".join(map(str, found.pv[:SHOWN]))
 
-    def _as_good(self, puzzle: PdnGame, move: object) -> bool:
+    def _as_good(self, move: object) -> bool:
         """Whether a move keeps what the solution has, but for less than an inaccuracy."""
-        best, other = (self._search(puzzle, each)[0] for each in (puzzle.moves[0].move, move))
-        loss = best - other if puzzle.start.black else other - best
+        best, other = (self._search(each)[0] for each in (self.puzzle.moves[0].move, move))
+        loss = best - other if self.puzzle.start.black else other - best
         return loss < COSTS[Grade.INACCURACY]
 
-    def _refutation(self, puzzle: PdnGame, move: object) -> str:
-        black, line = self._search(puzzle, move)
+    def _refutation(self, move: object) -> str:
+        black, line = self._search(move)
         return f"{move} is answered by {line}, {score_text(black)}"

@@ -1,7 +1,6 @@
 """Input and output of a game in the terminal: lines in, clean text out."""
 
 import math
-import os
 import signal
 import sys
 import threading
@@ -35,13 +34,7 @@ def make_console() -> Console:
 def wait_for(work: Callable[[], SearchResult], stop: Callable[[], None]) -> SearchResult:
     """Wait for a search; Ctrl-C means "move now", and a second one within a second leaves the game.
 
-    Args:
-        work: the search.
-        stop: makes it return soon, also if it has only begun.
-
-    Raises:
-        KeyboardInterrupt: a second Ctrl-C within `TWICE_SECONDS`; the search was stopped.
-        Exception: whatever `work` raised.
+    `stop` makes `work` return soon, also if it has only begun.
     """
     search, pressed = Analysis(lambda publish: work(), stop), -math.inf
     while True:
@@ -55,15 +48,9 @@ def wait_for(work: Callable[[], SearchResult], stop: Callable[[], None]) -> Sear
 
 
 class Screen:
-    """A console with a prompt."""
+    """A console with a prompt; `lines` is the input: if it is the terminal, lines can be edited."""
 
     def __init__(self, console: Console, lines: TextIO) -> None:
-        """Take over a console.
-
-        Args:
-            console: output.
-            lines: input; if it is the terminal, lines can be edited.
-        """
         self.console, self.lines = console, lines
 
     def print(self, text: str | Text = "", *, wrap: bool = True) -> None:
@@ -71,47 +58,20 @@ class Screen:
         self.console.print(text, soft_wrap=not wrap)
 
     def ask(self, prompt: str, seconds: float | None = None) -> str | None:
-        """Read a line.
-
-        Args:
-            prompt: text before the input.
-            seconds: time for it; None: no limit.
-
-        Returns:
-            The line; None at the end of input.
-
-        Raises:
-            FlagFallError: the time is over.
-        """
-        with _alarm(seconds):
-            return self._ask(printable(prompt))
-
-    def _ask(self, prompt: str) -> str | None:
-        if self.lines is sys.stdin and self.lines.isatty() and self.console.is_terminal:
-            with suppress(ImportError):
-                import readline  # noqa: F401  (line editing and history)
-            try:
+        """Read a line; None at the end of input. A FlagFallError says that the time is over."""
+        prompt = printable(prompt)
+        with _alarm(seconds), suppress(EOFError, OSError):  # the end, or a terminal that is gone
+            if self.lines is sys.stdin and self.lines.isatty() and self.console.is_terminal:
+                with suppress(ImportError):
+                    import readline  # noqa: F401  (line editing and history)
                 return input(prompt)
-            except (EOFError, OSError):  # the end, or a terminal that is gone
-                self.print("")
-                return None
-        self.console.print(prompt, end="")
-        try:
+            self.console.print(prompt, end="")
             line = self.lines.readline()
-        except OSError:
-            line = ""
-        # Echo input from a pipe, so that the transcript is readable.
-        self.print(line.rstrip("\n")[:500])
-        return line if line else None
-
-    def confirm(self, question: str, seconds: float | None = None) -> bool:
-        """Ask for a yes; anything else, and the end of input, is a no.
-
-        Raises:
-            FlagFallError: the time is over, see `ask`.
-        """
-        answer = self.ask(f"{question} [y/N] ", seconds)
-        return answer is not None and answer.strip().lower() in ("y", "yes")
+            # Echo input from a pipe, so that the transcript is readable.
+            self.print(line.rstrip("\n")[:500])
+            return line or None
+        self.print("")
+        return None
 
 
 @contextmanager
@@ -132,26 +92,3 @@ def _alarm(seconds: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-@contextmanager
-def leaving_on_signals() -> Iterator[None]:
-    """Make SIGHUP and SIGTERM leave the block as Ctrl-C does, with the usual exit status."""
-    names = [name for name in ("SIGHUP", "SIGTERM") if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, frame: FrameType | None) -> NoReturn:
-        if number != signal.SIGTERM:
-            # Nobody reads what is still written.
-            with suppress(OSError, ValueError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(128 + number)
-
-    before = {name: signal.signal(getattr(signal, name), leave) for name in names}
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)

@@ -15,11 +15,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from ckai.cli.pages.board import shapes
+from ckai.cli.pages.board import definitions
 from ckai.cli.web.connection import Connection
 from ckai.cli.web.rules import all_games, game_of
 from ckai.cli.web.server import Server
-from ckai.models.pretrained import PRETRAINED
+from ckai.models.pretrained import CKAI, HUMAN
 from ckai.rl.engine.text import DEFAULT_LEVEL
 from ckai.rl.games.spec import GameSpec
 
@@ -72,13 +72,13 @@ def _network(name: str) -> Response:
     """Return an installed network for the page's own engine."""
     from ckai.cli.web.engine_file import engine_file
 
-    return Response(engine_file(name)) if name in PRETRAINED else Response(status_code=404)
+    return Response(engine_file(name)) if name in (CKAI, HUMAN) else Response(status_code=404)
 
 
 def page_text() -> str:
     """Return the page."""
     text = (files(STATIC[0]) / "static" / "index.html").read_text(encoding="utf-8")
-    return text.replace("<!-- shapes -->", str(shapes()))
+    return text.replace("<!-- shapes -->", str(definitions()))
 
 
 def site_of(games: list[GameSpec], *, server: bool = True) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -10,14 +11,37 @@ from typing import Any
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ckai.cli.playing.record import error_text
-from ckai.cli.web.api import REQUESTS
-from ckai.cli.web.rules import Asked
+from ckai.cli.playing.saved import list_games, saved_games
+from ckai.cli.web import files
+from ckai.cli.web.rules import Asked, look, played
 from ckai.cli.web.searches import KINDS, Search
 from ckai.cli.web.server import Server
+from ckai.rl.games.registry import DEFAULT_GAME
 
 EXPECTED_ERRORS = (ValueError, OSError, RuntimeError, NotImplementedError)
 """Errors that people can do something about; others are logged."""
 _LOG = logging.getLogger("ckai.board")
+
+
+def _players(server: Server) -> dict[str, Any]:
+    """Return who can play and analyse; once that is known, load what the first analysis needs."""
+    if "players" not in vars(server):  # later nobody waits for the search that runs
+        server.searches.thread.submit(lambda: server.players).result()
+        server.searches.thread.submit(server.engine, "", DEFAULT_GAME, dict)
+    return {"players": [each._asdict() for each in server.players]}
+
+
+REQUESTS: dict[str, Callable[..., dict[str, Any]]] = {
+    "players": _players,
+    "legal": lambda server, **place: look(*played(Asked(**place))),
+    "ballots": lambda server: {"lines": DEFAULT_GAME.ballot},
+    "save": lambda server, game, **file: {"name": files.save(**file)},
+    "games": lambda server: {"rows": saved_games()},
+    "game": lambda server, **which: files.saved_game(**which),
+    "pdn": lambda server, text: {"rows": list_games(text.encode())},
+    "read": lambda server, text: files.read_tree(text.encode()),
+}
+"""What answers each request that is no search; its arguments are the fields."""
 
 
 class Connection:

@@ -8,26 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from ckai.cli.playing.record import GAMES, Record
+from ckai.cli.playing.saved import game_named
 from ckai.cli.web.rules import steps_of
 from ckai.pdn import PdnMove, read_games
-from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.registry import DEFAULT_GAME, get_game
 
 SIGNS = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
 """NAGs of the signs after a move."""
 
 
-def read_tree(text: bytes, spec: GameSpec, number: int = 1) -> dict[str, Any]:
+def read_tree(text: bytes, number: int = 1) -> dict[str, Any]:
     """Return a game of a text as the page gets it.
 
     Returns:
         `game`; `headers`, pairs; `start`, its first position as text, empty for the usual one; `result`;
         `comments` before the first move; `line`: for each move its text, comments, nags and variations, in
         games whose rules the page does not know its step; `problem`, why it ends early, or empty.
-
-    Raises:
-        ValueError: it cannot be read at all.
     """
+    spec = get_game(game_named(text))
     found: dict[str, Any] = {"game": spec.name, "start": ""}
     if spec == DEFAULT_GAME:
         game = next(islice(read_games(io.BytesIO(text), "text"), number - 1, None), None)
@@ -68,20 +66,23 @@ def _line(moves: Sequence[PdnMove], last: Sequence[str]) -> list[dict[str, Any]]
     return line
 
 
-def save(text: str, spec: GameSpec, before: str = "", name: str = "") -> str:
-    """Write a game to `games/`, and return the name of its file.
+def saved_game(name: str, number: int) -> dict[str, Any]:
+    """Return a saved game; `text` is all that its file holds, if that is this game alone."""
+    path = GAMES / name
+    if path.name != name or path.suffix != ".pdn" or "\0" in name or not path.is_file():
+        raise ValueError(f"expected a file of games/, found {name[:60]!r}")
+    body = path.read_bytes()
+    alone = body.count(b"[Result ") <= 1
+    return read_tree(body, number) | {"text": body.decode(errors="replace") if alone else ""}
 
-    Args:
-        text: the game as PDN.
-        spec: its rules.
-        before: what the page saved last of this game, which the text replaces; empty: nothing.
-        name: the file that has it. If it holds something else by now, the game gets a new file.
 
-    Raises:
-        ValueError: the text is not one game with a move.
-        OSError: it cannot be written.
+def save(text: str, before: str = "", name: str = "") -> str:
+    """Write a game, as PDN, to `games/`, and return the name of its file.
+
+    It replaces `before`, what the page saved last of this game, in the file `name`. If that holds something
+    else by now, the game gets a new file.
     """
-    found = read_tree(text.encode(), spec)
+    found = read_tree(text.encode())
     if found["problem"] or not found["line"]:
         raise ValueError(found["problem"] or "expected a game with a move, found none")
     record, path = Record(), GAMES / name

@@ -52,11 +52,7 @@ def game_of(spec: GameSpec) -> dict[str, Any]:
 
 
 def played(asked: Asked) -> tuple[GameSpec, Any]:
-    """Return the rules and the game of a position.
-
-    Raises:
-        ValueError: a game, a position or a move that is none; says what was expected.
-    """
+    """Return the rules and the game of a position."""
     spec = get_game(asked.game)
     if asked.pieces is not None:
         first = spec.set_up({int(square): piece for square, piece in asked.pieces.items()}, black=asked.black)

@@ -24,8 +24,6 @@ EXPLAIN_SECONDS = 1.0
 """Time of each search for an explanation."""
 GROWTH = tuple(16 << n for n in range(20))
 """Visits after which a look inside notes how they are shared out."""
-DIGITS = 3
-"""Of what a network sees."""
 
 
 def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
@@ -88,6 +86,6 @@ def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search
         planes = network.encode(board, jumper, clock, torch.float32)[0].flatten(1).numpy()
         before = expected_score(float(network(board, jumper, clock)[1][0]), black=position.black)
     names = network.encode.NAMES or [f"plane {n + 1}" for n in range(len(planes))]
-    values = np.round(planes[:, np.argsort(spec.view(position))], DIGITS).tolist()
+    values = np.round(planes[:, np.argsort(spec.view(position))], 3).tolist()
     shown = dict(zip(names, values, strict=True))
     return found | {"encoding": network.encode.VERSION, "planes": shown, "before": before}

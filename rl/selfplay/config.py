@@ -54,7 +54,7 @@ class SelfPlayConfig:
         default=3,
         ge=0,
         le=6,
-        help="Use N-piece tablebases, built if missing; 0: none",
+        help="Use N-piece tablebases, see `ckai tables build`; 0: none",
     )
 
     def __post_init__(self) -> None:

@@ -1,22 +1,13 @@
 """`ckai analyze` as a command: what it writes, prints, refuses and goes on with."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-import threading
-import time
-import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from child_process import started
 
-from ckai.game.svg import board_svg
 from ckai.pdn import read_games
-from ckai.rl.games.registry import get_game
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 LOSES = '[FEN "W:W12,22,27:B1,14"]\n1. ... 22-18 2. 14x23x32 1-0\n'
@@ -125,36 +116,6 @@ def test_the_page_is_whole_and_harmless(here, ckai):
     assert [each["id"] for each in sections] == ["game-0"]
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["checkers", "tictactoe", *(pytest.param(each, marks=pytest.mark.slow) for each in ("connect4", "go"))],
-)
-def test_every_game_is_drawn(name):
-    spec = get_game(name)
-    game = spec.game()
-    for _ in range(3):
-        before, move = game.position, game.position.legal_moves()[0]
-        game.push(move)
-        pieces = spec.pieces(game.position)
-        assert spec.path(before, move)[-1] in pieces
-        assert set(spec.path(before, move)) <= set(spec.layout.squares)
-    drawing = ET.fromstring(board_svg(pieces, layout=spec.layout))
-    drawn = [g.get("data-piece") for g in drawing.iter("{http://www.w3.org/2000/svg}g")]
-    assert sorted(drawn) == sorted(pieces.values())
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
-def test_a_pipe_is_read_once(here, ckai):
-    os.mkfifo("pipe")
-    writer = threading.Thread(target=Path("pipe").write_text, args=(LOSES,))
-    writer.start()
-    code, out, err = ckai("analyze", "pipe", *QUICK, "-o", "out.pdn")
-    writer.join()
-    assert code == 0, err
-    assert "1 game analysed: 2 plies, 1 blunder" in out
-    assert len(games_of("out.pdn")) == 1
-
-
 def test_nothing_is_replaced_unasked(here, ckai):
     Path("mine.pdn").write_text(LOSES)
     Path("page.html").write_text("<p>my page</p>")
@@ -215,25 +176,3 @@ def test_ctrl_c_says_how_to_go_on(here, ckai, monkeypatch):
     code, out, _ = ckai("analyze", "mine.pdn", *QUICK)
     assert code == 0
     assert "3 games analysed, 2 of them in an earlier run" in out
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-def test_a_kill_loses_the_game_in_progress_at_most(here):
-    Path("mine.pdn").write_text((LOSES + "\n") * 30)
-    words = [sys.executable, "-c", RUN, "analyze", "mine.pdn", *QUICK, "--json"]
-    work = Path("mine-analysis.pdn.work")
-    with started(words) as process:
-        until = time.monotonic() + 120
-        while len(list(work.glob("0*.json"))) < 3 and time.monotonic() < until:
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.kill()
-        process.wait()
-    done = len(list(work.glob("0*.json")))
-    assert 3 <= done < 30
-    again = subprocess.run(words, capture_output=True, text=True, timeout=240)
-    assert again.returncode == 0, again.stderr
-    result = json.loads(again.stdout)
-    assert (result["games_analyzed"], result["games_kept"]) == (30, done)
-    assert len(games_of("mine-analysis.pdn")) == 30

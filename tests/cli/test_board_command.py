@@ -12,7 +12,6 @@ from child_process import started
 from click.testing import CliRunner
 
 from ckai.cli import board
-from ckai.cli.shared.networks import EVALUATORS
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 pytestmark = pytest.mark.programs
@@ -33,7 +32,7 @@ def test_a_signal_ends_the_server_in_the_middle_of_a_search(tmp_path, ending):
     from websockets.exceptions import ConnectionClosed, InvalidStatus
     from websockets.sync.client import connect
 
-    with started(command("--evaluator", EVALUATORS[2]), cwd=tmp_path) as process:
+    with started(command(), cwd=tmp_path) as process:
         address = address_of(process)
         assert address.startswith("http://127.0.0.1:")
         assert b"<svg" in urllib.request.urlopen(address).read()

@@ -253,8 +253,3 @@ def test_a_thousand_games_are_listed_and_read_one_by_one(client):
     last = ask(client, "read", text=body[rows[-1]["start"] :].decode())
     assert ("<b>bold</b>" in last["line"][0]["comments"], "1-2" in last["problem"]) == (True, True)
     json.dumps(last)
-
-
-def test_ballots_are_the_balanced_three_move_openings(client):
-    lines = ask(client, "ballots")["lines"]
-    assert (len(lines), {len(line) for line in lines}) == (174, {3})

@@ -178,7 +178,6 @@ def test_statistics_are_of_the_games_found(here, found):
             "expected games that have all this, found none among 5",
         ),
         (["club.pdn", "--event", "x", "--stats"], 1, "expected games that have all this, found none among 5"),
-        (["club.pdn", "--opening", "gasgow", "-o", "a.pdn"], 1, "did you mean Glasgow"),
         (["odd.parquet"], 1, "odd.parquet: expected actions below 128 in label, found others"),
     ],
 )
@@ -190,13 +189,6 @@ def test_what_is_wrong_is_one_line(here, ckai, words, status, message):
     assert (code, out) == (status, "")
     assert message in err.splitlines()[-1]
     assert {*Path().iterdir()} == before
-
-
-def test_a_game_without_a_name_says_so_politely(here, ckai):
-    status, out, err = ckai("games", "club.pdn", "--opening", "gasgow")
-    assert (status, out) == (0, "")
-    assert "found none among 5; expected the name of an opening" in err
-    assert "did you mean Glasgow" in err
 
 
 def test_what_strangers_wrote_obeys_no_terminal(here, ckai):

@@ -2,36 +2,27 @@
 
 import importlib
 import io
-import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from importlib import metadata
 from pathlib import Path
 
 import click
 import pytest
-from child_process import started
 from click.testing import CliRunner
 from rich.table import Table
 from rich.text import Text
 
 from ckai.cli import main as front
 from ckai.cli.shared.console import CleanConsole
+from ckai.game import PositionError
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = str(ROOT / "data" / "sample.pdn")
 HEAVY = {"numba", "numpy", "torch", "rich", "pyarrow", "pandas", "matplotlib", "pytorch_lightning"}
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 READY = RUN.replace("main()", "print('ready', flush=True); main()")
-
-
-def ckai(*words, **options):
-    return subprocess.run(
-        [sys.executable, "-c", RUN, *map(str, words)], capture_output=True, text=True, timeout=120, **options
-    )
 
 
 def imported(*words):
@@ -49,21 +40,6 @@ def test_help_imports_nothing_heavy():
     assert text.startswith("Usage: ckai")
     assert HEAVY.isdisjoint(modules)
     assert "click" in modules
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["games", SAMPLE, "--stats"],
-        ["games", SAMPLE, "--player", "ckai", "--position", "B:W21-32:B1-12"],
-        ["games", SAMPLE, "-o", "found.parquet"],
-        ["runs", "."],
-    ],
-)
-def test_reading_loads_nothing_slow_that_it_does_not_need(words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert {"pandas", "torch", "matplotlib"}.isdisjoint(imported(*words)[1])
 
 
 def test_every_command_module_is_in_the_help_and_the_other_way_round():
@@ -97,34 +73,29 @@ def test_version():
     assert result.output == f"ckai, version {metadata.version('ckai')}\n"
 
 
-def test_a_typo_names_the_nearest_command():
-    result = ckai("prft")
-    assert result.returncode == 2
-    assert "No such command 'prft'. Did you mean 'perft'?" in result.stderr
-    far = ckai("xyzzy")
-    assert far.returncode == 2
-    assert "Commands: parse, games, " in far.stderr
+def test_a_typo_names_the_nearest_command(ckai):
+    status, _, err = ckai("prft")
+    assert (status, "No such command 'prft'. Did you mean 'perft'?" in err) == (2, True)
+    status, _, err = ckai("xyzzy")
+    assert (status, "Commands: parse, games, " in err) == (2, True)
 
 
-def test_wrong_usage_is_2():
-    for words in (["--nope"], ["perft"], ["perft", "--depth", "x"], ["perft", "--depth", "1", "more"]):
-        result = ckai(*words)
-        assert (result.returncode, result.stdout) == (2, "")
-        assert re.fullmatch(r"ckai: error: .+ \(see ckai( perft)? --help\)\n", result.stderr)
+@pytest.mark.parametrize("words", [["--nope"], ["perft"], ["perft", "--depth", "x"]])
+def test_wrong_usage_is_2(ckai, words):
+    status, out, err = ckai(*words)
+    assert (status, out) == (2, "")
+    assert re.fullmatch(r"ckai: error: .+ \(see .+ --help\)\n", err)
 
 
-def test_an_error_is_one_line_and_1():
-    result = ckai("perft", "--depth", 1, "--fen", "B:W1:B2")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == ("ckai: error: FEN 'B:W1:B2': a man of White on its crowning row, square 1\n")
+def test_an_error_is_one_line_and_1(ckai):
+    line = "ckai: error: FEN 'B:W1:B2': a man of White on its crowning row, square 1\n"
+    assert ckai("perft", "--depth", 1, "--fen", "B:W1:B2") == (1, "", line)
 
 
 @pytest.mark.parametrize("words", [["--debug", "perft"], ["perft", "--debug"]])
-def test_debug_shows_the_traceback(words):
-    result = ckai(*words, "--depth", 1, "--fen", "B:W1:B2")
-    assert result.returncode == 1
-    assert "Traceback" in result.stderr
-    assert "PositionError" in result.stderr
+def test_debug_shows_the_traceback(ckai, words):
+    with pytest.raises(PositionError):
+        ckai(*words, "--depth", 1, "--fen", "B:W1:B2")
 
 
 def failing(monkeypatch, error):
@@ -156,30 +127,6 @@ def test_errors_of_the_system_and_of_values_are_plain(monkeypatch, capsys):
 def test_stopped_by_hand_is_130(monkeypatch, capsys):
     assert failing(monkeypatch, KeyboardInterrupt()) == 130
     assert capsys.readouterr().err.strip() == "ckai: stopped"
-
-
-@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
-@pytest.mark.programs
-def test_ctrl_c_in_the_middle_of_work():
-    with started([sys.executable, "-c", READY, "perft", "--depth", "15"], text=True) as process:
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (130, "")
-    assert err.strip().endswith("ckai: stopped")
-    assert "Traceback" not in err
-
-
-@pytest.mark.slow
-def test_compiling_kernels_is_reported_once(tmp_path):
-    def perft() -> str:
-        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-        line = [sys.executable, "-m", "ckai.cli.main", "perft", "--depth", "2"]
-        return subprocess.run(line, capture_output=True, text=True, check=True, env=env).stderr
-
-    assert perft().count("compiling for this machine") == 1
-    assert perft() == ""
 
 
 @pytest.mark.parametrize("evil", ["\x1b[31m", "\x9b31m", "\x9d0;title\x07", "\u202e"])

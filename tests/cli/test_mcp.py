@@ -88,14 +88,6 @@ def test_positions_and_moves_are_judged(server):
     session(server, work)
 
 
-def test_the_limit_of_an_engine_ends_its_searches():
-    async def work(client, call):
-        assert len((await call("evaluate", position="B:W32,30:B1,5"))["lines"]) == 2
-
-    with Engine.load("alphabeta:ckai@d2") as engine:
-        session(make_server(lambda: engine), work)
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "error"),
     [
@@ -146,7 +138,7 @@ def test_the_program_serves_a_client_over_its_standard_streams(tmp_path):
         assert found["legal_moves"] == ["15x22"]
         assert "score" in await call("evaluate", position=found["pdn"])
 
-    arguments = ["-c", "from ckai.cli.main import main; main()", "mcp", "--tables", "none"]
+    arguments = ["-c", "from ckai.cli.main import main; main()", "mcp"]
     parameters = mcp.StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ))
     with (tmp_path / "err").open("w") as err:
         session(mcp.stdio_client(parameters, errlog=err), work)

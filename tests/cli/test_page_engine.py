@@ -4,14 +4,10 @@ import json
 import random
 import shutil
 import subprocess
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
-from board_browser import CHROMIUM
 
 from ckai.cli.web.engine_file import engine_file
 from ckai.game import Game, Position, PositionError, perft
@@ -34,7 +30,6 @@ TRICKY = (
 FENS = """B:W18,24,K10:B1-12|W:WK18:BK1:H17|b:wk5:bk1:h7|[FEN "W:W18:B4"]|"W:W18:B4."| W : W18 , 20 : B4
 W:W1 8:B4|W:W18:B18|W:W3:B1|X:W1:B2|W:W18:B4:H32768|B:B1-12:W21-32:F3:H2|W:W:B18|W:W18
 B:W18:W4|B:W40:B1|B:W5-3:B1|W:BK1-3:W20|B::B1|B:W20-32:B1|B:W1:B5|B:WK1,:B32|B:W:B||B"""
-CSP = "default-src 'none'; script-src 'self'; connect-src 'self'"
 
 
 @pytest.fixture(scope="module")
@@ -145,19 +140,6 @@ def test_fens_are_read_and_refused_as_by_python(node):
     assert found == [read(text) for text in fens]
 
 
-def test_a_move_is_named_by_its_squares(node):
-    cases = [
-        ["B:W15,22:B11", "11x25"],
-        ["B:W15,22:B11", "11-15"],
-        ["B:W6,7,14,15:BK2", "2x2"],
-        ["B:W18:B1", "1"],
-    ]
-    found = node(
-        "return given.map(([fen, text]) => rules.findMove(rules.parseFen(fen), text)?.text ?? null);", cases
-    )
-    assert found == ["11x18x25", None, None, None]
-
-
 @pytest.mark.parametrize("name", ["ckai", "human"])
 def test_values_and_logits_are_equal_to_the_bit(node, name):
     evaluator = IntegerEvaluator(network := load_network(name))
@@ -258,58 +240,3 @@ def test_levels_play_as_in_python(node, evaluator):
 
 
 # --- the worker in a browser --------------------------------------------------------------------------------
-
-
-class Handler(SimpleHTTPRequestHandler):
-    def end_headers(self):
-        self.send_header("Content-Security-Policy", CSP)
-        super().end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-def test_the_worker_searches_and_stops(folder, record_property):
-    api = pytest.importorskip("playwright.sync_api")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
-        page.goto(f"http://127.0.0.1:{server.server_port}/")
-        found = page.evaluate(
-            """async (fen) => {
-              const worker = new Worker("worker.js", { type: "module" }), heard = [];
-              const ask = (message, type, meanwhile = () => {}) => new Promise((done) => {
-                worker.onmessage = ({ data }) => (heard.push(data), data.type === type && done(data));
-                worker.postMessage(message);
-                meanwhile();
-              });
-              await ask({ type: "load", url: "missing.bin" }, "error");
-              await ask({ type: "load", url: "ckai.bin" }, "loaded");
-              await ask({ type: "load", url: "human.bin" }, "loaded");
-              const timed = await ask({ type: "search", id: 1, fen, limit: { seconds: 1 } }, "done");
-              const quick = await ask({ type: "search", id: 2, fen, limit: { seconds: 0.05 } }, "done");
-              const begun = performance.now();
-              const stopped = await ask({ type: "search", id: 3, fen, limit: {} }, "done",
-                () => setTimeout(() => worker.postMessage({ type: "stop" }), 300));
-              const waited = performance.now() - begun;
-              const level = await ask({ type: "search", id: 4, fen, limit: { level: 6 } }, "done");
-              return { heard, timed, quick, stopped, waited, level };
-            }""",
-            Position.start().fen,
-        )
-        browser.close()
-    server.shutdown()
-    legal = [str(move) for move in Position.start().legal_moves()]
-    assert "404" in found["heard"][0]["message"]
-    assert [each["id"] for each in (found["timed"], found["quick"], found["stopped"])] == [1, 2, 3]
-    for each in ("timed", "quick", "stopped", "level"):
-        assert found[each]["lines"][0]["move"] in legal
-    assert any(each["type"] == "info" and each["id"] == 3 for each in found["heard"])
-    assert 300 <= found["waited"] < 3000
-    record_property("positions_per_second", round(found["timed"]["nodes"] / found["timed"]["seconds"]))

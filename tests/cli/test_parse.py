@@ -1,6 +1,5 @@
 """`ckai parse` as a command: their text, JSON, warnings and errors."""
 
-import gzip
 import json
 import zipfile
 
@@ -47,35 +46,6 @@ def test_one_is_singular(here):
     assert "headers               of 1 game\n" in text
 
 
-def test_an_empty_file_among_others_is_one_line_of_warning(here):
-    (here / "a.pdn").write_text(GAME)
-    (here / "b.pdn").touch()
-    result = parse("a.pdn", "b.pdn", "--json")
-    warnings = [line for line in result.stderr.splitlines() if line.startswith("ckai: warning: ")]
-    assert len(warnings) == 1
-    assert warnings[0].startswith("ckai: warning: b.pdn: expected games of PDN ")
-    assert warnings[0].endswith("; the file is skipped")
-    tally = json.loads(result.stdout)
-    assert (tally["games_kept"], tally["files_without_games"]) == (1, ["b.pdn"])
-
-
-@pytest.mark.parametrize(
-    ("name", "output"),
-    [
-        ("club.pdn.gz", "club"),
-        ("club.PDN.GZ", "club"),
-        ("club.gz", "club"),
-        ("club.v2.pdn", "club.v2"),
-        ("club.v2.gz", "club.v2"),
-        ("club", "club"),
-    ],
-)
-def test_the_output_is_named_after_the_first_file(here, name, output):
-    (here / name).write_bytes(gzip.compress(GAME.encode()))
-    parse(name)
-    assert (here / "data" / f"{output}.parquet").exists()
-
-
 def test_errors_are_one_line_that_says_what_to_do(here, errors_of):
     (here / "a.pdn").write_text("1. 1-32 *")
     (here / "b.pdn").write_text(GAME)
@@ -90,13 +60,6 @@ def test_errors_are_one_line_that_says_what_to_do(here, errors_of):
         # The first time there is a line on compiling before it.
         assert errors_of("parse", *words).splitlines()[-1] == f"ckai: error: {message}"
     assert "ckai: error: a.pdn:1: game 1: ply 0: '1-32' is illegal here" in errors_of("parse", "a.pdn")
-
-
-def test_games_without_moves_are_no_data_set(here, errors_of):
-    (here / "a.pdn").write_text('[Event "a"]\n*\n')
-    assert "a.pdn: expected games with moves, found none with any" in errors_of("parse", "a.pdn")
-    assert not (here / "data" / "a.parquet").exists()
-    assert "cannot be written (not a regular file)" in errors_of("parse", "a.pdn", "-o", "")
 
 
 def test_an_existing_output_is_replaced_only_with_force(here, errors_of):

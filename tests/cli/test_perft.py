@@ -5,7 +5,6 @@ import json
 from click.testing import CliRunner
 
 from ckai.cli.perft import command
-from ckai.game import PositionError
 
 START = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
 
@@ -31,15 +30,3 @@ def test_a_position_in_another_spelling():
 def test_text_has_the_speed_of_large_counts():
     assert run("--depth", 4).stdout.startswith("depth 4: 1,469 nodes in 0.0")
     assert run("--depth", 9).stdout.rstrip().endswith("M nodes/s")
-
-
-def test_depth_zero():
-    assert json.loads(run("--depth", 0, "--json").stdout)["nodes"] == 1
-
-
-def test_wrong_usage():
-    assert run("--depth", -1).exit_code == 2
-
-
-def test_no_fen():
-    assert isinstance(run("--depth", 1, "--fen", "rubbish").exception, PositionError)

@@ -83,7 +83,7 @@ def test_evaluate_and_distill_take_a_run(ckai, run):
 def test_other_folders_are_refused_with_what_was_expected(ckai, run):
     status, _, err = ckai(*TRAIN, "--data", "runs")
     assert status == 1
-    assert "runs: expected a Parquet file or the folder of a self-play run, found another folder" in err
+    assert "runs: expected a run with a config.json, found none" in err
     for n in (1, 2):
         run.measured_path(n).unlink()
     status, _, err = ckai(*TRAIN, "--data", "runs/a")

@@ -7,12 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
-from fake_cuda import FakeCuda
 
 from ckai.datasets.files import write_whole
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference import cuda_backend
 from ckai.models.registry import build
 from ckai.rl.run.run import Run
 
@@ -104,18 +101,6 @@ def test_what_a_run_has_cannot_be_changed(ckai, started, options):
     assert ckai(*begin)[0] == 130
 
 
-def test_a_run_at_work_is_left_alone(ckai):
-    ckai(*NEW, "--generations", 0)
-    run = Run.open(Path("runs/run-001"))
-    run.set_target(5)
-    with run.lock():
-        assert run.status == "running"
-        status, _, err = ckai("selfplay", "--run", "runs/run-001", "--evaluator", "torch")
-    assert status == 1
-    assert "runs/run-001: another process works on this run; wait for it" in err
-    assert run.status == "unfinished"
-
-
 def test_a_dry_run_says_what_a_generation_takes_and_leaves_nothing(ckai):
     status, out, _ = ckai(
         *NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--setting", "selfplay.groups=3"
@@ -200,21 +185,3 @@ def test_settings_from_a_file(ckai):
     status, _, err = ckai(*NEW, "--config", "none.yaml")
     assert "none.yaml: expected settings as YAML or JSON (No such file or directory)" in err
     assert status == 1
-
-
-def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
-    FakeCuda(monkeypatch)
-    monkeypatch.setattr(cuda_backend, "_gpus", {})
-    monkeypatch.setattr(cuda_backend, "find_gpu", lambda name: torch.device("cpu"))
-    calls = []
-
-    def measure(evaluator, encoding, batches, callers):
-        calls.append((evaluator.name, *batches, *callers))
-        return 3000.0, 0, 0
-
-    monkeypatch.setattr("ckai.models.inference.backends.best_rate", measure)
-    settings = ("--setting", "selfplay.groups=3", "--setting", "selfplay.in_flight=2048")
-    words = ("--dry-run", "--games", 900, "--evaluator", "cuda", *settings, "--json")
-    found = json.loads(ckai(*NEW, *words)[1])
-    assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 683, 3)]
-    assert found["evaluations_per_second"] == 3000

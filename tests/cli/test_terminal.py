@@ -3,40 +3,33 @@
 import io
 import random
 import re
+from pathlib import Path
 
 import pytest
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.sides import PEOPLE, game_of
-from ckai.cli.playing.start import file_game, opening_moves
-from ckai.cli.terminal.commands import COMMANDS, read_command
-from ckai.cli.terminal.game import TerminalGame
+from ckai.cli.playing.sides import game_of
+from ckai.cli.playing.start import opening_moves
+from ckai.cli.terminal.game import COMMANDS, PEOPLE
 from ckai.cli.terminal.screen import Screen, make_console
-from ckai.game import Game, Position
+from ckai.game import Game
 from ckai.pdn import read_games
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.games.registry import get_game
 
 CHECKERS = get_game("checkers")
-FINISHED = """[Event "Club \x1b[31mred\x07"]
-[Black "A. One"]
-[White "B. Two"]
-[Result "1-0"]
-
-1. 11-15 {an old friend} 22-18 2. 15x22 25x18 3. 8-11 29-25 1-0
-"""
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def run(lines, path, **settings):
-    script, shown = table(lines, path, **settings)
+def run(lines, **settings):
+    script, shown = table(lines, **settings)
     script.play()
     return script, shown.getvalue()
 
@@ -45,16 +38,8 @@ def texts(script):
     return [str(move) for move in script.game.moves]
 
 
-# --- the table of commands --------------------------------------------------------------------------------
-
-
-def test_every_command_has_its_action_and_every_action_its_command():
-    actions = {name.removeprefix("_do_") for name in vars(TerminalGame) if name.startswith("_do_")}
-    assert actions == COMMANDS.keys() - {"quit"}
-
-
-def test_help_fits_a_small_terminal_and_names_every_command(here):
-    _, text = run("help\n", here)
+def test_help_fits_a_small_terminal_and_names_every_command():
+    _, text = run("help\n")
     lines = text[text.rindex("a move") :].splitlines()
     assert len(lines) <= 24
     assert all(re.search(rf"^{name}\b", text, re.MULTILINE) for name in COMMANDS)
@@ -63,32 +48,18 @@ def test_help_fits_a_small_terminal_and_names_every_command(here):
 @pytest.mark.parametrize("over", ["", "resign\ny\n"])
 @pytest.mark.parametrize("argument", ["", " x\x1b[2J" + "y" * 3000])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_command_ends_the_program(here, over, argument, name):
+def test_no_command_ends_the_program(over, argument, name):
     screen = {"force_terminal": True, "color_system": "256"}
-    _, text = run(f"11-15\n{over}{name}{argument}\nhelp\n", here, **screen)
+    _, text = run(f"11-15\n{over}{name}{argument}\nhelp\n", **screen)
     assert "\x1b[2J" not in text
     assert ("end of input" in text) == (name != "quit")
-
-
-@pytest.mark.parametrize(
-    ("line", "over", "words"),
-    [
-        ("resign", True, "the game is over; type new"),
-        ("11-15", True, "the game is over; type new"),
-        ("\x1b]0;owned\x07", False, "'?]0;owned?' is neither a move nor a command"),
-        ("caf\u00e9" * 300, False, "caf\u00e9caf\u00e9caf\u00e9caf\u00e9caf\u00e9c...' is neither"),
-    ],
-)
-def test_what_cannot_be_done_now(line, over, words):
-    with pytest.raises(ValueError, match=re.escape(words)):
-        read_command(line, Position.start(), CHECKERS, over=over)
 
 
 # --- moves ------------------------------------------------------------------------------------------------
 
 
-def test_a_partial_jump_goes_on_and_a_compulsory_capture_is_said(here):
-    script, text = run("12-16\n1x10\n", here, side="both", fen="B:W22,14,6:BK1,12")
+def test_a_partial_jump_goes_on_and_a_compulsory_capture_is_said():
+    script, text = run("12-16\n1x10\n", side="both", fen="B:W22,14,6:BK1,12")
     assert "'12-16' is illegal, you must capture: 1x10x17x26" in text
     assert texts(script) == ["1x10x17x26"]
 
@@ -101,14 +72,14 @@ def test_a_partial_jump_goes_on_and_a_compulsory_capture_is_said(here):
         ("both", "11-15\nresign\ny\n", "the end of the game", 1),
     ],
 )
-def test_undo_takes_back_what_a_person_did(here, side, lines, back, left):
-    script, text = run(f"{lines}undo\n", here, side=side)
+def test_undo_takes_back_what_a_person_did(side, lines, back, left):
+    script, text = run(f"{lines}undo\n", side=side)
     assert f"taken back: {back}" in text
     assert len(texts(script)) == left
 
 
-def test_undo_does_not_take_back_what_only_the_engine_played(here):
-    assert texts(run("undo\n", here, side="white")[0]) == ["9-13"]
+def test_undo_does_not_take_back_what_only_the_engine_played():
+    assert texts(run("undo\n", side="white")[0]) == ["9-13"]
 
 
 # --- the end ----------------------------------------------------------------------------------------------
@@ -116,66 +87,53 @@ def test_undo_does_not_take_back_what_only_the_engine_played(here):
 
 @pytest.mark.parametrize("answer", ["n", "", "no", "x"])
 @pytest.mark.parametrize("command", ["resign", "draw"])
-def test_resign_and_draw_ask_first(here, command, answer):
-    script, text = run(f"11-15\n{command}\n{answer}\n", here)
+def test_resign_and_draw_ask_first(command, answer):
+    script, text = run(f"11-15\n{command}\n{answer}\n")
     assert "[y/N]" in text
     assert script.outcome() is None
 
 
-def test_a_resignation_can_be_taken_back(here):
-    script, text = run("11-15\nresign\ny\nundo\n8-11\n", here)
+def test_a_resignation_can_be_taken_back():
+    script, text = run("11-15\nresign\ny\nundo\n8-11\n")
     assert "taken back: the end of the game" in text
     assert len(texts(script)) == 4
     assert only_game(script.record.path).termination_marker == "*"
 
 
-def test_a_lost_game_can_be_taken_back(here):
-    script, text = run("10x17\nundo\n", here, fen="B:W14:B10")
-    assert "Black won: White has no pieces left (1-0)" in text
-    assert texts(script) == []
-
-
-def test_new_is_another_game_in_another_file(here):
-    script, text = run("11-15\nresign\ny\nnew\n9-13\n", here)
-    assert f"saved in {here}/games/game-001.pdn\n" in text
-    assert [path.name for path in sorted((here / "games").iterdir())] == ["game-001.pdn", "game-002.pdn"]
-    assert only_game(here / "games/game-001.pdn").termination_marker == "0-1"
+def test_new_is_another_game_in_another_file():
+    script, text = run("11-15\nresign\ny\nnew\n9-13\n")
+    assert "saved in games/game-001.pdn\n" in text
+    assert [path.name for path in sorted(Path("games").iterdir())] == ["game-001.pdn", "game-002.pdn"]
+    assert only_game("games/game-001.pdn").termination_marker == "0-1"
     assert texts(script)[:1] == ["9-13"]
 
 
-def test_a_new_in_a_named_file_keeps_both_games(here):
-    script, _ = table("11-15\nresign\ny\nnew\n9-13\n", here)
-    script.record = Record(here / "all.pdn")
+def test_a_new_in_a_named_file_keeps_both_games():
+    script, _ = table("11-15\nresign\ny\nnew\n9-13\n")
+    script.record = Record(Path("all.pdn"))
     script.play()
-    assert [str(game.moves[0].move) for game in read_games(here / "all.pdn")] == ["11-15", "9-13"]
+    assert [str(game.moves[0].move) for game in read_games("all.pdn")] == ["11-15", "9-13"]
 
 
-def test_colours_are_exchanged_after_the_end_and_during_a_game(here):
-    script, _ = run("11-15\nresign\ny\nswap\n", here)
+def test_colours_are_exchanged_after_the_end_and_during_a_game():
+    script, _ = run("11-15\nresign\ny\nswap\n")
     assert script.humans == PEOPLE["white"]
     assert texts(script) == ["9-13"]
     assert not script.flipped
-    script, _ = run("swap\n", here)
+    script, _ = run("swap\n")
     assert texts(script) == ["9-13"]  # the engine moves for Black now
 
 
-# --- openings and positions -------------------------------------------------------------------------------
+# --- openings ---------------------------------------------------------------------------------------------
 
 
-def test_an_opening_is_named_and_begun(here):
-    script, text = run("opening glasgow\nopening\n", here, side="both")
-    assert texts(script) == ["11-15", "23-19", "8-11", "22-17", "11-16"]
-    assert "Glasgow: 11-15 23-19 8-11 22-17 11-16" in text
-    assert text.splitlines()[-3].strip() == "Glasgow"
-    _, text = run(
-        "opening list\nopening ballot:174\nopening ballot:175\nopening xyz\nopening 11-18\n",
-        here,
-        side="both",
-    )
-    assert "Will o' the Wisp: 11-15 23-19 9-13" in text
-    assert "expected ballot:1 to ballot:174, found 'ballot:175'" in " ".join(text.split())
-    assert "expected the name of an opening, ballot, ballot:N or moves, found 'xyz'" in " ".join(text.split())
-    assert "'11-18' is illegal" in text
+def test_an_opening_is_named():
+    _, text = run("11-15\n23-19\n8-11\n22-17\n11-16\nopening\n", side="both")
+    assert "Glasgow" in text.splitlines()
+    with pytest.raises(ValueError, match=r"expected ballot:1 to ballot:174, found 'ballot:175'"):
+        opening_moves("ballot:175", CHECKERS, random.Random(0))
+    with pytest.raises(ValueError, match=r"expected the name of an opening, ballot, ballot:N or moves"):
+        opening_moves("xyz", CHECKERS, random.Random(0))
 
 
 def test_every_ballot_leads_to_its_opening():
@@ -218,13 +176,13 @@ def test_an_opening_is_named_by_its_position():
     ],
 )
 def test_openings_by_name_and_by_moves(text, moves):
-    assert opening_moves(text, CHECKERS, random.Random(0))[1] == tuple(moves.split())
+    assert opening_moves(text, CHECKERS, random.Random(0)) == tuple(moves.split())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["D4 C3", "d4 c3", "1. D4 C3"])
 def test_an_opening_of_a_game_whose_moves_begin_with_letters(text):
-    assert opening_moves(text, get_game("go"), random.Random(0)) == ("", ("D4", "C3"))
+    assert opening_moves(text, get_game("go"), random.Random(0)) == ("D4", "C3")
 
 
 def test_a_beginning_of_several_names_is_no_opening():
@@ -236,39 +194,8 @@ def test_a_beginning_of_several_names_is_no_opening():
         opening_moves("old fourtenth", CHECKERS, random.Random(0))
 
 
-def test_a_position_is_set_up_from_a_fen_and_from_a_board(here):
-    script, _ = run("setup W:W18,K5:B1,2\n", here, side="both")
-    assert script.game.position.fen == "W:WK5,18:B1,2"
-    board = " b b . ./......../..../----/w . . ./..../..../...B/white"
-    script, _ = run(f"setup {board}\n", here, side="both")
-    assert script.game.position.fen == "W:W17:B1,2,K32"
-    script, text = run(
-        "11-15\nsetup bb.x/..../..../..../..../..../..../..../black\nsetup\n", here, side="both"
-    )
-    assert "row 1: expected 4 dark squares or 8 squares" in text
-    assert texts(script) == ["11-15"]
-
-
-# --- files ------------------------------------------------------------------------------------------------
-
-
-def loaded(lines, path, text=FINISHED, where="", **settings):
-    (path / "club.pdn").write_text(text)
-    return run(f"load club.pdn{where}\n{lines}", path, **settings)
-
-
-def test_a_finished_game_is_gone_on_with_in_another_file(here):
-    script, text = loaded("9-13\n22-17\n", here, side="both", where=":1:2")
-    assert "'9-13' is illegal, you must capture" in text
-    assert texts(script) == ["11-15", "22-18"]
-    script, _ = loaded("4-8\n", here, side="both")
-    assert len(texts(script)) == 7
-    assert (here / "club.pdn").read_text() == FINISHED
-    assert len(only_game(here / "games/game-001.pdn").moves) == 7
-
-
-def test_ctrl_c_in_the_middle_of_saving_loses_no_move(here, monkeypatch):
-    script, shown = table("11-15\n", here, side="both")
+def test_ctrl_c_in_the_middle_of_saving_loses_no_move(monkeypatch):
+    script, shown = table("11-15\n", side="both")
     write, calls = Record.write, []
 
     def interrupted(record, text):
@@ -284,80 +211,33 @@ def test_ctrl_c_in_the_middle_of_saving_loses_no_move(here, monkeypatch):
     assert "saved in" in shown.getvalue()
 
 
-def test_an_opponent_that_resigns_has_lost(here):
+def test_an_opponent_that_resigns_has_lost():
     class Resigns(FirstMove):
         def _search(self, task, *more):
             raise ResignsError("ckai test resigns")
 
-    script, text = run("11-15\nexplain\n", here, engine=Resigns())
+    script, text = run("11-15\nexplain\n", engine=Resigns())
     assert "Black won: White resigned (1-0)" in text
     assert "ckai test resigns" in text
     assert only_game(script.record.path).result == "1-0"
-    script, _ = run("11-15\nundo\n", here, engine=Resigns())
+    script, _ = run("11-15\nundo\n", engine=Resigns())
     assert texts(script) == []  # it would resign again
-
-
-def test_a_saved_game_goes_on_in_its_file(here):
-    file = run("11-15\n", here)[0].record.path
-    (here / "games/other.pdn").write_text("1. 9-13 *\n")
-    file.write_text(file.read_text().replace("ckai test", "another engine"))
-    script, _ = run(f"load {file}\n8-11\n", here)
-    assert script.record.path == file
-    assert (len(only_game(file).moves), only_game(file).header("White")) == (4, "ckai test")
-    assert len(list((here / "games").iterdir())) == 2
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '[Black "human"]\n[White "somebody"]\n\n1. 11-15 22-18 *\n',
-        '[Event "ckai play"]\n[Black "human"]\n[White "ckai"]\n\n1. 11-15 {a note} 22-18 *\n',
-    ],
-)
-def test_a_game_that_this_program_did_not_write_like_this_goes_on_in_a_new_file(here, text):
-    script, shown = loaded("15x22\n", here, text)
-    assert (here / "club.pdn").read_text() == text
-    assert ("continues in a new file" in shown) == ("a note" in text)
-    assert len(only_game(script.record.path).moves) == 4
-
-
-@pytest.mark.parametrize(
-    ("where", "words"),
-    [
-        (":2", "expected game 1 to 1, found 2"),
-        (":0", "games count from 1, found 0"),
-        (":1:7", "expected a ply from 0 to 6, found 7"),
-        (":x", "expected a file of games, found no such file"),
-    ],
-)
-def test_what_a_file_has_not(here, where, words):
-    (here / "club.pdn").write_text(FINISHED)
-    with pytest.raises(ValueError, match=words):
-        file_game(f"club.pdn{where}", CHECKERS)
-    assert words in loaded("", here, where=where)[1]
-
-
-def test_a_game_that_breaks_off_is_shown_as_far_as_it_can_be_read(here):
-    (here / "bad.pdn").write_text("1. 11-15 22-18 2. 8-11 *\n")
-    script, text = run("load bad.pdn\n", here, side="both")
-    assert texts(script) == ["11-15", "22-18"]
-    assert "the game can be read up to here" in text
 
 
 # --- explain ----------------------------------------------------------------------------------------------
 
 
-def explained(lines, path, **settings):
-    return " ".join(run(lines, path, **settings)[1].split())
+def explained(lines, **settings):
+    return " ".join(run(lines, **settings)[1].split())
 
 
-def test_explain_says_value_line_alternatives_and_opening(here):
-    text = explained("11-15\n22-18\nexplain\n", here, side="both")
+def test_explain_says_value_line_alternatives_and_opening():
+    text = explained("11-15\n22-18\nexplain\n", side="both")
     assert "22-18 is as good as any: the expected score of Black stays at 50%." in text
     assert "The other moves cost: 21-17 0%, 22-17 0%" in text
     assert "The opening is Single Corner." in text
-    assert "there is no last move" in explained("explain\n", here)
-    assert "The opening is Edinburgh." in explained("explain 913\n", here)
+    assert "there is no last move" in explained("explain\n")
+    assert "The opening is Edinburgh." in explained("explain 913\n")
 
 
 class Weighted(FirstMove):
@@ -374,21 +254,21 @@ class Weighted(FirstMove):
         return replace(result, lines=lines, value=Value(0.5, turn))
 
 
-def test_explain_says_what_a_move_costs(here):
-    text = explained("10-14\nexplain\n", here, side="both", engine=Weighted())
+def test_explain_says_what_a_move_costs():
+    text = explained("10-14\nexplain\n", side="both", engine=Weighted())
     assert "10-14 costs Black 20%: the expected score of Black falls from 75% to 55%." in text
     assert "Better is 9-13, with 75%." in text
     assert "The other moves cost: 9-14 10%, 10-15 30%" in text
-    text = explained("11-15\n21-17\nexplain\n", here, side="both", engine=Weighted())
+    text = explained("11-15\n21-17\nexplain\n", side="both", engine=Weighted())
     assert (
         "21-17 is the best move: the expected score of Black stays at 25%; the next best, 22-17, costs 10%."
         in text
     )
 
 
-def test_explain_says_that_a_move_was_forced(here):
+def test_explain_says_that_a_move_was_forced():
     assert "14x23 is forced: Black has no other legal move." in explained(
-        "14x23\nexplain\n", here, side="both", fen="B:W18,32:B14,1"
+        "14x23\nexplain\n", side="both", fen="B:W18,32:B14,1"
     )
 
 
@@ -396,30 +276,27 @@ SHOT = "W:W14,22,26,29,30,31,32:B3,4,5,6,7,12,15,24"
 """14-10 7x14 22-18 15x22 26x1 or the like: White gives two and takes three."""
 
 
-def test_explain_shows_shots(here):
-    played = explained("14-10\nexplain\n", here, side="both", fen=SHOT)
+def test_explain_shows_shots():
+    played = explained("14-10\nexplain\n", side="both", fen=SHOT)
     assert re.search(r"It begins a shot, 14-10 7x14 22-18 \S+ .*, which wins 3 for 2\.", played)
-    missed = explained("32-28\nexplain\n", here, side="both", fen=SHOT, engine=Weighted())
+    missed = explained("32-28\nexplain\n", side="both", fen=SHOT, engine=Weighted())
     assert "It misses a shot, 14-10 7x14" in missed
-    no_worse = explained("32-28\nexplain\n", here, side="both", fen=SHOT)
+    no_worse = explained("32-28\nexplain\n", side="both", fen=SHOT)
     assert "a shot" not in no_worse
     exchange = "B:W17,20,21,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,9,10,12,15,16"
-    assert "shot" not in explained(
-        "explain 16x23\n", here, side="both", fen=exchange.replace("W17", "W17,19")
-    )
+    assert "shot" not in explained("explain 16x23\n", side="both", fen=exchange.replace("W17", "W17,19"))
     threat = explained(
         "2-7\nexplain\n",
-        here,
         side="both",
         fen=SHOT.replace("W:W", "B:W").replace(",7,", ",").replace("B3", "B2,3"),
     )
     assert "It allows White a shot, 14-10 7x14 22-18" in threat
 
 
-def test_explain_says_what_a_move_threatens(here):
-    text = explained("explain 10-14\n", here, side="both", fen="B:W18,31:B1,9,10")
+def test_explain_says_what_a_move_threatens():
+    text = explained("explain 10-14\n", side="both", fen="B:W18,31:B1,9,10")
     assert "It threatens a gain, 14x23 31-26 23x30, which wins the game." in text
-    text = explained("14-10\nexplain\n", here, side="both", fen="W:W14,32:B6,1")
+    text = explained("14-10\nexplain\n", side="both", fen="W:W14,32:B6,1")
     assert "Black has one reply: 6x15." in text
     assert "threatens" not in text
 
@@ -427,18 +304,12 @@ def test_explain_says_what_a_move_threatens(here):
 # --- screens and prompts ------------------------------------------------------------------------------------
 
 
-def test_the_search_is_hidden_until_it_is_asked_for(here):
-    _, text = run("11-15\n", here)
-    assert "ckai plays 21-17" in text
+def test_the_search_is_hidden_until_it_is_asked_for():
+    _, text = run("11-15\n")
+    assert "ckai test plays 21-17" in text
     assert "visits" not in text
-    _, text = run("11-15\nshow\nshow\n", here)
+    _, text = run("11-15\nshow\nshow\n")
     assert text.count("100 visits") == 1
-
-
-def test_the_end_of_input_at_a_question_is_a_no():
-    screen = Screen(make_console(), io.StringIO(""))
-    assert not screen.confirm("sure?")
-    assert Screen(make_console(), io.StringIO("Y\n")).confirm("sure?")
 
 
 def test_a_terminal_that_is_gone_is_the_end_of_input():
@@ -449,13 +320,51 @@ def test_a_terminal_that_is_gone_is_the_end_of_input():
     assert Screen(make_console(), Gone()).ask("> ") is None
 
 
-def test_a_player_without_a_search_declines_draws(here):
+def test_a_player_without_a_search_declines_draws():
     class Silent(FirstMove):
         def _search(self, task, *more):
             return SearchResult(lines=super()._search(task, *more).lines)
 
-    script, shown = table("draw\ny\nhint\nexplain 11-15\nshow\n11-15\n", here, engine=Silent())
+    script, shown = table("draw\ny\nhint\nexplain 11-15\nshow\n11-15\n", engine=Silent())
     script.play()
     assert "the engine declines the draw" in shown.getvalue()
-    assert "ckai would play 9-13" in shown.getvalue()
+    assert "ckai test would play 9-13" in shown.getvalue()
     assert texts(script) == ["11-15", "21-17"]
+
+
+# --- typed lines ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["11-15", "11x15", "11 15", " 11  15", "11 - 15", "11:15", "1115", "11,15", "11-15.", "11 to 15"],
+)
+def test_moves_as_people_type_them(line):
+    assert texts(run(f"{line}\n", side="both")[0]) == ["11-15"]
+
+
+@pytest.mark.parametrize("line", ["26x1", "26 1", "26x17x10x1", "26x10x1"])
+def test_captures_short_and_long(line):
+    assert texts(run(f"{line}\n", fen="W:W26:B22,14,6", side="both")[0]) == ["26x17x10x1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("11 18", "'11 18' is illegal; from 11: 11-15, 11-16"),
+        ("11", "'11' is half a move; from 11: 11-15, 11-16"),
+        ("mvoes", "'mvoes' is neither a move nor a command; did you mean 'moves'?"),
+        ("e2e4", "type a move such as 11-15, or help"),
+        ("H", "let the engine move"),
+        ("resign\ny\n11-15", "the game is over; type new"),
+        ("\x1b]0;owned\x07", "'?]0;owned?' is neither a move nor a command"),
+        ("caf\u00e9" * 300, "caf\u00e9caf\u00e9caf\u00e9caf\u00e9caf\u00e9c...' is neither"),
+    ],
+)
+def test_what_typed_lines_are_answered_with(line, words):
+    assert words in " ".join(run(f"{line}\n", side="both")[1].split())
+
+
+def test_no_two_commands_share_a_word():
+    words = [word for each in COMMANDS.values() for word in each.words]
+    assert len(words) == len(set(words))

@@ -97,12 +97,12 @@ def test_warmup_compiles_all_and_nothing_is_compiled_where_time_counts(tmp_path)
          "--setting", "selfplay.resign=0.9"),
         ("selfplay", *NEW, "--game", "connect4", "--run", "runs/f"),
         ("selfplay", *NEW, "--game", "tictactoe", "--run", "runs/g"),
-        ("play", "--engine", "pretrained.ckpt", "--side", "none", "--seconds", "0.01", "--fen", "B:W31:B1,2"),
+        ("play", "--engine", "pretrained.ckpt@0.01s", "--side", "none", "--fen", "B:W31:B1,2"),
         ("analyze", "games.pdn", "--engine", "pretrained.ckpt", "--visits", "20"),
         ("analyze", "games.pdn", "--engine", "rollout", "--visits", "20", "-o", "b.pdn"),
         ("match", "pretrained.ckpt@0.01s", "random", "alphabeta@2", "rollout@20", "--games", "2"),
         ("tables", "build", "--pieces", "3"),
         ("tables", "probe", "B:WK32:BK1,K5"),
-        ("bench", "search", "--set", "hidden=16", "--evaluator", "torch"),
+        ("bench", "search", "--evaluator", "torch"),
     ):  # fmt: skip
         assert run(*command)[1] == [], command

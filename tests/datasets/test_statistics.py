@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from ckai.cli.games import command
-from ckai.cli.shared.statistics_text import as_text
+from ckai.cli.games import command, statistics_text
 from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path
 from ckai.datasets.statistics import describe
 from ckai.game import Position
@@ -121,7 +120,7 @@ def test_headers(rows, tmp_path):
     write_headers(path, [("Tinsley", "Chinook", "Match"), ("Lafferty", "Tinsley", "Match"), ("?", None, "")])
     headers = describe([path]).headers
     assert (headers["games"], headers["players"], headers["events"]) == (3, 3, 1)
-    assert "  headers               of 3 games" in as_text(describe([path]), "rows")
+    assert "  headers               of 3 games" in statistics_text(describe([path]), "rows")
 
 
 def test_damaged_headers_are_named(rows, tmp_path):

@@ -13,7 +13,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 @contextmanager
 def served(folder, *options):
     """The address of a server in a folder."""
-    command = [sys.executable, "-m", "ckai.cli.main", "board", "--no-browser", "--seed", "1", *options]
+    command = [sys.executable, "-m", "ckai.cli.main", "board", "--no-browser", *options]
     with started(command, cwd=folder, text=True) as process:
         line = process.stdout.readline()
         assert "http://" in line, line + process.stderr.read()

@@ -15,9 +15,8 @@ HOME = {"host": HOST, "origin": ORIGIN}
 @contextmanager
 def serving(folder, *, token=None, given=()):
     """A test client of a server in a folder."""
-    options = {"evaluator": "torch", "tables": "3", "seed": 1}
     with chdir(folder):
-        server = Server(given=given, **options)
+        server = Server(given)
         with TestClient(make_app(server, token), base_url=ORIGIN, headers={"origin": ORIGIN}) as client:
             yield client
 

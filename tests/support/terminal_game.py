@@ -4,9 +4,8 @@ import io
 
 from ckai.cli.playing.engines import LazyEngine
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.sides import PEOPLE
 from ckai.cli.shared.console import CleanConsole
-from ckai.cli.terminal.game import TerminalGame
+from ckai.cli.terminal.game import PEOPLE, TerminalGame
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl import Engine, Line, MoveMap, SearchResult, Value
@@ -46,7 +45,7 @@ def pv_of(position, move):
     return [move, *position.push(move).legal_moves()[:1]]
 
 
-def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, game=None, extra=None, **screen):
+def table(lines, *, side="black", fen=None, engine=None, width=80, game=None, extra=None, **screen):
     """A game of checkers with scripted input, and its output; `extra` are arguments of `TerminalGame`."""
     engine = engine or FirstMove()
     shown = io.StringIO()
@@ -55,10 +54,8 @@ def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, gam
     )
     game = game or Game(None if fen is None else Position.from_fen(fen))
     opponent = LazyEngine(lambda: engine, "ckai test")
-    record = Record(folder=tmp_path / "games")
-    return TerminalGame(
-        game, PEOPLE[side], opponent, record, console, io.StringIO(lines), **(extra or {})
-    ), shown
+    lines = io.StringIO(lines)
+    return TerminalGame(game, PEOPLE[side], opponent, Record(), console, lines, **(extra or {})), shown
 
 
 def only_game(path):

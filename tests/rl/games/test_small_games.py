@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ckai.cli.shared.networks import GAMES
+from ckai.cli.shared.options import GAMES
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError

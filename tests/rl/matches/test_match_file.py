@@ -86,7 +86,7 @@ def test_a_decided_match_stays_decided(play, tmp_path, monkeypatch):
     ("arguments", "players"),
     [
         (("--seed", 1), PLAYERS),
-        (("--max-plies", 50), PLAYERS),
+        (("--openings", "random"), PLAYERS),
         ((), PLAYERS[::-1]),
     ],
 )

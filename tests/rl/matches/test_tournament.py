@@ -6,7 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ckai.cli.match import Arena, print_tables, short
+from ckai.cli.match import Arena, print_tables
+from ckai.cli.shared.networks import short_name
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.ratings import cross_table, ratings
@@ -76,10 +77,12 @@ def test_a_cross_table():
             "hub:env A=/x/y/z python /x/y/engine.py /x/y/best.ckpt@1s",
             "hub:env y/z python y/engine.py y@1s",
         ),
+        ("hub:/opt/engines/kingsrow -b", "hub:engines/kingsrow -b"),
+        ("alphabeta:/home/me/nets/swift.ckpt@50ms", "alphabeta:nets/swift.ckpt@50ms"),
     ],
 )
 def test_names_are_shortened(name, shown):
-    assert short(name) == shown
+    assert short_name(name) == shown
 
 
 def test_a_round_robin(ckai, tmp_path):

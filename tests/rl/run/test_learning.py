@@ -1,7 +1,6 @@
 """The training of a generation, the gate, and the screen of a run."""
 
 import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -12,11 +11,10 @@ import numpy as np
 import pytest
 import torch
 from make_rows import random_games, with_search, write
-from rich.console import Console
 
 from ckai.cli import selfplay
 from ckai.cli.shared.run_estimate import estimate, estimate_text
-from ckai.cli.shared.run_tables import generation_text, generations_table
+from ckai.cli.shared.run_screen import generation_text
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
@@ -265,8 +263,6 @@ def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     history = run.history()
     assert all(measured["accepted"] for measured in history)
     assert history[2]["learn"]["rows"] < sum(measured["selfplay"]["rows"] for measured in history)
-    assert "Elo" in [column.header for column in generations_table(history).columns]
-    assert generations_table(history).row_count == 3
     curve = elo_curve(history)
     assert curve[-1] == pytest.approx(sum(measured["match"]["elo"] for measured in history))
     with (run.folder / "metrics.csv").open() as file:
@@ -286,28 +282,6 @@ def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     assert "other" in out
     assert out.splitlines()[0].split()[-5:] == ["drawn", "policy", "value", "Elo", "min"]
     assert len(json.loads(ckai("runs", tmp_path, "--json")[1])["selfplay"]) == 2
-
-
-@pytest.mark.parametrize("width", [64, 80, 120])
-def test_the_table_of_generations_fits_the_terminal(width):
-    measured = {
-        "generation": 123,
-        "accepted": True,
-        "selfplay": {
-            "games": 12_000, "drawn": 12_000, "adjudicated": 12_000, "plies_mean": 104.2, "q_z_mse": 0.5,
-        },
-        "learn": {
-            "rows": 1_234_567.0, "train_policy_loss": 1.2345, "train_value_loss": 0.1234,
-            "heldout_value_calibration_error": 0.045,
-        },
-        "match": {"games": 100, "score": 1.0, "elo": 1200.0},
-    }  # fmt: skip
-    console = Console(file=io.StringIO(), width=width)
-    console.print(generations_table([measured]))
-    lines = console.file.getvalue().splitlines()
-    assert lines[0].split()[-1] == "Elo"
-    assert lines[1].split()[-1] == "+1200"
-    assert "…" not in lines[0] + lines[1]
 
 
 def test_games_without_a_result_are_shown():

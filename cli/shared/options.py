@@ -1,0 +1,86 @@
+"""Options that several commands have."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckai.datasets import choices
+from ckai.datasets.choices import entry_points_of
+
+if TYPE_CHECKING:
+    from ckai.datasets.tables import Tables
+    from ckai.rl.games.spec import GameSpec
+
+PATH: Any = click.Path(path_type=Path)
+EVALUATORS = ("auto", "torch", "openvino", "cuda")
+"""Choices of `--evaluator`; integer networks have integers with auto."""
+GAMES = sorted(entry_points_of(choices.GAMES))
+"""Choices of `--game`: the installed games."""
+ROWS_HELP = "a Parquet file, or the folder of a self-play run for all its games; may be repeated"
+TABLE_CHOICES = ("auto", "none", "2", "3", "4", "5", "6")
+"""Choices of `--tables`."""
+
+
+class _Evaluator(click.Choice):  # type: ignore[type-arg]
+    """One of `EVALUATORS`, or a GPU by its number, such as `cuda:1`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        return value if re.fullmatch(r"cuda:\d+", str(value)) else super().convert(value, param, ctx)
+
+
+json_option: Callable[[Any], Any] = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object."
+)
+
+force_option: Callable[[Any], Any] = click.option("--force", is_flag=True, help="Replace an existing output.")
+"""Pass the value to `ckai.datasets.files.refuse_to_replace`."""
+
+evaluator_option: Callable[[Any], Any] = click.option(
+    "--evaluator",
+    default="auto",
+    show_default=True,
+    type=_Evaluator(EVALUATORS),
+    help="Backend of the network; auto: integers for --model swift, else the first of cuda (cuda:1 is the "
+    "second GPU), openvino and torch.",
+)
+
+set_option: Callable[[Any], Any] = click.option(
+    "--set", "pairs", multiple=True, metavar="KEY=VALUE", help="Setting of a new network; may be repeated."
+)
+
+tables_option: Callable[[Any], Any] = click.option(
+    "--tables",
+    type=click.Choice(TABLE_CHOICES),
+    default="auto",
+    show_default=True,
+    help="Use N-piece tablebases, see `ckai tables build`; auto: the largest that exist, at least 3 pieces.",
+)
+
+
+def open_tables(which: str = "auto", spec: "GameSpec | None" = None) -> "Tables | None":
+    """Open the tables that `--tables` selects for a game, by default checkers; None where it has none."""
+    from ckai.datasets.tables import Tables
+
+    if spec is not None and not spec.supports_tables and which not in ("auto", "none"):
+        raise click.BadParameter(
+            f"expected auto or none for {spec.name}, which has no tablebases, found {which}",
+            param_hint="--tables",
+        )
+    if which == "none" or (spec is not None and not spec.supports_tables):
+        return None
+    return Tables.open() if which == "auto" else Tables.open(int(which))
+
+
+def output_option(help_text: str, default: Path | None = None) -> Callable[[Any], Any]:
+    """Return the decorator that adds `-o`, passed to the command as `output`."""
+    shown = default is not None
+    return click.option("-o", "--output", type=PATH, default=default, show_default=shown, help=help_text)
+
+
+def data_option(purpose: str, default: str) -> Callable[[Any], Any]:
+    """Return the decorator that adds `--data`, passed to the command as `paths`."""
+    help_text = f"Rows to {purpose}: {ROWS_HELP}.  [default: {default}]"
+    return click.option("--data", "paths", multiple=True, type=PATH, help=help_text)
