@@ -41,23 +41,6 @@ def test_held_out_games_were_never_learned_whatever_file_they_are_in(tmp_path, c
     assert first < found["rows"] < first + 0.6 * new["rows"]
 
 
-def test_evaluate_takes_the_data_of_the_training_and_not_the_newest(tmp_path, ckai, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").mkdir()
-    data = write(tmp_path / "data/g.parquet", random_games(60, max_plies=20))
-    network = pretrain([data], tmp_path / "a.ckpt", PretrainConfig(**TINY)).output
-    write(tmp_path / "data/one.parquet", random_games(1, seed=5))
-    found, err = evaluated(ckai, network)
-    assert (found["data"], found["rows"]) == (["data/g.parquet"], load_checkpoint(network).metrics["rows"])
-    assert f"evaluating on data/g.parquet, as named in {network}" in err
-    status, _, err = ckai("pretrain")
-    assert (status, "expected 500 rows or more in the newest data set" in err) == (1, True)
-    assert "taking data/one.parquet, the newest data set in data/, 41 rows" in ckai("games", "--stats")[2]
-    data.unlink()
-    status, _, err = ckai("evaluate", network)
-    assert (status, "was trained on g.parquet, none of it in data/" in err) == (1, True)
-
-
 def test_a_pretraining_does_not_hold_out_what_its_start_has_learned(tmp_path):
     data = write(tmp_path / "g.parquet", random_games(12))
     settings = {"model": "mlp", "settings": {"hidden": 4}, "train": TrainConfig(epochs=1)}

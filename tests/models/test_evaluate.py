@@ -80,15 +80,6 @@ def test_the_held_out_side_is_measured_with_the_split_of_the_training(tmp_path, 
     assert set(contract.split()) | {"value_mse"} <= found.keys()
 
 
-def test_a_file_named_twice_is_refused(tmp_path, opening, ckai):
-    data, _ = opening
-    path = tmp_path / "net.ckpt"
-    save_checkpoint(path, constant_network({}))
-    other = data.parent / ".." / data.parent.name / data.name
-    status, _, err = ckai("evaluate", path, "--data", data, "--data", other, "--split", "all")
-    assert (status, "expected each file once" in err) == (2, True)
-
-
 def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
     data, _ = opening
     path = tmp_path / "net.ckpt"

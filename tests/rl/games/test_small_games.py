@@ -172,7 +172,7 @@ def test_the_commands_play_small_games(tmp_path, ckai):
     code, _, err = ckai("selfplay", "--game", "connect4", *new)
     assert (code, err) == (
         1,
-        "ckai: error: the new network: expected a network for connect4, found one for checkers\n",
+        "ckai: error: expected a network for connect4, found one for checkers\n",
     )
 
 

@@ -104,16 +104,9 @@ def test_a_tournament_survives_its_programs(ckai, tmp_path):
     assert "above " in out
 
 
-def test_a_game_stopped_by_its_length_is_drawn_everywhere(ckai, tmp_path):
-    path = tmp_path / "m.pdn"
-    status, out, _ = ckai("match", "random", "random", "--games", 4, "--max-plies", 6, "-o", path, "--json")
-    assert (status, json.loads(out)["draws"]) == (0, 4)
-    games = list(read_games(path))
-    assert [(game.result, game.header("Termination")) for game in games] == [
-        ("1/2-1/2", "limit of plies")
-    ] * 4
-    text = path.read_text()
-    assert ckai("match", "random", "random", "--games", 4, "--max-plies", 6, "-o", path)[0] == 0
-    assert path.read_text() == text
+def test_a_game_stopped_by_its_length_is_drawn_everywhere():
+    short = play_match(RandomEngine(), RandomEngine(), draw_openings(2, 0), max_plies=6)
+    text = match_pdn(short, "a", "b", DEFAULT_GAME)
+    assert (short.draws, text.count('[Termination "limit of plies"]')) == (4, 4)
     long = play_match(RandomEngine(), RandomEngine(), draw_openings(2, 0))
     assert {game.reason for game in long.games} <= set(Reason)
