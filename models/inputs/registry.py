@@ -1,13 +1,14 @@
 """Encodings by name: those of checkers, and those that the modules of games and networks register.
 
-Modules of games are found by the entry points of the group `ckai.games` (see `ckai.rl.games.registry`), so a
-checkpoint of any installed game can be read without importing the game first.
+Those modules are found by the entry points of the groups `ckai.games` (see `ckai.rl.games.registry`) and
+`ckai.networks` (see `ckai.models.registry`), so a checkpoint of any installed game can be read without
+importing the game first.
 """
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from ckai.datasets.choices import GAMES, entry_points_of, load_entry
+from ckai.datasets.choices import GAMES, NETWORKS, entry_points_of, load_entry
 from ckai.models.inputs.encodings import (
     DeepTacticsEncoding,
     Encoding,
@@ -48,8 +49,8 @@ def register_encoding(name: str) -> Callable[[_E], _E]:
 
 
 def encoding_names() -> list[str]:
-    """Return the names of all encodings, including those of installed games."""
-    _load_games()
+    """Return the names of all encodings, including those of installed games and networks."""
+    _load_packages()
     return list(_ENCODINGS)
 
 
@@ -60,19 +61,20 @@ def encoding_type(name: str) -> type[Encoding]:
         ValueError: no encoding has this name; lists all names.
     """
     if name not in _ENCODINGS:
-        problems = _load_games()
+        problems = _load_packages()
         if name not in _ENCODINGS:
             expected = f"expected one of the encodings {', '.join(_ENCODINGS)}, found {name!r}"
             raise ValueError("; ".join([expected, *problems]))
     return _ENCODINGS[name]
 
 
-def _load_games() -> list[str]:
-    """Import the installed games, which register their encodings; return why some cannot be."""
+def _load_packages() -> list[str]:
+    """Import installed games and networks, which register their encodings; return why some cannot be."""
     problems = []
-    for name in entry_points_of(GAMES):
-        try:
-            load_entry(GAMES, name)
-        except ValueError as error:
-            problems.append(str(error))
+    for group in (GAMES, NETWORKS):
+        for name in entry_points_of(group):
+            try:
+                load_entry(group, name)
+            except ValueError as error:
+                problems.append(str(error))
     return problems
