@@ -236,13 +236,13 @@ class Arena:
 def print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
     """Print the result of a match; `better` is the probability that the row is the better player."""
     from ckai.cli.shared.console import print_rows
+    from ckai.game import Reason
     from ckai.rl.engine.program import Fault
-    from ckai.rl.games.clock import ClockReason
     from ckai.rl.matches.elo import elo_text
 
     pairs, sprt = result.pairs, test and test.test(result.leading_scores)
     alone, repeated = len(result.games) - len(result.paired), result.repeated_pairs
-    losses = {"faults": list(result.lost_by(*Fault)), "time_losses": list(result.lost_by(ClockReason.TIME))}
+    losses = {"faults": list(result.lost_by(*Fault)), "time_losses": list(result.lost_by(Reason.TIME))}
     if as_json:
         told = {"a": names[0], "b": names[1], **result.summary(), **pairs.json, **losses}
         told |= {"unpaired": alone, "superiority": pairs.superiority, "repeated_pairs": repeated}

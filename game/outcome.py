@@ -28,6 +28,8 @@ class Reason(StrEnum):
     HALFMOVE_LIMIT = "too long without a capture or a man's move"
     RESIGNED = "resigned"
     AGREED = "agreed"
+    TIME = "time forfeit"
+    LENGTH = "limit of plies"
 
 
 @dataclass(frozen=True)

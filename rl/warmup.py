@@ -97,6 +97,7 @@ def compile_positions(spec: GameSpec) -> None:
         game.push(rng.choice(moves))
     game.outcome()
     spec.encoded(game.position)
+    spec.repetition_key(game.position)
     spec.read_position(spec.position_text(game.position))
     if spec.solver is not None:
         spec.solver().solve(game.positions[-3])

@@ -18,7 +18,8 @@ import numpy as np
 
 from ckai.datasets.files import whole_file
 from ckai.rl.games.connect4 import SPEC, kernels
-from ckai.rl.games.connect4.solver import BOOK, CLASSES, NO_SCORE, Connect4Solver, solved_value
+from ckai.rl.games.connect4.mistakes import CLASSES, NO_SCORE
+from ckai.rl.games.connect4.solver import BOOK, Connect4Solver, solved_value
 from ckai.rl.games.grid import GridPosition
 
 SAVE_SECONDS = 20.0

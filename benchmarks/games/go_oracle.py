@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ckai.rl.games.go import PASS, SPEC, GoMove
-from ckai.rl.games.go.position import read_move
+from ckai.rl.games.go import PASS, SPEC, GoMove, read_move
 
 LONG = 100_000
 """Plies after which OpenSpiel is to end a game: never, so that only superko and passes do."""
@@ -92,8 +91,9 @@ def compare_game(seed: int, oracle: Any) -> dict[str, int]:
         ply = len(game.moves)
         near_by = inside
         if opening:  # a ko is fought, not filled
-            position = game.position
-            near_by = frozenset(a for a in inside if a in expected and SPEC.captures(position, GoMove(a)))
+            position, stones = game.position, len(SPEC.pieces(game.position))
+            after = {a: position.push(GoMove(a)) for a in inside if a in expected}
+            near_by = frozenset(a for a, here in after.items() if len(SPEC.pieces(here)) <= stones)
         action = opening[ply] if ply < len(opening) else choose(rng, expected, near_by)
         game.push(GoMove(action))
         state.apply_action(action)

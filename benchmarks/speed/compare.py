@@ -8,7 +8,6 @@ five rounds after a warm-up, on one thread, with the packages taking turns withi
 
 import argparse
 import json
-import random
 import statistics
 import subprocess
 import sys
@@ -21,12 +20,7 @@ from typing import Any
 PEERS = {"py-draughts": "py-draughts", "pydraughts": "pydraughts", "OpenSpiel": "open_spiel"}
 SAMPLE = Path(__file__).parents[2] / "data" / "sample.pdn"
 DEPTHS = {"ckai": 8, "py-draughts": 5, "pydraughts": 4, "OpenSpiel": 6}
-PERFT, MOVES, MCTS, PDN = (
-    "moves counted, nodes/s",
-    "random games, moves/s",
-    "vanilla MCTS, simulations/s",
-    "PDN, games/s",
-)
+PERFT, MCTS, PDN = "moves counted, nodes/s", "vanilla MCTS, simulations/s", "PDN, games/s"
 Works = dict[str, Callable[[], float]]
 """Benchmarks of a package by name; each call does some work and returns its amount."""
 
@@ -38,12 +32,10 @@ def ckai_works() -> Works:
     from ckai.datasets.convert import parse_files
     from ckai.game import Position, perft
     from ckai.rl.evaluators.rollout import RolloutEvaluator
-    from ckai.rl.games.checkers import Checkers, pack
-    from ckai.rl.games.playouts import playouts
+    from ckai.rl.games.checkers import pack
     from ckai.rl.search.inline_search import InlineSearcher
 
     state = pack(Position.start())
-    start = np.int64(state[0]), np.int64(state[1])
     searcher = InlineSearcher(RolloutEvaluator(), nodes=20_001)
 
     def search() -> float:
@@ -57,17 +49,13 @@ def ckai_works() -> Works:
 
     return {
         PERFT: lambda: perft(Position.start(), DEPTHS["ckai"]),
-        MOVES: lambda: playouts(Checkers(), start, 20_000, 1, np.empty(0, np.uint8))[3],
         MCTS: search,
         PDN: read,
     }
 
 
-def board_works(
-    make: Callable[[], Any], moves: Callable[[Any], Any], over: Callable[[Any], bool], depth: int
-) -> Works:
+def board_works(make: Callable[[], Any], moves: Callable[[Any], Any], depth: int) -> Works:
     """Return the benchmarks of a package whose boards push and pop moves."""
-    rng = random.Random(1)
 
     def count(board: Any, depth: int) -> int:
         legal = list(moves(board))
@@ -80,21 +68,14 @@ def board_works(
             board.pop()
         return total
 
-    def play() -> float:
-        board, plies = make(), 0
-        while not over(board) and plies < 200:
-            board.push(rng.choice(list(moves(board))))
-            plies += 1
-        return plies
-
-    return {PERFT: lambda: count(make(), depth), MOVES: play}
+    return {PERFT: lambda: count(make(), depth)}
 
 
 def py_draughts_works() -> Works:
     """Return the benchmarks of py-draughts, pure Python."""
     from draughts import AmericanBoard
 
-    return board_works(AmericanBoard, lambda b: b.legal_moves, lambda b: b.game_over, DEPTHS["py-draughts"])
+    return board_works(AmericanBoard, lambda b: b.legal_moves, DEPTHS["py-draughts"])
 
 
 def pydraughts_works() -> Works:
@@ -106,7 +87,7 @@ def pydraughts_works() -> Works:
         return len(PDNReader(filename=str(SAMPLE)).games)
 
     make = lambda: draughts.Board(variant="english")  # noqa: E731
-    works = board_works(make, lambda b: b.legal_moves(), lambda b: b.is_over(), DEPTHS["pydraughts"])
+    works = board_works(make, lambda b: b.legal_moves(), DEPTHS["pydraughts"])
     return {**works, PDN: read}
 
 
@@ -117,19 +98,11 @@ def openspiel_works() -> Works:
     from open_spiel.python.algorithms import mcts
 
     game = pyspiel.load_game("checkers")
-    rng = random.Random(1)
 
     def count(state: Any, depth: int) -> int:
         if depth == 0:
             return 1
         return sum(count(state.child(action), depth - 1) for action in state.legal_actions())
-
-    def play() -> float:
-        state, plies = game.new_initial_state(), 0
-        while not state.is_terminal():
-            state.apply_action(rng.choice(state.legal_actions()))
-            plies += 1
-        return plies
 
     evaluator = pyspiel.RandomRolloutEvaluator(1, 1)
     fast = pyspiel.MCTSBot(game, evaluator, 2.0, 2000, 1000, True, 1, False)
@@ -141,7 +114,6 @@ def openspiel_works() -> Works:
 
     return {
         PERFT: lambda: count(game.new_initial_state(), DEPTHS["OpenSpiel"]),
-        MOVES: play,
         MCTS: lambda: search(fast, 2000),
         f"{MCTS} (its Python)": lambda: search(slow, 200),
     }

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.sides import game_of, side_of
 from ckai.rl.analysis.score import expected_score, percent
-from ckai.rl.games.spec import GameSpec, Shot
+from ckai.rl.games.checkers.shots import Shot, find_shot, find_threat
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
     from ckai.rl import SearchResult
@@ -117,31 +119,21 @@ class Explainer:
     # --- shots ------------------------------------------------------------------------------------
 
     def _shots(self, position: Any, after: Any, name: str, *, missed: bool) -> list[str]:
-        names, move = self.spec.side_names, after.moves[-1]
+        if self.spec != DEFAULT_GAME:
+            return []
+        names, move, lines = self.spec.side_names, after.moves[-1], []
         other = names[1] if name == names[0] else names[0]
-        lines = []
-        before = self.spec.find_shot(position)
+        before = find_shot(position)
         if before is not None and before.line[0] == move:
             lines.append(f"It begins {_shot(before)}.")
         elif before is not None and missed:
             lines.append(f"It misses {_shot(before)}.")
-        allowed = self.spec.find_shot(after.position)
+        allowed = find_shot(after.position)
         if allowed is not None:
             lines.append(f"It allows {other} {_shot(allowed)}.")
-        elif (threat := self._threat(after.position)) is not None:
+        elif (threat := find_threat(after.position)) is not None:
             lines.append(f"It threatens {_shot(threat)}.")
         return lines
-
-    def _threat(self, position: Any) -> Shot | None:
-        """Return the shot that the side to move would suffer if it could pass; None where it must capture."""
-        legal = position.legal_moves()
-        try:
-            if not legal or self.spec.captures(position, legal[0]):
-                return None
-            passed = self.spec.set_up(self.spec.pieces(position), black=not position.black)
-        except (ValueError, NotImplementedError):
-            return None
-        return self.spec.find_shot(passed)
 
 
 def _then(line: Any) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any, Final, Literal, TypeAlias
 
 from ckai.game import Outcome, Reason
-from ckai.rl.games.clock import ClockReason
 from ckai.rl.games.spec import GameSpec
 
 Side: TypeAlias = Literal["black", "white"]
@@ -37,7 +36,7 @@ def resigned(side: Side) -> Outcome:
 
 def out_of_time(side: Side) -> Outcome:
     """Return the outcome of a game in which a side's time is up."""
-    return Outcome(other(side), ClockReason.TIME, f"{side.capitalize()} is out of time")
+    return Outcome(other(side), Reason.TIME, f"{side.capitalize()} is out of time")
 
 
 def outcome_text(outcome: Outcome, spec: GameSpec) -> str:

@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _TIME = r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m)"
@@ -13,18 +12,9 @@ MAX_SECONDS = 1_000_000
 """Largest time of a time control."""
 
 
-class ClockReason(StrEnum):
-    """Why a game is over, for an `Outcome`, where a clock ended it."""
-
-    TIME = "out of time"
-
-
 @dataclass(frozen=True)
 class TimeControl:
-    """A time control: the time of each player for a game.
-
-    Raises:
-        ValueError: a number is out of range.
+    """The time of each player for a game; a ValueError says that a number is out of range.
 
     Example:
         >>> TimeControl.read("5m+3s")
@@ -46,17 +36,12 @@ class TimeControl:
 
     @classmethod
     def read(cls, text: str) -> "TimeControl":
-        """Parse `TIME[+INCREMENT]`, times in ms, s or m, such as `5m+3s`.
-
-        Raises:
-            ValueError: the text is something else, or a number is out of range.
-        """
+        """Parse `TIME[+INCREMENT]`, times in ms, s or m, such as `5m+3s`; a ValueError refuses others."""
         parts = _CONTROL.fullmatch(text)
         if parts is None:
             raise ValueError(f"expected a time control such as 5m+3s or 60s+0.6s, found {text!r}")
-        number, unit, added, added_unit = parts.groups()
-        increment = float(added) * _UNITS[added_unit] if added else 0.0
-        return cls(float(number) * _UNITS[unit], increment)
+        number, unit, added, added_unit = parts.groups("")
+        return cls(float(number) * _UNITS[unit], float(added or 0) * _UNITS.get(added_unit, 0.0))
 
     def __str__(self) -> str:
         return f"{self.seconds:g}s" + (f"+{self.increment:g}s" if self.increment else "")
@@ -65,39 +50,28 @@ class TimeControl:
 class Clock:
     """The clock of one player in one game. It stands still until it is started.
 
-    Example:
-        >>> clock = Clock(TimeControl(60, 0.5), now=iter([100, 102]).__next__)
-        >>> clock.start()
-        >>> clock.stop()
-        >>> clock.press()
-        >>> clock.left
-        58.5
+    Attributes:
+        control: the time control.
+        now: returns the time in seconds.
     """
 
     def __init__(self, control: TimeControl, now: Callable[[], float] = time.perf_counter) -> None:
-        """Set the clock to the time at the start; `now` returns the time in seconds."""
-        self.control = control
-        self._now = now
-        self._left = control.seconds
+        self.control, self.now, self._left = control, now, control.seconds
         self._started: float | None = None
 
     @property
     def left(self) -> float:
         """Seconds left, below 0 once the time is over."""
-        return self._left if self._started is None else self._left - (self._now() - self._started)
+        return self._left if self._started is None else self._left - (self.now() - self._started)
 
     def start(self) -> None:
         """Start the clock; does nothing if it runs."""
         if self._started is None:
-            self._started = self._now()
+            self._started = self.now()
 
     def stop(self) -> None:
         """Stop the clock; does nothing if it does not run."""
         self._left, self._started = self.left, None
-
-    def reset(self, left: float) -> None:
-        """Stand still with `left` seconds, as after a move was taken back."""
-        self._left, self._started = left, None
 
     def press(self) -> None:
         """End a move: stop the clock, and add the increment."""

@@ -12,7 +12,7 @@ a tuple of int64 words; the side to move is part of the state, and every value i
 import copyreg
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba.extending import overload
@@ -30,8 +30,7 @@ MAX_LEGAL_ACTIONS = 255
 MAX_STATE_WORDS = 32
 """Most int64 words of a state."""
 MEAN_LEGAL_ACTIONS = 14
-"""Actions for which memory is set aside per state where a game does not say: a checkers position has 6 legal
-hops on average, 12 or more with many kings."""
+"""Actions with memory in each state where a game does not say; checkers has 6 on average, with kings 12."""
 
 State = tuple[int, ...]
 """As many int64 words as the game's `STATE_WORDS`."""
@@ -69,37 +68,32 @@ def game(
 ) -> Callable[[C], C]:
     """Make a `NamedTuple` the rules of a game.
 
+    The class may have a property `history`: how many earlier states a repetition can reach, 0 if it has none.
+
     Args:
         num_actions: the constant `NUM_ACTIONS`, 1 to `MAX_ACTIONS`.
-        max_legal_actions: an upper bound on the actions legal at once, 255 at most, the constant
-            `MAX_LEGAL_ACTIONS`.
-        bits: in a game of stones on squares the bit of each square, in the order in which networks see them,
-            the constant `BITS`: word 0 of a state has the stones of the side to move, word 1 the others.
-        position_bytes: in another game the length of an encoded state, the constant `POSITION_BYTES`.
-        state_words: int64 words of a state, the constant `STATE_WORDS`, 1 to `MAX_STATE_WORDS`.
-        mean_legal_actions: actions for which trees and rows set memory aside per state, the constant
-            `MEAN_LEGAL_ACTIONS`; what is above `max_legal_actions` is cut.
-        forbids_repetition: the constant `FORBIDS_REPETITION`: whether an action is illegal if the `key` of
-            the state that it leads to occurred before in the game, see `may_repeat`. `legal` knows no earlier
-            states; the search removes such actions.
-        lookahead: the constant `LOOKAHEAD`: whether the search looks 1 ply ahead for the end of the game from
-            every new node, and for shorter ways to a proven end. Worth its time in games that end suddenly,
-            by a line of stones.
-
-    The class may have a property `history`: how many earlier states a repetition can reach, 0 if it has none.
+        max_legal_actions: an upper bound on the actions legal at once, 255 at most.
+        bits: in a game of stones on squares the bit of each square, in the order in which networks see them:
+            word 0 of a state has the stones of the side to move, word 1 the others.
+        position_bytes: in another game the length of an encoded state.
+        state_words: int64 words of a state, 1 to `MAX_STATE_WORDS`.
+        mean_legal_actions: actions for which trees and rows set memory aside per state.
+        forbids_repetition: whether an action is illegal if the `key` of the state that it leads to occurred
+            before in the game, see `may_repeat`. `legal` knows no earlier states; the search removes such
+            actions.
+        lookahead: whether the search looks 1 ply ahead for the end of the game from every new node, and for
+            shorter ways to a proven end. Worth its time in games that end suddenly, by a line of stones.
 
     Raises:
         ValueError: a constant out of range.
     """
-    if not 1 <= num_actions <= MAX_ACTIONS:
-        raise ValueError(f"expected num_actions from 1 to {MAX_ACTIONS}, found {num_actions}")
-    most = min(num_actions, MAX_LEGAL_ACTIONS)
-    if not 1 <= max_legal_actions <= most:
-        raise ValueError(f"expected max_legal_actions from 1 to {most}, found {max_legal_actions}")
-    if not 1 <= state_words <= MAX_STATE_WORDS:
-        raise ValueError(f"expected state_words from 1 to {MAX_STATE_WORDS}, found {state_words}")
-    if mean_legal_actions < 1:
-        raise ValueError(f"expected mean_legal_actions of 1 or more, found {mean_legal_actions}")
+    for name, value, most in (
+        ("num_actions", num_actions, MAX_ACTIONS),
+        ("max_legal_actions", max_legal_actions, min(num_actions, MAX_LEGAL_ACTIONS)),
+        ("state_words", state_words, MAX_STATE_WORDS),
+    ):
+        if not 1 <= value <= most:
+            raise ValueError(f"expected {name} from 1 to {most}, found {value}")
 
     def make(settings: C) -> C:
         members: dict[str, Any] = {
@@ -115,11 +109,9 @@ def game(
             "MEAN_LEGAL_ACTIONS": min(mean_legal_actions, max_legal_actions),
             "FORBIDS_REPETITION": forbids_repetition,
             "LOOKAHEAD": lookahead,
+            "history": getattr(settings, "history", 0),
         }
-        if not hasattr(settings, "history"):
-            members["history"] = 0
-        made: Any = _Game(settings.__name__, (settings,), members)
-        return made  # type: ignore[no-any-return]
+        return cast(C, _Game(settings.__name__, (settings,), members))
 
     return make
 
@@ -290,14 +282,9 @@ def load_state(game, words):
 @overload(load_state, strict=False)
 def _load_state(game, words):
     count = game.instance_class.STATE_WORDS
-    if count > 4:
-        return lambda game, words: to_fixed_tuple(words, count)
-    return {
-        1: lambda game, words: (words[0],),
-        2: lambda game, words: (words[0], words[1]),
-        3: lambda game, words: (words[0], words[1], words[2]),
-        4: lambda game, words: (words[0], words[1], words[2], words[3]),
-    }[count]
+    if count == 2:  # compiles faster
+        return lambda game, words: (words[0], words[1])
+    return lambda game, words: to_fixed_tuple(words, count)
 
 
 @inner

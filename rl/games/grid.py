@@ -15,7 +15,7 @@ import numpy as np
 from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
-from ckai.rl.games.contract import State, as_state
+from ckai.rl.games.contract import State
 
 
 class GridReason(StrEnum):
@@ -79,21 +79,21 @@ class GridPosition:
 
     def push(self, move: Any) -> "GridPosition":
         """Return the position after a legal move."""
-        return GridPosition(self.rules, as_state(_play(self.rules, self._words(), np.int64(move.action))))
+        return GridPosition(self.rules, _play(self.rules, self.state, move.action))
 
     def move_of(self, hops: Sequence[int]) -> GridMove | None:
         """Return the move of these actions; see `ckai.game.Position.move_of`."""
         return GridMove(hops[0]) if len(hops) == 1 else None
 
     def find_move(self, text: str) -> GridMove:
-        """Return the legal move with a text.
+        """Return the legal move with a text, which a dot may follow and zeros may precede.
 
         Raises:
             MoveError: there is none.
         """
         moves = self.legal_moves()
         for move in moves:
-            if str(move) == text.strip():
+            if str(move) == text.strip().rstrip(".").lstrip("0"):
                 return move
         names = [*map(str, moves[:9]), *["..."] * (len(moves) > 9)]
         raise MoveError(f"expected one of the moves {', '.join(names) or 'none'}, found {text[:40]!r}")
@@ -107,13 +107,10 @@ class GridPosition:
             return Outcome(None, GridReason.FULL)
         return Outcome("black" if self.black == (value > 0) else "white", GridReason.LINE)
 
-    def _words(self) -> tuple[np.int64, ...]:
-        return tuple(np.int64(word) for word in self.state)
-
     @cached_property
     def _legal_and_outcome(self) -> tuple[list[int], bool, float]:
         actions = np.empty(self.rules.MAX_LEGAL_ACTIONS, np.uint8)
-        count, over, value = _legal_and_outcome(self.rules, self._words(), actions)
+        count, over, value = _legal_and_outcome(self.rules, self.state, actions)
         return actions[:count].tolist(), bool(over), float(value)
 
 

@@ -1,8 +1,7 @@
-"""`Solver`: the truth about a game in which it can be computed, and positions to measure players on."""
+"""`Solver`: the truth about a game in which it can be computed."""
 
-from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 
 class SolvedValue(NamedTuple):
@@ -15,7 +14,7 @@ class SolvedValue(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """A key that is higher for better results: for faster wins, and for slower losses."""
+        """Higher for better results: for faster wins, and for slower losses."""
         return self.value, -self.value * self.plies
 
     def before(self) -> "SolvedValue":
@@ -23,29 +22,11 @@ class SolvedValue(NamedTuple):
         return SolvedValue(-self.value, self.plies + 1)
 
 
-class SolvedPosition(NamedTuple):
-    """A position with the truth about all its moves."""
-
-    position: Any
-    moves: Mapping[Any, SolvedValue]
-    """Every legal move: what it leads to, for the side to move."""
-
-    @property
-    def value(self) -> int:
-        """The value for the side to move."""
-        return max(truth.value for truth in self.moves.values())
-
-
 class Solver:
     """Solves positions; this one tries every game, once, of games in which only the last mover can win.
 
     What it has seen may make later ones faster. For one thread at a time. A position can be hashed.
-
-    Attributes:
-        quick: whether every position is solved in a fraction of a second.
     """
-
-    quick: ClassVar[bool] = True
 
     def solve(self, position: Any) -> SolvedValue:
         """Return the truth about a position for its side to move; `plies` is 0 where the game is over."""
@@ -55,17 +36,11 @@ class Solver:
         """Return every legal move and what it leads to, for the side to move."""
         return {move: self.solve(position.push(move)).before() for move in position.legal_moves()}
 
-    def classes(self) -> Mapping[str, Sequence[SolvedPosition]]:
-        """Return solved positions to measure players on, by the name of their class; none by default."""
-        return {}
-
 
 @cache
 def _solved(position: Any) -> SolvedValue:
     outcome = position.outcome()
     if outcome is not None:
         return SolvedValue(0 if outcome.winner is None else -1, 0)  # who is to move did not make the line
-    return max(
-        (_solved(position.push(move)).before() for move in position.legal_moves()),
-        key=lambda truth: truth.order,
-    )
+    after = (_solved(position.push(move)).before() for move in position.legal_moves())
+    return max(after, key=lambda truth: truth.order)

@@ -6,16 +6,18 @@ game; see `ckai.rl.games.registry`.
 
 A position is immutable, such as `ckai.game.Position`: `black`, whether the player who is called Black is to
 move; `key`, equal for equal positions; `legal_moves()`, none if the game is over; `push(move)`, the position
-after it; `move_of(actions)`, the legal move made of these actions, or None while some are missing. A move has
-`actions`, its hops in the mover's view, and its `str` is its notation. A game, such as `ckai.game.Game`, has
-lists of `moves` and `positions`, the current `position` and its `history`, the positions before; `push(move)`
-takes a move or its text, `pop()` takes the last one back; `outcome()` is how it ended by rule, or None.
+after it; `find_move(text)`, the legal move that a person means; `move_of(actions)`, the legal move made of
+these actions, or None while some are missing. A move has `actions`, its hops in the mover's view, and its
+`str` is its notation. A game, such as `ckai.game.Game`, has lists of `moves` and `positions`, the current
+`position` and its `history`, the positions before; `push(move)` takes a move or its text, `pop()` takes the
+last one back; `outcome()` is how it ended by rule, or None.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -23,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
-from ckai.game import MoveError
 from ckai.game.jit import quick_kernel
 from ckai.game.svg import Layout
 from ckai.pdn.game import RESULTS
@@ -73,20 +74,6 @@ class LoadedGame:
     """Why the game cannot be read beyond its last move; empty if it can."""
 
 
-@dataclass(frozen=True)
-class Shot:
-    """A short line that wins material by force."""
-
-    line: tuple[Any, ...]
-    """Moves of both sides, the winning side first, to the end of the exchange."""
-    taken: int
-    """Pieces that the side wins in it."""
-    given: int
-    """Pieces that it gives up in it; a shot proper gives some first."""
-    wins: bool = False
-    """Whether the line ends the game."""
-
-
 def positions_after(
     first: Any, plies: int, moves: Callable[[Any], Iterable[Any]] = lambda position: position.legal_moves()
 ) -> list[Any]:
@@ -98,9 +85,23 @@ def positions_after(
     return list(positions.values())
 
 
+def parse_games(text: str) -> Iterator[tuple[dict[str, str], list[str]]]:
+    """Yield the tags and the words of each game that `GameSpec.to_pdn` wrote: the moves, then the result."""
+    for block in re.split(r"\n\n(?=\[)", text):
+        tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', block, flags=re.MULTILINE))
+        words = re.sub(r"^\[.*\]$|\d+\.|\.\.\.", "", block, flags=re.MULTILINE).split()
+        if tags or words:
+            yield tags, words
+
+
 @quick_kernel
 def _encode(game, state, out):  # type: ignore[no-untyped-def]
     contract.encode(game, state, out)  # type: ignore[no-untyped-call]
+
+
+@quick_kernel
+def _key(game, state):  # type: ignore[no-untyped-def]
+    return contract.key(game, state)  # type: ignore[no-untyped-call]
 
 
 class GameSpec:
@@ -207,8 +208,8 @@ class GameSpec:
 
     # --- rules and positions ----------------------------------------------------------------------------
 
-    def make_rules(self, tables: Tables | None = None, **limits: int) -> Any:
-        """Return the rules for a search, with tablebases and draw limits (`halfmove_limit`) if it has any."""
+    def make_rules(self, tables: Tables | None = None) -> Any:
+        """Return the rules for a search, with tablebases if there are any."""
         return self.rules
 
     def position(self, state: State | None = None) -> Any:
@@ -221,7 +222,7 @@ class GameSpec:
 
     def repetition_key(self, position: Any) -> State:
         """Return what must be equal for a repetition, as many words as a state; see `contract.key`."""
-        return self.state(position)
+        return _key(self.rules, self.state(position))  # type: ignore[no-any-return]
 
     def encoded(self, position: Any) -> NDArray[np.int8]:
         """Return a position as networks get it, `[position_bytes]`, in the view of the side to move.
@@ -229,12 +230,8 @@ class GameSpec:
         The search encodes its positions itself.
         """
         out = np.zeros(self.position_bytes, np.int8)
-        _encode(self.rules, tuple(np.int64(word) for word in self.state(position)), out)
+        _encode(self.rules, self.state(position), out)
         return out
-
-    def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
-        """Return the `[N]` halfmove clocks of states `[N, STATE_WORDS]`: 0 in games without one."""
-        return np.zeros(len(states), np.int16)
 
     def openings(self, plies: int = 3) -> tuple[Any, ...]:
         """Return the distinct positions after a few plies that matches and self-play begin from."""
@@ -254,13 +251,6 @@ class GameSpec:
         before, after = self.pieces(position), self.pieces(position.push(move))
         return tuple(square for square in after if square not in before)
 
-    def captures(self, position: Any, move: Any) -> tuple[int, ...]:
-        """Return the squares of the pieces that a move captures, in order."""
-        before, after = self.pieces(position), self.pieces(position.push(move))
-        mine = "b" if position.black else "w"
-        taken = [square for square, piece in before.items() if piece.lower() != mine]
-        return tuple(square for square in taken if square not in after)
-
     def view(self, position: Any) -> tuple[int, ...]:
         """Return the squares of `layout` in the order in which networks see them, for the side to move."""
         return tuple(sorted(self.layout.squares))
@@ -275,22 +265,28 @@ class GameSpec:
         Raises:
             ValueError: the rules exclude the position; says what was expected.
         """
-        return self.read_position(self.board_text(pieces))
+        sides = first, second = self.sides(pieces)
+        if len(first) - len(second) not in (0, 1):
+            raise ValueError(
+                "expected as many stones of both sides, or one more of the first, found "
+                f"{len(first)} and {len(second)}"
+            )
+        own, other = (sum(1 << self.rules.BITS[n - 1] for n in side) for side in sides)
+        if len(first) > len(second):
+            own, other = other, own
+        before = GridPosition(self.rules, (other, own)).outcome()
+        if before is not None and before.reason == GridReason.LINE:
+            raise ValueError("expected no line of the side to move, which would have ended the game")
+        return self.position((own, other))
 
-    def board_text(self, pieces: Mapping[int, str]) -> str:
-        """Return pieces as rows from the top, `/` between them, of `b`, `w` and `.`.
-
-        Raises:
-            ValueError: a piece is on a square that the board does not have.
-        """
-        layout = self.layout
-        if unknown := sorted(set(pieces) - set(layout.squares)):
-            raise ValueError(f"expected squares from 1 to {max(layout.squares)}, found {unknown[0]}")
-        rows = [["."] * layout.columns for _ in range(layout.rows)]
+    def sides(self, pieces: Mapping[int, str]) -> tuple[list[int], list[int]]:
+        """Return the squares of Black's and of White's stones; a ValueError names what is no stone."""
+        last = max(self.layout.squares)
         for square, letter in pieces.items():
-            row, column = layout.squares[square]
-            rows[row][column] = letter
-        return "/".join(map("".join, rows))
+            if square not in self.layout.squares or letter not in ("b", "w"):
+                raise ValueError(f"expected b or w on squares 1 to {last}, found {letter!r} on {square}")
+        black, white = ([n for n, each in pieces.items() if each == letter] for letter in "bw")
+        return black, white
 
     # --- text -------------------------------------------------------------------------------------------
 
@@ -299,16 +295,12 @@ class GameSpec:
         return text[0].isdigit()
 
     def read_move(self, position: Any, text: str) -> Any:
-        """Return the legal move that a person means.
-
-        Args:
-            position: the position before the move.
-            text: what was typed; read leniently.
+        """Return the legal move that a person means; what was typed is read leniently.
 
         Raises:
             MoveError: no legal move fits, or several do; one line that says what was expected.
         """
-        return position.find_move(text.strip().rstrip(".").removeprefix("0"))
+        return position.find_move(text)
 
     def read_position(self, text: str) -> Any:
         """Return the position of a text, as `position_text` writes it.
@@ -316,36 +308,26 @@ class GameSpec:
         Raises:
             ValueError: the text is none, or no game reaches the position; says what was expected.
         """
-        layout = self.layout
-        rows, shape = text.strip().lower().split("/"), (layout.rows, layout.columns)
-        if [len(row) for row in rows] != [shape[1]] * shape[0] or set("".join(rows)) - set("bw."):
-            raise ValueError(
-                f"expected {shape[0]} rows of {shape[1]} squares of b, w and . with / between, "
-                f"found {text[:60]!r}"
-            )
-        stones = {"b": 0, "w": 0, ".": 0}
-        for square, (row, column) in layout.squares.items():
-            stones[rows[row][column]] |= 1 << self.rules.BITS[square - 1]
-        black, white = stones["b"], stones["w"]
-        if black.bit_count() - white.bit_count() not in (0, 1):
-            raise ValueError(
-                "expected as many stones of both sides, or one more of the first, found "
-                f"{black.bit_count()} and {white.bit_count()}"
-            )
-        self.check_stones(black | white)
-        even = black.bit_count() == white.bit_count()
-        own, other = (black, white) if even else (white, black)
-        before = GridPosition(self.rules, (other, own)).outcome()
-        if before is not None and before.reason == GridReason.LINE:
-            raise ValueError("expected no line of the side to move, which would have ended the game")
-        return self.position((own, other))
-
-    def check_stones(self, taken: int) -> None:
-        """Raise a ValueError for a set of stones that no game reaches."""
+        return self.set_up(self.read_board(text), black=True)
 
     def position_text(self, position: Any) -> str:
-        """Return a position as `read_position` reads it."""
-        return self.board_text(self.pieces(position))
+        """Return a position as rows from the top, `/` between them, of `b`, `w` and `.`."""
+        layout, pieces = self.layout, self.pieces(position)
+        rows = [["."] * layout.columns for _ in range(layout.rows)]
+        for square, (row, column) in layout.squares.items():
+            rows[row][column] = pieces.get(square, ".")
+        return "/".join(map("".join, rows))
+
+    def read_board(self, text: str) -> dict[int, str]:
+        """Return the pieces of such rows; a ValueError says what was expected."""
+        layout, rows = self.layout, text.strip().lower().split("/")
+        if [len(row) for row in rows] != [layout.columns] * layout.rows or set("".join(rows)) - set("bw."):
+            raise ValueError(
+                f"expected {layout.rows} rows of {layout.columns} squares of b, w and . with / between, "
+                f"found {text[:60]!r}"
+            )
+        letters = {square: rows[row][column] for square, (row, column) in layout.squares.items()}
+        return {square: letter for square, letter in letters.items() if letter != "."}
 
     def game(self, position: Any | None = None) -> Any:
         """Return a game that begins in a position, or in the usual one."""
@@ -370,24 +352,18 @@ class GameSpec:
             ValueError: there is no such game, or it cannot be read.
             OSError: the file cannot be read.
         """
-        texts = re.split(r"\n\n(?=\[)", path.read_text(encoding="utf-8", errors="replace").strip())
-        texts = [text for text in texts if text.strip()]
-        if not 1 <= number <= len(texts):
-            raise ValueError(f"{path}: expected game 1 to {len(texts)}, found {number}")
-        tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', texts[number - 1], flags=re.MULTILINE))
-        setup = tags.pop("Setup", "")
+        games = list(parse_games(path.read_text(encoding="utf-8", errors="replace")))
+        if not 1 <= number <= len(games):
+            raise ValueError(f"{path}: expected game 1 to {len(games)}, found {number}")
+        tags, words = games[number - 1]
+        setup, ply = tags.pop("Setup", ""), 0
         try:
             game = self.game(self.read_position(setup) if setup else None)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
-        words = re.sub(r"^\[.*\]$|\d+\.", "", texts[number - 1], flags=re.MULTILINE).split()
-        for word in words:
-            if word in RESULTS:
-                break
-            try:
+            for word in takewhile(lambda word: word not in RESULTS, words):
                 game.push(word)
-            except MoveError as error:
-                raise ValueError(f"{path}: game {number}: ply {len(game.moves)}: {error}") from None
+                ply += 1
+        except ValueError as error:
+            raise ValueError(f"{path}: game {number}: ply {ply}: {error}") from None
         return LoadedGame(game, tags, tags.get("Result", "*"))
 
     # --- for players ------------------------------------------------------------------------------------
@@ -399,7 +375,3 @@ class GameSpec:
     def notices(self, game: Any) -> list[str]:
         """Return what players should know about the rules of draws at this point of a game."""
         return []
-
-    def find_shot(self, position: Any) -> Shot | None:
-        """Return the shortest line by which the side to move wins material by force; None without one."""
-        return None

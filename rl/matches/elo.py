@@ -78,12 +78,9 @@ class PairStatistics:
 
     @classmethod
     def of(cls, scores: Sequence[float]) -> "PairStatistics":
-        """Estimate the score.
+        """Estimate from A's score in each pair, [0, 1].
 
         A prior pair with deviation 1/2 is added to the variance, so that a few equal pairs are not certain.
-
-        Args:
-            scores: A's score in each pair, [0, 1].
         """
         n = len(scores)
         if n == 0:
@@ -98,34 +95,31 @@ class PairStatistics:
         return elo_of(self.score)
 
     @property
+    def _shrunk_score(self) -> float:
+        """The score with one more pair, half won and half lost."""
+        return (self.pairs * self.score + 0.5) / (self.pairs + 1)
+
+    @property
     def shrunk_elo(self) -> float:
         """Elo difference with one more pair, half won and half lost, which bounds it in a short match."""
-        return elo_of((self.pairs * self.score + 0.5) / (self.pairs + 1))
+        return elo_of(self._shrunk_score)
 
     @property
     def json(self) -> dict[str, Any]:
         """`pairs`, `elo` and its 95 % `interval`, with null for what has no bound."""
-        return {
-            "pairs": self.pairs,
-            "elo": bounded(self.elo),
-            "interval": [bounded(end) for end in self.interval],
-        }
+        ends = [bounded(end) for end in self.interval]
+        return {"pairs": self.pairs, "elo": bounded(self.elo), "interval": ends}
 
     @property
-    def trials(self) -> float:
-        """Number of won or lost games whose score would vary as much as that of the pairs.
-
-        A prior pair, half won and half lost, keeps it finite.
-        """
-        if not self.pairs:
-            return 0.0
-        expected = (self.pairs * self.score + 0.5) / (self.pairs + 1)
-        return expected * (1 - expected) / self.error**2
+    def _trials(self) -> float:
+        """Number of won or lost games whose score would vary as much as that of the pairs; finite."""
+        expected = self._shrunk_score
+        return expected * (1 - expected) / self.error**2 if self.pairs else 0.0
 
     @property
     def score_interval(self) -> tuple[float, float]:
         """95 % interval of the score, within [0, 1] (Wilson 1927)."""
-        return wilson(self.score, self.trials)
+        return wilson(self.score, self._trials)
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -136,7 +130,7 @@ class PairStatistics:
     @property
     def superiority(self) -> float:
         """Probability that A is better than B: of a score above 1/2, by the normal approximation there."""
-        return 0.5 * (1 + math.erf((self.score - 0.5) * 2 * math.sqrt(self.trials / 2)))
+        return 0.5 * (1 + math.erf((self.score - 0.5) * 2 * math.sqrt(self._trials / 2)))
 
     def __str__(self) -> str:
         return f"{elo_text(self.elo, *self.interval)} Elo"

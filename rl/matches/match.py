@@ -9,13 +9,13 @@ from functools import partial
 from itertools import count, takewhile
 from typing import Any
 
-from ckai.game import Outcome
+from ckai.game import Outcome, Reason
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramEngine, ProgramError
-from ckai.rl.games.clock import Clock, ClockReason
+from ckai.rl.games.clock import Clock
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -28,14 +28,6 @@ FORCED = Limit(seconds=0.01)
 """Limit of the only legal move, of an engine of ckai that plays by time."""
 INTERRUPT_SECONDS = 0.5
 """Time for the signal that ended a program, such as Ctrl-C in a terminal, to end the match as well."""
-
-
-class MatchReason(StrEnum):
-    """Why a game is over, for an `Outcome`, where neither its rules, a clock nor a `Fault` ended it."""
-
-    RESIGNED = "resignation"
-    LENGTH = "limit of plies"
-    """Drawn, see `play_match`."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +47,7 @@ class MatchGame:
 
     @property
     def reason(self) -> StrEnum | None:
-        """Why it is over: of its rules, or a `MatchReason`, `ClockReason` or `Fault`."""
+        """Why it is over: of its rules, a `Reason`, or a `Fault`."""
         return None if self.outcome is None else self.outcome.reason
 
     @property
@@ -72,8 +64,9 @@ class MatchResult:
 
     games: list[MatchGame] = field(default_factory=list)
 
+    @property
     def _complete(self) -> dict[int, list[MatchGame]]:
-        """The two games of each complete pair, A with Black first."""
+        """The two games of each complete pair by its opening, A with Black first."""
         pairs: dict[int, list[MatchGame]] = {}
         for game in sorted(self.games, key=lambda game: not game.a_black):
             pairs.setdefault(game.pair, []).append(game)
@@ -82,7 +75,7 @@ class MatchResult:
     @property
     def paired(self) -> list[MatchGame]:
         """The games of complete pairs."""
-        return [game for games in self._complete().values() for game in games]
+        return [game for games in self._complete.values() for game in games]
 
     @property
     def wins(self) -> int:
@@ -117,7 +110,7 @@ class MatchResult:
     @property
     def pair_scores(self) -> list[float]:
         """A's score in each complete pair, [0, 1]."""
-        return list(self._pair_scores().values())
+        return [(one.score + two.score) / 2 for one, two in self._complete.values()]
 
     @property
     def leading_scores(self) -> list[float]:
@@ -125,30 +118,20 @@ class MatchResult:
 
         Won games tend to end before drawn ones, so of concurrent games the first to end are a biased sample.
         """
-        scores = self._pair_scores()
+        scores = dict(zip(self._complete, self.pair_scores, strict=True))
         return [scores[n] for n in takewhile(scores.__contains__, count())]
-
-    def _pair_scores(self) -> dict[int, float]:
-        return {pair: (one.score + two.score) / 2 for pair, (one, two) in self._complete().items()}
 
     @property
     def repeated_pairs(self) -> int:
         """Complete pairs that are the same, move for move, as another one; they say nothing new."""
-        pairs = [
-            tuple((each.game.positions[0], *each.game.moves) for each in games)
-            for games in self._complete().values()
-        ]
-        return len(pairs) - len(set(pairs))
+        pairs = self._complete.values()
+        lines = {tuple((each.game.positions[0], *each.game.moves) for each in two) for two in pairs}
+        return len(pairs) - len(lines)
 
     def summary(self) -> dict[str, Any]:
         """Return the result as plain numbers: `games`, `wins`, `draws`, `losses`, `score`."""
-        return {
-            "games": len(self.paired),
-            "wins": self.wins,
-            "draws": self.draws,
-            "losses": self.losses,
-            "score": self.score,
-        }
+        counts = {"wins": self.wins, "draws": self.draws, "losses": self.losses}
+        return {"games": len(self.paired), **counts, "score": self.score}
 
 
 def play_match(
@@ -158,7 +141,6 @@ def play_match(
     *,
     spec: GameSpec = DEFAULT_GAME,
     max_plies: int = 300,
-    time_margin: float = TIME_MARGIN,
     threads: int = 2,
     in_flight: int = 512,
     seed: int = 0,
@@ -175,7 +157,6 @@ def play_match(
         openings: start positions.
         spec: the game.
         max_plies: a game of as many is drawn.
-        time_margin: seconds by which a clock may be overstepped before the game is lost on time.
         threads: most threads; two where the networks are on a GPU.
         in_flight: most games at once in all threads; one per thread if an engine plays by time.
         seed: seed of the engines' random choices; each game has a stream of its own.
@@ -221,110 +202,107 @@ def play_match(
             for pair, a_black in mine
         )
         with a.twin() as first, b.twin() as second:
-            _Table((first, second), waiting, finish, stop, max_plies, time_margin).play(boards)
+            _Table((first, second), waiting, finish, stop, max_plies).play(boards)
 
     run_all([partial(work, part) for part in parts if part], stop, name="match")
     result.games.sort(key=lambda game: (game.pair, not game.a_black))
     return result
 
 
+@dataclass
 class _Table:
     """The games of one thread: when one ends, the next begins."""
 
-    def __init__(
-        self,
-        engines: tuple[Engine, Engine],
-        waiting: deque[MatchGame],
-        on_game: Callable[[MatchGame], None],
-        stop: threading.Event,
-        max_plies: int,
-        time_margin: float,
-    ) -> None:
-        self._engines, self._waiting, self._on_game, self._stop = engines, waiting, on_game, stop
-        self._max_plies, self._time_margin = max_plies, time_margin
-        self._active: dict[int, tuple[MatchGame, tuple[Clock | None, Clock | None]]] = {}
-        """By board: the game, and the clocks of A and B."""
+    engines: tuple[Engine, Engine]
+    waiting: deque[MatchGame]
+    on_game: Callable[[MatchGame], None]
+    stop: threading.Event
+    max_plies: int
+    active: dict[int, MatchGame] = field(default_factory=dict)
+    """The games by board."""
+    clocks: tuple[Clock | None, Clock | None] = (None, None)
+    """Of A and B in the game of the only board, if they have any."""
 
     def play(self, boards: int) -> None:
         """Play all games that wait, on so many boards."""
         for board in range(boards):
             self._begin(board)
-        while self._active and not self._stop.is_set():
+        while self.active and not self.stop.is_set():
             for number in range(2):
                 self._move(number)
 
     def _begin(self, board: int) -> None:
-        self._active.pop(board, None)
-        if self._waiting and not self._stop.is_set():
-            a, b = (None if each.control is None else Clock(each.control) for each in self._engines)
-            self._active[board] = self._waiting.popleft(), (a, b)
+        self.active.pop(board, None)
+        if self.waiting and not self.stop.is_set():
+            a, b = (None if each.control is None else Clock(each.control) for each in self.engines)
+            self.active[board], self.clocks = self.waiting.popleft(), (a, b)
 
-    def _end(self, board: int, game: MatchGame) -> None:
-        for engine in self._engines:
+    def _end(self, board: int, outcome: Outcome) -> None:
+        game = replace(self.active[board], outcome=outcome)
+        for engine in self.engines:
             engine.new_game(game.game)
-        self._on_game(game)
+        self.on_game(game)
         self._begin(board)
+
+    def _lose(self, board: int, reason: StrEnum, detail: str = "") -> None:
+        """End a game that the side to move has lost."""
+        winner = "white" if self.active[board].game.position.black else "black"
+        self._end(board, Outcome(winner, reason, detail))
 
     def _move(self, number: int) -> None:
         """Let engine `number` move on all boards where it is its turn."""
         mine = {
-            board: (game, clocks[number])
-            for board, (game, clocks) in sorted(self._active.items())
-            if (game.game.position.black == game.a_black) == (number == 0)
+            board: each
+            for board, each in sorted(self.active.items())
+            if (each.game.position.black == each.a_black) == (number == 0)
         }
         if not mine:
             return
-        engine, limit = self._engines[number], None
-        clock = next(iter(mine.values()))[1]
-        if clock is not None:  # there is one board
+        engine, clock, limit = self.engines[number], self.clocks[number], None
+        games = [each.game for each in mine.values()]
+        if clock is not None:
             limit = Limit(clock=clock.left, increment=clock.control.increment)
             clock.start()
-        games = [game.game for game, _ in mine.values()]
-        if clock is None and engine.by_time and not isinstance(engine, ProgramEngine):
+        elif engine.by_time and not isinstance(engine, ProgramEngine):
             limit = FORCED if len(games[0].position.legal_moves()) == 1 else None
-        seeds = [seed_stream(game.stream, len(game.game.moves)) for game, _ in mine.values()]
+        seeds = [seed_stream(each.stream, len(each.game.moves)) for each in mine.values()]
         try:
             found = engine.play_many(games, limit, seeds=seeds, lines=0)
         except ResignsError:
-            for board, (game, _) in mine.items():
-                self._end(board, _lost(game, number, MatchReason.RESIGNED))
+            for board in mine:
+                self._lose(board, Reason.RESIGNED)
             return
         except ProgramError as error:
-            if not self._stop.wait(INTERRUPT_SECONDS):
-                for board, (game, _) in mine.items():
-                    self._end(board, _lost(game, number, error.fault, str(error)))
+            if not self.stop.wait(INTERRUPT_SECONDS):
+                for board in mine:
+                    self._lose(board, error.fault, str(error))
             return
         if clock is not None:
             clock.stop()
-        for (board, (game, _)), result in zip(mine.items(), found, strict=True):
-            if self._stop.is_set():  # by the game before
+        for board, result in zip(mine, found, strict=True):
+            if self.stop.is_set():  # by the game before
                 return
-            self._apply(number, board, game, result.move, clock)
+            self._apply(number, board, result.move)
 
-    def _apply(self, number: int, board: int, game: MatchGame, move: Any, clock: Clock | None) -> None:
+    def _apply(self, number: int, board: int, move: Any) -> None:
         """Play a move of engine `number`, or end the game."""
-        if clock is not None and clock.left < -self._time_margin:
-            self._end(board, _lost(game, number, ClockReason.TIME))
+        game, clock = self.active[board].game, self.clocks[number]
+        if clock is not None and clock.left < -TIME_MARGIN:
+            self._lose(board, Reason.TIME)
             return
-        if move not in (legal := game.game.position.legal_moves()):
+        if move not in (legal := game.position.legal_moves()):
             raise RuntimeError(
-                f"engine {'AB'[number]}, opening {game.pair + 1}, ply {len(game.game.moves) + 1}: "
+                f"engine {'AB'[number]}, opening {self.active[board].pair + 1}, ply {len(game.moves) + 1}: "
                 f"expected one of {' '.join(map(str, legal))}, found {move}"
             )
-        game.game.push(move)
+        game.push(move)
         if clock is not None:
             clock.press()
-        outcome = game.game.outcome()
-        if outcome is None and len(game.game.moves) >= self._max_plies:
-            outcome = Outcome(None, MatchReason.LENGTH)
+        outcome = game.outcome()
+        if outcome is None and len(game.moves) >= self.max_plies:
+            outcome = Outcome(None, Reason.LENGTH)
         if outcome is not None:
-            self._end(board, replace(game, outcome=outcome))
-
-
-def _lost(game: MatchGame, number: int, reason: StrEnum, detail: str = "") -> MatchGame:
-    """Return a game that player `number` has lost."""
-    winner = "white" if game.a_black == (number == 0) else "black"
-    return replace(game, outcome=Outcome(winner, reason, detail))
+            self._end(board, outcome)
 
 
 def _on_gpu(engine: Engine) -> bool:

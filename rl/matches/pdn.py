@@ -2,27 +2,17 @@
 
 import errno
 import os
-import re
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from ckai.game import Outcome
+from ckai.game import Outcome, Reason
 from ckai.rl.engine.program import Fault
-from ckai.rl.games.clock import ClockReason
-from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.match import MatchGame, MatchReason, MatchResult
+from ckai.rl.games.spec import GameSpec, parse_games
+from ckai.rl.matches.match import MatchGame, MatchResult
 
-TIME_FORFEIT = "time forfeit"
-"""Termination tag of a game lost on time, as in the PGN standard."""
-_REASONS: dict[str, StrEnum] = {
-    TIME_FORFEIT: ClockReason.TIME,
-    **{str(each): each for reasons in (MatchReason, Fault) for each in reasons},
-}
+_REASONS = {str(each): each for each in (Reason.TIME, Reason.RESIGNED, Reason.LENGTH, *Fault)}
 """Termination tag -> why a game is over, where its moves do not say it."""
-_TAG = re.compile(r'^\[(\w+) "(.*)"\]$', flags=re.MULTILINE)
-_NUMBER = re.compile(r"\d+\.|\.\.\.")
 
 
 def match_pdn(result: MatchResult, a: str, b: str, spec: GameSpec) -> str:
@@ -45,16 +35,12 @@ def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec, match: str =
     if match:
         headers["Match"] = match
     if game.reason in _REASONS.values():
-        headers["Termination"] = TIME_FORFEIT if game.reason is ClockReason.TIME else str(game.reason)
+        headers["Termination"] = str(game.reason)
     return spec.to_pdn(game.game, headers, game.outcome.result if game.outcome else "*")
 
 
 def append_game(path: Path, text: str) -> None:
-    """Append a game to a file, whole or not at all.
-
-    Args:
-        path: the file; created if missing.
-        text: the game as PDN.
+    """Append a game, as PDN, to a file, which is made if it is missing: whole or not at all.
 
     Raises:
         OSError: it cannot be written.
@@ -71,10 +57,10 @@ def append_game(path: Path, text: str) -> None:
 
 
 def read_match_games(path: Path, openings: Sequence[Any], spec: GameSpec, match: str = "") -> list[MatchGame]:
-    """Read the games of a match from a file, which may have games of other matches.
+    """Read the games of a match from a file, if there is one; it may have games of other matches.
 
     Args:
-        path: the file; there may be none yet.
+        path: the file.
         openings: openings of the match; games from later ones are left out.
         spec: the rules.
         match: see `match_game_pdn`.
@@ -92,8 +78,7 @@ def read_match_games(path: Path, openings: Sequence[Any], spec: GameSpec, match:
 def parse_match_games(text: str, openings: Sequence[Any], spec: GameSpec, match: str = "") -> list[MatchGame]:
     """Parse the games of a match, each once, without one that is cut off; see `read_match_games`."""
     games: dict[tuple[int, bool], MatchGame] = {}
-    for block in re.split(r"\n\n(?=\[)", text):
-        tags, words = dict(_TAG.findall(block)), block.partition("\n\n")[2].split()
+    for tags, words in parse_games(text):
         if tags.get("Match", "") != match or words[-1:] != [tags.get("Result")]:
             continue
         try:
@@ -102,8 +87,7 @@ def parse_match_games(text: str, openings: Sequence[Any], spec: GameSpec, match:
             if pair < len(openings):
                 game = spec.game(openings[pair])
                 for word in words[:-1]:
-                    if not _NUMBER.fullmatch(word):
-                        game.push(word)
+                    game.push(word)
                 games[pair, a_black] = MatchGame(pair, a_black, game, _outcome(game, tags))
         except (ValueError, KeyError) as error:
             raise ValueError(
@@ -118,5 +102,5 @@ def _outcome(game: Any, tags: dict[str, str]) -> Outcome | None:
     if "Termination" not in tags:
         outcome: Outcome | None = game.outcome()
         return outcome
-    outcomes = [Outcome(winner, _REASONS[tags["Termination"]]) for winner in ("black", "white", None)]
-    return {outcome.result: outcome for outcome in outcomes}[tags["Result"]]
+    winner = {"1-0": "black", "0-1": "white"}.get(tags["Result"])
+    return Outcome(winner, _REASONS[tags["Termination"]])

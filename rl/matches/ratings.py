@@ -28,44 +28,28 @@ PairScores = Mapping[tuple[int, int], Sequence[float]]
 
 @dataclass(frozen=True)
 class Rating:
-    """A player's rating; the mean of all players is 0.
-
-    Attributes:
-        elo: the rating.
-        low: lower end of the 95 % interval.
-        high: upper end of the 95 % interval.
-        points: points scored, 1 for a win and 1/2 for a draw.
-        games: games played.
-    """
+    """A player's rating; the mean of all players is 0."""
 
     elo: float
     low: float
     high: float
+    """Ends of its 95 % interval."""
     points: float
+    """1 for a win and 1/2 for a draw."""
     games: int
 
 
 def ratings(players: int, pairs: PairScores) -> list[Rating]:
-    """Rate all players.
-
-    Args:
-        players: number of players.
-        pairs: scores of the pairs of games.
-
-    Returns:
-        A rating for each player, in order.
-    """
+    """Rate all players, in order, by the scores of their pairs of games."""
     won, met = _results(players, pairs)
     strength, information = _fit(won, met)
     mean = np.eye(players) - 1 / players
     variance = np.diagonal(mean @ np.linalg.inv(information) @ mean)
     half = Z95 * ELO * np.sqrt(_dispersion(pairs, strength) * variance)
-    elo, games = ELO * (strength - strength.mean()), met.sum(axis=1)
+    elo = ELO * (strength - strength.mean())
     low, high = (np.clip(elo + side * half, -MAX_ELO, MAX_ELO) for side in (-1, 1))
-    return [
-        Rating(float(elo[n]), float(low[n]), float(high[n]), float(won[n]), int(games[n]))
-        for n in range(players)
-    ]
+    columns = (elo.tolist(), low.tolist(), high.tolist(), won.tolist(), met.sum(axis=1).astype(int).tolist())
+    return [Rating(*row) for row in zip(*columns, strict=True)]
 
 
 def fit(players: int, pairs: PairScores) -> Floats:

@@ -44,9 +44,6 @@ MOST_CAPTURES = 32
 class Playouts(NamedTuple):
     """Evaluates leaves by random playouts."""
 
-    trace: Any
-    """[0] uint8: no actions are recorded."""
-
 
 class InlineNetwork(NamedTuple):
     """Evaluates leaves by an integer network."""
@@ -79,7 +76,7 @@ def _playout_leaf(evaluation, game, tree, node):
     for e in range(here.first_edge, here.first_edge + here.num_edges):
         tree.edges[e].prior = 1.0 / here.num_edges
     state = contract.load_state(game, here.state)
-    value, stream, _, _ = playout(game, state, tree.info[0].rng, evaluation.trace)
+    value, stream = playout(game, state, tree.info[0].rng)
     tree.info[0].rng = stream
     return value
 
@@ -220,7 +217,7 @@ class InlineSearcher(Searcher):
         if isinstance(evaluator, IntegerEvaluator):
             self._evaluation = inline_network(evaluator, rules)
         else:
-            self._evaluation = Playouts(np.empty(0, np.uint8))
+            self._evaluation = Playouts()
             constants = constants or ROLLOUT_CONSTANTS
         self.chunk = chunk or (EVALUATIONS_PER_STEP if network else PLAYOUTS_PER_STEP)
         # Two playouts of a position are two samples.

@@ -187,7 +187,7 @@ def to_table(games: Sequence[FinishedGame]) -> pa.Table:
         "black": black,
         "board": encoded[:, :-2],
         "jumper": encoded[:, -2],
-        "quiet": spec.halfmove_clocks(states),
+        "quiet": encoded[:, -1].astype(np.int16),
         "legal": legal,
         "label": rows["action"],
         "z": np.where(unknown, result, z),

@@ -4,8 +4,8 @@ It plays the first of its legal moves by the alphabet. It shares nothing with `c
 else would, and so starts at once.
 
 `how`: `good`; `slow`, it never answers; `illegal`, its move is none; `crash`, it ends when it should think;
-`sore`, it ends when it has fewer pieces; `mute`, it never gets ready; `chatty`, it says much that nobody
-asked for; `patient`, it moves when it is told to stop.
+`mute`, it never gets ready; `chatty`, it says much that nobody asked for; `patient`, it moves when it is told
+to stop.
 """
 
 import shlex
@@ -65,8 +65,7 @@ def main(how):
         elif command == "go":
             if how == "slow":
                 time.sleep(60)
-            mine = [piece.lower() == side for piece in board.values()]
-            if how == "crash" or (how == "sore" and sum(mine) < len(mine) / 2):
+            if how == "crash":
                 return
             while how == "patient" and next(sys.stdin).strip() != "stop":
                 pass

@@ -7,20 +7,17 @@ Black.
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ckai.datasets.tables.probe import tablebase_value
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Position, kernels
-from ckai.game.jit import inner
+from ckai.game.jit import hot, inner
 from ckai.game.squares import NUM_ACTIONS, SQUARES
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, State, game, implements
 
 _JUMPER, _CLOCK, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings
 _CLOCK_MASK = 0xFFFF
-
-_NO_VALUES, _NO_LOOKUP = np.zeros(0, np.uint8), np.zeros(0, np.int64)
 
 if TYPE_CHECKING:
     from ckai.datasets.tables import Tables
@@ -36,9 +33,9 @@ class Checkers(NamedTuple):
     """Occurrences of a position at which a game is drawn."""
     pieces: int = 0
     """The tables have the positions of up to this many pieces; 0: there are none."""
-    values: Any = _NO_VALUES
+    values: Any = np.zeros(0, np.uint8)
     """[positions] uint8, see `ckai.datasets.tables.solve`."""
-    lookup: Any = _NO_LOOKUP
+    lookup: Any = np.zeros(0, np.int64)
     """int64, see `ckai.datasets.tables.index`."""
 
     @property
@@ -46,10 +43,8 @@ class Checkers(NamedTuple):
         """Most earlier states that can be repeated: those since the last capture or move of a man."""
         return self.halfmove_limit + 2
 
-    def with_tables(self, tables: "Tables | None") -> "Checkers":
-        """Return the same rules with these tablebases; None: without any."""
-        if tables is None:
-            return self._replace(pieces=0, values=_NO_VALUES, lookup=_NO_LOOKUP)
+    def with_tables(self, tables: "Tables") -> "Checkers":
+        """Return the same rules with these tablebases."""
         return self._replace(pieces=tables.pieces, values=tables.values, lookup=tables.layout.lookup)
 
 
@@ -78,41 +73,36 @@ def unpack(state: State) -> Position:
     )
 
 
-def halfmove_clocks_of(states: NDArray[np.int64]) -> NDArray[np.int16]:
-    """Return the halfmove clocks, `[N]`, of states `[N, 2]`."""
-    return (states[:, 1] >> _CLOCK & _CLOCK_MASK).astype(np.int16)
-
-
 @implements(contract.start, Checkers)
 @inner
 def _start(game):
     return (np.int64(kernels.START) | np.int64(kernels.START_OPP) << 32, np.int64(1) << _BLACK)
 
 
+@hot
+def _parts(state):
+    """Return (own pieces, the other side's, kings, jumper or -1, halfmove clock)."""
+    first, second = state
+    own, opp, kings = first & kernels.FULL, first >> 32 & kernels.FULL, second & kernels.FULL
+    return own, opp, kings, (second >> _JUMPER & 0xFF) - 1, second >> _CLOCK & _CLOCK_MASK
+
+
 @implements(contract.legal, Checkers)
 @inner
 def _legal(game, state, out):
-    own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
-    return kernels.legal_actions(own, opp, state[1] & kernels.FULL, (state[1] >> _JUMPER & 0xFF) - 1, out)
+    own, opp, kings, jumper, _ = _parts(state)
+    return kernels.legal_actions(own, opp, kings, jumper, out)
 
 
 @implements(contract.play, Checkers)
 @inner
 def _play(game, state, action):
-    own, opp, kings, jumper, halfmove_clock, passed = kernels.apply_hop(
-        state[0] & kernels.FULL,
-        state[0] >> 32 & kernels.FULL,
-        state[1] & kernels.FULL,
-        state[1] >> _CLOCK & _CLOCK_MASK,
-        np.int64(action),
-    )
+    own, opp, kings, _, clock = _parts(state)
+    own, opp, kings, jumper, clock, passed = kernels.apply_hop(own, opp, kings, clock, np.int64(action))
     black = state[1] >> _BLACK & 1
     if passed:
         black = 1 - black
-    return (
-        own | opp << 32,
-        kings | (jumper + 1) << _JUMPER | halfmove_clock << _CLOCK | black << _BLACK,
-    ), passed
+    return (own | opp << 32, kings | (jumper + 1) << _JUMPER | clock << _CLOCK | black << _BLACK), passed
 
 
 @implements(contract.outcome, Checkers)
@@ -120,7 +110,7 @@ def _play(game, state, action):
 def _outcome(game, state, count):
     if count == 0:
         return True, -1.0
-    return (state[1] >> _CLOCK & _CLOCK_MASK) >= game.halfmove_limit, 0.0
+    return _repetition_window(game, state) >= game.halfmove_limit, 0.0
 
 
 @implements(contract.key, Checkers)
@@ -138,7 +128,7 @@ def _repetition_window(game, state):
 @implements(contract.plies_left, Checkers)
 @inner
 def _plies_left(game, state):
-    return game.halfmove_limit - (state[1] >> _CLOCK & _CLOCK_MASK)
+    return game.halfmove_limit - _repetition_window(game, state)
 
 
 @implements(contract.repetitions, Checkers)
@@ -150,18 +140,16 @@ def _repetitions(game):
 @implements(contract.quiet, Checkers)
 @inner
 def _quiet(game, state):
-    own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
-    jumper = (state[1] >> _JUMPER & 0xFF) - 1
-    _, _, _, _, jumps = kernels.legal_hops(own, opp, state[1] & kernels.FULL, jumper)
-    return not jumps
+    own, opp, kings, jumper, _ = _parts(state)
+    return not kernels.legal_hops(own, opp, kings, jumper)[4]
 
 
 @implements(contract.encode, Checkers)
 @inner
 def _encode(game, state, out):
-    kernels.write_board(state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL, state[1] & kernels.FULL, out)
-    out[32] = (state[1] >> _JUMPER & 0xFF) - 1
-    out[33] = min(state[1] >> _CLOCK & _CLOCK_MASK, 127)
+    own, opp, kings, jumper, clock = _parts(state)
+    kernels.write_board(own, opp, kings, out)
+    out[32], out[33] = jumper, min(clock, 127)
 
 
 @implements(contract.decode, Checkers)
@@ -169,31 +157,21 @@ def _encode(game, state, out):
 def _decode(game, board):
     own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
     for i in range(32):
-        piece = board[i]
-        bit = np.int64(1) << i
+        piece, bit = board[i], np.int64(1) << i
         own |= bit if piece > 0 else 0
         opp |= bit if piece < 0 else 0
         kings |= bit if abs(piece) == 3 else 0
-    second = kings | np.int64(board[32] + 1) << _JUMPER | np.int64(board[33]) << _CLOCK
-    return own | opp << 32, second
+    return own | opp << 32, kings | np.int64(board[32] + 1) << _JUMPER | np.int64(board[33]) << _CLOCK
 
 
 @implements(contract.tablebase_value, Checkers)
 @inner
 def _tablebase_value(game, state):
-    own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
+    own, opp, kings, jumper, clock = _parts(state)
     if kernels.popcount(own | opp) > game.pieces:
         return NONE, 0
-    value = tablebase_value(
-        own,
-        opp,
-        state[1] & kernels.FULL,
-        (state[1] >> _JUMPER & 0xFF) - 1,
-        state[1] >> _CLOCK & _CLOCK_MASK,
-        game.halfmove_limit,
-        game.values,
-        game.lookup,
-    )
+    limit, values, lookup = game.halfmove_limit, game.values, game.lookup
+    value = tablebase_value(own, opp, kings, jumper, clock, limit, values, lookup)
     if value == UNKNOWN:
         return NONE, 0
     if value == DRAWN:

@@ -1,8 +1,9 @@
 """Shots of checkers: short lines that win men by force, found by alpha-beta on material."""
 
+from dataclasses import dataclass
+
 from ckai.game import Move, Position
 from ckai.rl.games.checkers.openings import material_value
-from ckai.rl.games.spec import Shot
 
 DEPTH = 7
 """Plies searched for a shot, captures at the end not counted."""
@@ -10,6 +11,20 @@ LEAST = 70
 """Least gain of a shot, in hundredths of a man: a man, but not a crown."""
 LATER = (2, 4)
 """Plies beyond the depth after which a gain must still stand: a man may be won back after the exchange."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A short line that wins material by force."""
+
+    line: tuple[Move, ...]
+    """Moves of both sides, the winning side first, to the end of the exchange."""
+    taken: int
+    """Pieces that the side wins in it."""
+    given: int
+    """Pieces that it gives up in it; a shot proper gives some first."""
+    wins: bool = False
+    """Whether the line ends the game."""
 
 
 def find_shot(position: Position) -> Shot | None:
@@ -38,6 +53,14 @@ def find_shot(position: Position) -> Shot | None:
                 stands = (material_value(position, DEPTH + more) - at_once >= LEAST for more in LATER)
                 return shot if all(stands) else None
     return None
+
+
+def find_threat(position: Position) -> Shot | None:
+    """Return the shot that the other side would have if the side to move passed; None if it must capture."""
+    legal = position.legal_moves()
+    if not legal or legal[0].is_capture:
+        return None
+    return find_shot(Position.from_pieces(position.pieces(), turn="white" if position.black else "black"))
 
 
 def _shot(position: Position, plies: int) -> Shot:

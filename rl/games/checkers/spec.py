@@ -2,12 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Move, Position, PositionError
@@ -15,11 +11,10 @@ from ckai.game.openings import BALLOT, OPENING_NAMES, opening_name
 from ckai.game.svg import DRAUGHTS
 from ckai.pdn import from_game, read_games, write_game
 from ckai.rl.games.checkers.openings import balanced_openings
-from ckai.rl.games.checkers.rules import Checkers, halfmove_clocks_of, pack, unpack
-from ckai.rl.games.checkers.shots import find_shot
+from ckai.rl.games.checkers.rules import Checkers, pack, unpack
 from ckai.rl.games.checkers.typed_moves import read_typed_move
 from ckai.rl.games.contract import State
-from ckai.rl.games.spec import GameSpec, LoadedGame, Shot
+from ckai.rl.games.spec import GameSpec, LoadedGame
 
 CLOCK_NOTICE = 40
 """Halfmove clock from which players are reminded of it."""
@@ -42,9 +37,9 @@ class CheckersSpec(GameSpec):
     named_openings = OPENING_NAMES
     ballot = BALLOT
 
-    def make_rules(self, tables: Tables | None = None, **limits: int) -> Any:
+    def make_rules(self, tables: Tables | None = None) -> Any:
         """See `GameSpec.make_rules`."""
-        return Checkers(**limits).with_tables(tables)
+        return self.rules if tables is None else self.rules.with_tables(tables)
 
     def position(self, state: State | None = None) -> Position:
         """See `GameSpec.position`."""
@@ -54,10 +49,6 @@ class CheckersSpec(GameSpec):
         """See `GameSpec.state`."""
         return pack(position)
 
-    def repetition_key(self, position: Position) -> State:
-        """See `GameSpec.repetition_key`: the halfmove clock does not count."""
-        return pack(replace(position, halfmove_clock=0))
-
     def game(self, position: Position | None = None) -> Game:
         """See `GameSpec.game`."""
         return Game(position)
@@ -66,14 +57,9 @@ class CheckersSpec(GameSpec):
         """Return the game as PDN; a FEN tag gives the first position where it is not the usual one."""
         return write_game(from_game(game, headers, result))
 
-    def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
-        """See `GameSpec.halfmove_clocks`."""
-        return halfmove_clocks_of(states)
-
     def pieces(self, position: Position) -> dict[int, str]:
         """See `GameSpec.pieces`."""
-        letters = {square: position.piece(square) for square in DRAUGHTS.squares}
-        return {square: letter for square, letter in letters.items() if letter != "."}
+        return position.pieces()
 
     def path(self, position: Position, move: Move) -> tuple[int, ...]:
         """See `GameSpec.path`."""
@@ -83,10 +69,6 @@ class CheckersSpec(GameSpec):
         """See `GameSpec.view`: the board is turned for White."""
         squares = super().view(position)
         return squares if position.black else squares[::-1]
-
-    def captures(self, position: Position, move: Move) -> tuple[int, ...]:
-        """See `GameSpec.captures`."""
-        return move.captured
 
     def openings(self, plies: int = 3) -> tuple[Position, ...]:
         """Return the positions in which no side loses a man by force, see `balanced_openings`."""
@@ -106,15 +88,15 @@ class CheckersSpec(GameSpec):
         """Read a FEN, or a board: eight rows from the top with `/` between them, then the side to move.
 
         A row has its four dark squares or all eight, as `b`, `B`, `w`, `W` and `.` (or `-`, `_`); what stands
-        on light squares does not count, nor do numbers.
+        on light squares does not count.
 
         Raises:
             PositionError: the text is neither, or the rules exclude the position.
         """
         if "/" not in text:
             return Position.from_fen(text)
-        *rows, last = (row.strip() for row in text.strip().split("/"))
-        turn = {"b": "black", "w": "white", "black": "black", "white": "white"}.get(last.lower())
+        *rows, last = text.split("/")
+        turn = {"b": "black", "w": "white", "black": "black", "white": "white"}.get(last.strip().lower())
         if turn is None or len(rows) != 8:
             raise PositionError(
                 f"expected 8 rows and the side to move, black or white, with / between, found {text[:60]!r}"
@@ -159,20 +141,12 @@ class CheckersSpec(GameSpec):
             lines.append("this position is repeated")
         return lines
 
-    def find_shot(self, position: Position) -> Shot | None:
-        """See `GameSpec.find_shot`."""
-        return find_shot(position)
-
 
 def _dark_squares(row: str, number: int) -> str:
     """Return the four dark squares of a row of a board as text, the top row being number 0."""
-    letters = re.sub(r"[-_]", ".", re.sub(r"[\d*|]", "", row))
-    if len(letters.replace(" ", "")) == 4:
-        letters = letters.replace(" ", "")
-    elif len(letters) == 8:
-        letters = letters[1 - number % 2 :: 2].replace(" ", ".")
-    elif len(letters.replace(" ", "")) == 8:
-        letters = letters.replace(" ", "")[1 - number % 2 :: 2]
+    letters = re.sub(r"[-_]", ".", row.replace(" ", ""))
+    if len(letters) == 8:
+        letters = letters[1 - number % 2 :: 2]
     if len(letters) != 4 or set(letters) - set("bBwW."):
         raise PositionError(
             f"row {number + 1}: expected 4 dark squares or 8 squares of b, B, w, W and ., found {row[:40]!r}"

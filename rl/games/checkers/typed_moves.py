@@ -24,10 +24,6 @@ def read_typed_move(position: Position, text: str) -> Move:
     Squares may be joined by anything usual (`11-15`, `26x17x10`, `11 15`, `11,15`, `1115`), a dot may follow,
     landing squares may be missing, and the first part of a capture is enough where only one way leads on.
 
-    Args:
-        position: the position before the move.
-        text: what was typed.
-
     Raises:
         MoveError: the text is not a move, or half of one; or no legal move fits, or several do.
 
@@ -46,33 +42,24 @@ def read_typed_move(position: Position, text: str) -> Move:
     readings = [[int(digits) for digits in runs]]
     if len(runs) == 1 and 3 <= len(runs[0]) <= MAX_DIGITS:
         readings = list(_taken_apart(runs[0])) or readings
-    if len(readings[0]) == 1:
-        begun = [move for move in legal if move.from_square == readings[0][0]]
-        why = f"'{shown}' is half a move; {_list(begun, f'from {readings[0][0]}: ')}"
-        raise MoveError(why if begun else _illegal(position, readings[0][0], shown))
-    for fits in (_is_path, _leads_through, _begins):
-        found = {move for reading in readings for move in legal if fits(move.path, reading)}
+    first = readings[0][0]
+    begun = [move for move in legal if move.from_square == first]
+    if len(readings[0]) == 1 and begun:
+        raise MoveError(f"'{shown}' is half a move; {_list(begun, f'from {first}: ')}")
+    for fits in (lambda move, squares: move.path == tuple(squares), Move.visits, _begins):
+        found = {move for squares in readings for move in legal if fits(move, squares)}
         if len(found) == 1:
             return found.pop()
         if found:
             ways = " or ".join(map(str, sorted(found)))
             raise MoveError(f"'{shown}' is ambiguous: {ways}; type all squares")
-    raise MoveError(_illegal(position, readings[0][0], shown))
+    raise MoveError(f"'{shown}' is illegal{_why(position, first, begun)}")
 
 
-def _is_path(path: Sequence[int], squares: Sequence[int]) -> bool:
-    return list(path) == list(squares)
-
-
-def _leads_through(path: Sequence[int], squares: Sequence[int]) -> bool:
-    """Whether a move goes from the first to the last square and visits the others in order."""
-    return path[-1] == squares[-1] and _begins(path[:-1], squares[:-1])
-
-
-def _begins(path: Sequence[int], squares: Sequence[int]) -> bool:
+def _begins(move: Move, squares: Sequence[int]) -> bool:
     """Whether a move starts on the first square and visits the others in order."""
-    rest = iter(path)
-    return path[0] == squares[0] and all(square in rest for square in squares)
+    rest = iter(move.path)
+    return move.path[0] == squares[0] and all(square in rest for square in squares)
 
 
 def _taken_apart(digits: str) -> Iterator[list[int]]:
@@ -86,12 +73,11 @@ def _taken_apart(digits: str) -> Iterator[list[int]]:
         yield from ([int(first), *squares] for squares in _taken_apart(rest))
 
 
-def _illegal(position: Position, first: int, shown: str) -> str:
-    """Return why no legal move from a square fits, and which ones are legal."""
+def _why(position: Position, first: int, begun: Sequence[Move]) -> str:
+    """Return why none of the legal moves from a square, `begun`, fits, and which moves are legal."""
     legal = position.legal_moves()
     if not legal:
-        return f"'{shown}': the game is over"
-    alike = [move for move in legal if move.from_square == first]
+        return ": the game is over"
     piece = position.piece(first) if 1 <= first <= 32 else ""
     if not piece:
         why = "squares are 1 to 32"
@@ -100,12 +86,12 @@ def _illegal(position: Position, first: int, shown: str) -> str:
     elif piece.lower() != ("b" if position.black else "w"):
         why = f"the piece on {first} is {'White' if position.black else 'Black'}'s"
     elif legal[0].is_capture:
-        return f"'{shown}' is illegal, you must capture: {_list(alike or legal, '')}"
-    elif alike:
-        return f"'{shown}' is illegal; {_list(alike, f'from {first}: ')}"
+        return f", you must capture: {_list(begun or legal, '')}"
+    elif begun:
+        return f"; {_list(begun, f'from {first}: ')}"
     else:
         why = f"the piece on {first} cannot move"
-    return f"'{shown}' is illegal: {why}; {_list(legal)}"
+    return f": {why}; {_list(legal)}"
 
 
 def _list(moves: Iterable[Move], head: str = "legal: ") -> str:

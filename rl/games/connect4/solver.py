@@ -1,36 +1,21 @@
-"""The solver of Connect-4: the true value of every position, with the number of plies to the end.
+"""The solver of Connect-4: the true value of every position, with the number of plies to the end."""
 
-Players are compared on six classes of solved positions, those of P. Pons' test sets (2016), which
-AlphaZero.jl uses too: by the stones on the board, and by the plies until the end under best play. The
-positions are our own, drawn at random by `benchmarks/games/connect4.py`, which made the book as well.
-"""
-
-from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from ckai.rl.games.connect4 import kernels
-from ckai.rl.games.connect4.rules import Connect4
-from ckai.rl.games.grid import GridMove, GridPosition
-from ckai.rl.games.solving import SolvedPosition, SolvedValue, Solver
+from ckai.rl.games.grid import GridPosition
+from ckai.rl.games.solving import SolvedValue, Solver
 
 BOOK = Path(__file__).with_name("book.npz")
-"""Arrays `keys` and `bounds`, see `kernels.negamax`."""
-SOLVED = Path(__file__).with_name("classes.npz")
-"""Arrays `states`, `[n, 2]` int64, stones of the side to move and all stones; `moves`, `[n, 7]` int8, the
-score of each column for the side to move, `NO_SCORE` for a full one; `classes`, `[n]` int8."""
-NO_SCORE = 127
+"""Arrays `keys` and `bounds`, see `kernels.negamax`; `benchmarks/games/connect4.py` made it."""
 BYTES = 5
 """Memory of an entry of the table."""
-CLASSES = ("Begin-Easy", "Begin-Medium", "Begin-Hard", "Middle-Easy", "Middle-Medium", "End-Easy")
 
 
 class Connect4Solver(Solver):
     """Solves positions by search; earlier results make related positions faster."""
-
-    quick = False
 
     def __init__(self, megabytes: int = 80, *, book: bool = True) -> None:
         """Allocate the table of bounds.
@@ -64,10 +49,6 @@ class Connect4Solver(Solver):
         own, other = position.state
         return solved_value(self.score_of(own, own | other), (own | other).bit_count())
 
-    def classes(self) -> Mapping[str, Sequence[SolvedPosition]]:
-        """See `Solver`."""
-        return _classes()
-
 
 def solved_value(score: int, stones: int) -> SolvedValue:
     """Return what a score for the side to move says, see `kernels`, with so many stones on the board."""
@@ -77,19 +58,3 @@ def solved_value(score: int, stones: int) -> SolvedValue:
     if score > 0:
         return SolvedValue(1, 2 * (half - score - stones // 2) - 1)
     return SolvedValue(-1, 2 * (half + score - (stones + 1) // 2))
-
-
-@cache
-def _classes() -> dict[str, list[SolvedPosition]]:
-    classes: dict[str, list[SolvedPosition]] = {name: [] for name in CLASSES}
-    with np.load(SOLVED) as file:
-        columns = [file[name].tolist() for name in ("states", "moves", "classes")]
-    for (own, taken), scores, number in zip(*columns, strict=True):
-        moves = {
-            GridMove(column): solved_value(score, taken.bit_count())
-            for column, score in enumerate(scores)
-            if score != NO_SCORE
-        }
-        position = GridPosition(Connect4(), (own, own ^ taken))
-        classes[CLASSES[number]].append(SolvedPosition(position, moves))
-    return classes

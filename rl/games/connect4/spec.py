@@ -1,5 +1,8 @@
 """The `GameSpec` of Connect-4, and the encoding of its positions."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from ckai.game.svg import Layout
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
@@ -35,12 +38,14 @@ class Connect4Spec(GameSpec):
     move_example = "4"
     column_labels = tuple(str(column + 1) for column in range(7))
 
-    def check_stones(self, taken: int) -> None:
-        """See `GameSpec.check_stones`."""
+    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> Any:
+        """See `GameSpec.set_up`."""
+        position = super().set_up(pieces, black=black)
         for column in range(7):
-            stones = taken >> column * 7 & 0o77
+            stones = (position.state[0] | position.state[1]) >> column * 7 & 0o77
             if stones & stones + 1:
                 raise ValueError(f"expected no gap below a stone, found one in column {column + 1}")
+        return position
 
 
 SPEC = Connect4Spec()

@@ -10,9 +10,8 @@ from typing import Any
 from ckai.rl.engine.base import Engine, ResignsError, Task
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import INIT_SECONDS, MAX_LINES, START_SECONDS, Fault, ProgramEngine, Session
-from ckai.rl.games.go.board import SIZE
-from ckai.rl.games.go.position import COLUMNS, GoMove, read_move
-from ckai.rl.games.go.spec import SPEC, GoSpec
+from ckai.rl.games.go.rules import SIZE
+from ckai.rl.games.go.spec import COLUMNS, SPEC, GoMove, GoSpec, read_move
 
 _NAMES = "protocol_version name version known_command list_commands quit boardsize clear_board komi play"
 COMMANDS = f"{_NAMES} genmove undo final_score showboard time_settings time_left".split()
@@ -68,7 +67,9 @@ class GtpEngine(ProgramEngine):
             raise ResignsError(f"{self.command} resigns")
         chosen: Any = read_move(answer)
         if chosen is None or chosen not in legal:
-            raise self._error(f"a legal move in {here.text}, found {answer[:40]!r}", Fault.ILLEGAL)
+            raise self._error(
+                f"a legal move in {SPEC.position_text(here)}, found {answer[:40]!r}", Fault.ILLEGAL
+            )
         self._known.append(chosen)  # it has played its own move
         return chosen
 
@@ -156,7 +157,8 @@ class GtpSession(Session):
                 score = self._game().position.area - self.spec.rules.komi
                 return "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
             case "showboard", *_:
-                rows = self._game().position.text.split()[0].translate(str.maketrans("bw", "XO")).split("/")
+                board = self.spec.position_text(self._game().position).split()[0]
+                rows = board.translate(str.maketrans("bw", "XO")).split("/")
                 numbered = [f"{SIZE - n:>2} {' '.join(row)}" for n, row in enumerate(rows)]
                 return "\n".join(["", *numbered, "   " + " ".join(COLUMNS)])
             case "time_settings", main, period, moves, *_:

@@ -1,28 +1,48 @@
 """9x9 Go for the search: area scoring, positional superko, no suicide, two passes end the game.
 
-An action is a point, 9 * row + column with row 0 at the bottom, or `PASS`. A state is 26 words:
+The rules are those of Tromp and Taylor (https://tromp.github.io/go.html) with suicide forbidden, as on the
+Computer Go Server and in most programs. Passing is always legal. A game also ends, and is scored as it
+stands, after `MAX_PLIES` plies. What superko forbids is taken out by the search, see `FORBIDS_REPETITION`.
+
+An action is a point, 9 * row + column with row 0 at the bottom, or `PASS`. A set of points is two int64,
+(low, high): bit 9 * row + column of `low` for rows 0 to 6, bit 9 * (row - 7) + column of `high` for rows 7
+and 8. A state is 26 words:
 
 - 0, 1, 2: the board, Black's stones on the rows 0 to 6, White's, and those on the rows 7 and 8: Black's in
-  bits 0 to 17, White's in bits 18 to 35. See `ckai.rl.games.go.board`;
+  bits 0 to 17, White's in bits 18 to 35;
 - 3: points of the rows 0 to 6 that a stone was taken from in this game; 4: those of the rows 7 and 8 in bits
   0 to 17, successive passes in bits 18 and 19, plies in the bits from 20 on. Black plays the even ones;
 - 5 to 25: the boards of the last seven plies, the latest first; an empty board stands for those before the
   first.
-
-The rules are those of Tromp and Taylor (https://tromp.github.io/go.html) with suicide forbidden, as on the
-Computer Go Server and in most programs. Passing is always legal. A game also ends, and is scored as it
-stands, after `MAX_PLIES` plies. What superko forbids is taken out by the search, see `FORBIDS_REPETITION`.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import hot, inner
-from ckai.game.kernels import lowest
+from ckai.game.jit import hot, inner, quick_kernel
+from ckai.game.kernels import lowest, popcount
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
-from ckai.rl.games.go.board import HIGH, LOW, LOW_POINTS, POINTS, alive, area, captured, playable, point
+from ckai.rl.games.playouts import playout
+from ckai.rl.games.rng import below
+
+SIZE = 9
+"""Rows and columns."""
+POINTS = SIZE * SIZE
+"""Points of the board."""
+LOW_POINTS = 7 * SIZE
+"""Points in the first word of a set."""
+LOW, HIGH = ALL = (1 << LOW_POINTS) - 1, (1 << POINTS - LOW_POINTS) - 1
+"""The set of all points."""
+NOTHING = (0, 0)
+"""The empty set."""
+
+_ROW = (1 << SIZE) - 1
+_FIRST = sum(1 << SIZE * row for row in range(7))
+_LOW_BUT_FIRST, _HIGH_BUT_FIRST = LOW & ~_FIRST, HIGH & ~_FIRST
+_TOP = LOW_POINTS - SIZE
+"""The bit of the first point of the highest row in `low`."""
 
 PASS = POINTS
 """The action that places no stone."""
@@ -37,6 +57,132 @@ HIGH_BITS = POINTS - LOW_POINTS
 PASSES_BIT, PLIES_BIT = HIGH_BITS, HIGH_BITS + 2
 """The first bits of the successive passes and of the plies in word 4."""
 _EMPTY, _NO_HISTORY = (0,) * STATE_WORDS, (0,) * (STATE_WORDS - 3)
+
+
+# --- sets of points ------------------------------------------------------------------------------------
+
+
+@hot
+def union(a, b):
+    """Return the points of either set."""
+    return a[0] | b[0], a[1] | b[1]
+
+
+@hot
+def common(a, b):
+    """Return the points of both sets."""
+    return a[0] & b[0], a[1] & b[1]
+
+
+@hot
+def without(a, b):
+    """Return the points of one set that are not in the other."""
+    return a[0] & ~b[0], a[1] & ~b[1]
+
+
+@hot
+def size(points):
+    """Return the number of points of a set."""
+    return popcount(points[0]) + popcount(points[1])
+
+
+@hot
+def point(at):
+    """Return the set of one point, 0 to 80."""
+    if at < LOW_POINTS:
+        return np.int64(1) << at, np.int64(0)
+    return np.int64(0), np.int64(1) << at - LOW_POINTS
+
+
+@hot
+def lowest_point(points):
+    """Return the set of the lowest point of a set that is not empty."""
+    low, high = points
+    if low:
+        return low & -low, np.int64(0)
+    return np.int64(0), high & -high
+
+
+@hot
+def around(points):
+    """Return the points next to those of a set, which may hold points of the set."""
+    low, high = points
+    east, west = low << 1 & _LOW_BUT_FIRST, (low & _LOW_BUT_FIRST) >> 1
+    north, south = low << SIZE & LOW, low >> SIZE | (high & _ROW) << _TOP
+    high_east, high_west = high << 1 & _HIGH_BUT_FIRST, (high & _HIGH_BUT_FIRST) >> 1
+    high_north, high_south = high << SIZE & HIGH | low >> _TOP, high >> SIZE
+    return east | west | north | south, high_east | high_west | high_north | high_south
+
+
+@inner
+def flood(points, within):
+    """Return the points of `within` that are connected in it with those of a set, which lie in it."""
+    while True:
+        more = union(points, common(around(points), within))
+        if more == points:
+            return points
+        points = more
+
+
+@inner
+def captured(at, own, other):
+    """Return the stones of `other` that a stone of `own` at one empty point, the set `at`, takes."""
+    taken, empty = NOTHING, without(ALL, union(at, union(own, other)))
+    left = common(around(at), other)
+    while left != NOTHING:
+        chain = flood(lowest_point(left), other)
+        if common(around(chain), empty) == NOTHING:
+            taken = union(taken, chain)
+        left = without(left, chain)
+    return taken
+
+
+@inner
+def playable(own, other):
+    """Return the empty points where a stone of `own` has a liberty after its captures: no suicide."""
+    empty = without(ALL, union(own, other))
+    free = common(around(empty), empty)
+    closed = without(empty, free)
+    if closed == NOTHING:
+        return free
+    # A point without an empty one next to it is open next to an own chain with another liberty, and next to a
+    # chain of the other side whose last liberty it is.
+    near = around(closed)
+    return union(free, union(_liberties(near, own, empty, False), _liberties(near, other, empty, True)))
+
+
+@inner
+def _liberties(near, stones, empty, last):
+    """Return the liberties of chains with a stone among `near`: of those with one (`last`) or several."""
+    found, left = NOTHING, common(near, stones)
+    while left != NOTHING:
+        chain = flood(lowest_point(left), stones)
+        free = common(around(chain), empty)
+        count = size(free)
+        if count == 1 if last else count > 1:
+            found = union(found, free)
+        left = without(left, chain)
+    return found
+
+
+@inner
+def alive(own, other):
+    """Return the stones of `own` whose chains have a liberty."""
+    return flood(common(around(without(ALL, union(own, other))), own), own)
+
+
+@inner
+def area(black, white):
+    """Return the area of Black less that of White: stones, and empty points that reach one colour only.
+
+    The scoring of Tromp and Taylor, https://tromp.github.io/go.html.
+    """
+    empty = without(ALL, union(black, white))
+    black, white = flood(black, union(black, empty)), flood(white, union(white, empty))
+    return size(without(black, white)) - size(without(white, black))
+
+
+# --- rules ----------------------------------------------------------------------------------------------
 
 
 @game(
@@ -78,12 +224,19 @@ def passes(state):
 
 
 @hot
+def board(state, first):
+    """Return (Black's stones, White's) of the board whose words begin at `first`."""
+    highs = state[first + 2]
+    return (state[first], highs & HIGH), (state[first + 1], highs >> HIGH_BITS)
+
+
+@hot
 def stones(state):
-    """Return (own stones, the other side's), two words each, of the side to move."""
-    black_high, white_high = state[2] & HIGH, state[2] >> HIGH_BITS
+    """Return (own stones, the other side's) of the side to move."""
+    black, white = board(state, 0)
     if black_to_move(state):
-        return state[0], black_high, state[1], white_high
-    return state[1], white_high, state[0], black_high
+        return black, white
+    return white, black
 
 
 @implements(contract.start, Go)
@@ -100,8 +253,8 @@ def _legal(game, state, out):
 
 @inner
 def _write_legal(state, out):
-    own_low, own_high, other_low, other_high = stones(state)
-    low, high = playable(own_low, own_high, other_low, other_high)
+    own, other = stones(state)
+    low, high = playable(own, other)
     count = 0
     while low:
         out[count] = lowest(low)
@@ -123,23 +276,19 @@ def _play(game, state, action):
 
 @inner
 def _after(state, action):
-    black_low, white_low, highs, emptied = state[0], state[1], state[2], state[3]
-    counts = state[4] + (1 << PLIES_BIT)
+    own, other = stones(state)
+    emptied, counts = state[3], state[4] + (1 << PLIES_BIT)
     if action == PASS:
         counts += 1 << PASSES_BIT if passes(state) < 2 else 0
     else:
-        own_low, own_high, other_low, other_high = stones(state)
-        low, high = point(action)
-        taken_low, taken_high = captured(low, high, own_low, own_high, other_low, other_high)
-        own_low, own_high = own_low | low, own_high | high
-        other_low, other_high = other_low & ~taken_low, other_high & ~taken_high
-        if black_to_move(state):
-            black_low, white_low, highs = own_low, other_low, own_high | other_high << HIGH_BITS
-        else:
-            black_low, white_low, highs = other_low, own_low, other_high | own_high << HIGH_BITS
-        emptied |= taken_low
-        counts = counts & ~(3 << PASSES_BIT) | taken_high
-    return (black_low, white_low, highs, emptied, counts, *state[0:3], *state[5:23])
+        at = point(action)
+        taken = captured(at, own, other)
+        own, other = union(own, at), without(other, taken)
+        emptied |= taken[0]
+        counts = counts & ~(3 << PASSES_BIT) | taken[1]
+    black, white = (own, other) if black_to_move(state) else (other, own)
+    words = black[0], white[0], black[1] | white[1] << HIGH_BITS, emptied, counts
+    return (*words, *state[0:3], *state[5:23])
 
 
 @implements(contract.outcome, Go)
@@ -153,19 +302,18 @@ def _outcome(game, state, count):
     return True, 1.0 if score > 0 else -1.0 if score < 0 else 0.0
 
 
-@inner
+@quick_kernel
 def black_area(state):
     """Return the area of Black less that of White, without komi."""
-    return area(state[0], state[2] & HIGH, state[1], state[2] >> HIGH_BITS)
+    black, white = board(state, 0)
+    return area(black, white)
 
 
-@inner
+@quick_kernel
 def has_dead_chain(state):
     """Return whether stones without a liberty are on the board."""
-    own_low, own_high, other_low, other_high = stones(state)
-    low, high = alive(own_low, own_high, other_low, other_high)
-    others_low, others_high = alive(other_low, other_high, own_low, own_high)
-    return low != own_low or high != own_high or others_low != other_low or others_high != other_high
+    own, other = stones(state)
+    return alive(own, other) != own or alive(other, own) != other
 
 
 @implements(contract.key, Go)
@@ -184,10 +332,7 @@ def _repetition_window(game, state):
 @inner
 def _may_repeat(game, state, action):
     # The stone stood there before only if it was taken since. A pass always repeats, and is allowed.
-    low, high = state[3], state[4] & HIGH
-    if action >= LOW_POINTS:
-        return action != PASS and high >> np.int64(action) - LOW_POINTS & 1 != 0
-    return low >> np.int64(action) & 1 != 0
+    return action != PASS and common(point(np.int64(action)), (state[3], state[4])) != NOTHING
 
 
 @implements(contract.encode, Go)
@@ -199,18 +344,15 @@ def _encode(game, state, out):
 @inner
 def _write_planes(state, out):
     out[:] = 0
+    own, other = stones(state)
+    _mark(own, 0, 1, out)
+    _mark(other, 0, -1, out)
     black = black_to_move(state)
-    _mark(state[0], 0, 1 if black else -1, out)
-    _mark(state[2] & HIGH, LOW_POINTS, 1 if black else -1, out)
-    _mark(state[1], 0, -1 if black else 1, out)
-    _mark(state[2] >> HIGH_BITS, LOW_POINTS, -1 if black else 1, out)
     blacks, whites = (POINTS, 2 * POINTS) if black else (2 * POINTS, POINTS)
     for i in range(EARLIER):
-        _mark(state[5 + 3 * i], blacks, 1 << i, out)
-        _mark(state[6 + 3 * i], whites, 1 << i, out)
-        highs = state[7 + 3 * i]
-        _mark(highs & HIGH, blacks + LOW_POINTS, 1 << i, out)
-        _mark(highs >> HIGH_BITS, whites + LOW_POINTS, 1 << i, out)
+        before = board(state, 5 + 3 * i)
+        _mark(before[0], blacks, 1 << i, out)
+        _mark(before[1], whites, 1 << i, out)
     out[3 * POINTS] = -1 - 2 * passes(state) - (0 if black else 1)  # negative: no piece must continue jumping
     out[3 * POINTS + 1] = min(plies_played(state) >> 1, 127)
 
@@ -218,9 +360,13 @@ def _write_planes(state, out):
 @inner
 def _mark(points, first, value, out):
     """Add a value to the bytes of a set of points, counted from `first`."""
-    while points:
-        out[first + lowest(points)] += value
-        points &= points - 1
+    low, high = points
+    while low:
+        out[first + lowest(low)] += value
+        low &= low - 1
+    while high:
+        out[first + LOW_POINTS + lowest(high)] += value
+        high &= high - 1
 
 
 @implements(contract.decode, Go)
@@ -249,3 +395,80 @@ def _put(words, first, at, black, white):
         words[first + 1] |= np.int64(white) << at
     else:
         words[first + 2] |= (np.int64(black) | np.int64(white) << HIGH_BITS) << at - LOW_POINTS
+
+
+# --- random games -------------------------------------------------------------------------------------
+
+
+@implements(playout, Go)
+@inner
+def _playout(game, state, stream):
+    return _random_game(game, state, stream)
+
+
+@inner
+def _random_game(game, state, stream):
+    """Play random moves that fill no own eye, and a pass only without any; see `playout`.
+
+    Only kos of one stone are looked for; the length of a game ends the other repetitions.
+    """
+    own, other = stones(state)
+    barred = NOTHING  # the ko
+    passed, plies = passes(state), plies_played(state)
+    while passed < 2 and plies < MAX_PLIES:
+        empty = without(ALL, union(own, other))
+        left, barred = without(empty, barred), NOTHING
+        passed += 1
+        while left != NOTHING:
+            stream, k = below(stream, size(left))
+            at = _nth(left, k)
+            here = point(at)
+            left = without(left, here)
+            taken, near = captured(here, own, other), around(here)
+            if common(near, empty) == NOTHING and taken == NOTHING:
+                # No liberty of its own: it needs a chain that has one.
+                free = common(around(flood(here, union(own, here))), empty)
+                if without(free, here) == NOTHING or _is_eye(at, near, own, other):
+                    continue
+            elif size(taken) == 1 and without(near, other) == NOTHING:
+                barred = taken
+            own, other = union(own, here), without(other, taken)
+            passed = 0
+            break
+        own, other = other, own
+        plies += 1
+    score = area(own, other) + (game.komi if plies & 1 else -game.komi)
+    if plies - plies_played(state) & 1:  # the other side is to move now
+        score = -score
+    return 1.0 if score > 0 else -1.0 if score < 0 else 0.0, stream
+
+
+@inner
+def _nth(points, k):
+    """Return the k-th lowest point of a set, from 0."""
+    low, high = points
+    count = popcount(low)
+    first, rest = (0, low) if k < count else (LOW_POINTS, high)
+    for _ in range(k if k < count else k - count):
+        rest &= rest - 1
+    return first + lowest(rest)
+
+
+@inner
+def _is_eye(at, near, own, other):
+    """Return whether an empty point, next to the points `near`, is an eye of `own`.
+
+    Its neighbours are all own stones, and at most one of its diagonal points is the other side's, none on the
+    edge.
+    """
+    if without(near, own) != NOTHING:
+        return False
+    row, column = at // SIZE, at % SIZE
+    others, edges = 0, 0
+    for up in (-1, 1):
+        for right in (-1, 1):
+            if 0 <= row + up < SIZE and 0 <= column + right < SIZE:
+                others += common(point(at + up * SIZE + right), other) != NOTHING
+            else:
+                edges = 1
+    return others + edges < 2

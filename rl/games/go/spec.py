@@ -1,7 +1,9 @@
-"""The `GameSpec` of 9x9 Go, and the encoding of its positions."""
+"""9x9 Go for people, matches and networks: positions, moves, the encoding, the `GameSpec`."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
 from typing import Any, ClassVar
 
@@ -10,33 +12,174 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ckai.game import MoveError, Outcome
 from ckai.game.svg import Layout
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games.contract import State
-from ckai.rl.games.go.board import LOW, LOW_POINTS, POINTS, SIZE
-from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, read_move
 from ckai.rl.games.go.rules import (
     EARLIER,
+    HIGH,
     HIGH_BITS,
+    LOW,
+    LOW_POINTS,
     MAX_PLIES,
     PASS,
     PASSES_BIT,
     PLIES_BIT,
+    POINTS,
+    SIZE,
     STATE_WORDS,
     Go,
+    black_area,
+    has_dead_chain,
 )
+from ckai.rl.games.grid import GridMove, GridPosition
 from ckai.rl.games.spec import GameSpec, positions_after, square_symmetries
 
+COLUMNS = "ABCDEFGHJ"
+"""Letters of the columns; there is no I."""
 C_PUCT = 1.0
 """Exploration constant of self-play and of all other searches with a network, at any number of visits."""
-_TURNS = 2 * (EARLIER + 1)
-"""Planes of the stones of the positions that a network sees."""
 _OPENING_POINTS = tuple(SIZE * row + column for row in range(2, 7) for column in range(2, 7))
 """The points on the third line or above, where openings have their stones."""
-_ROW = rf"[bw.]{{{SIZE}}}"
-_POSITION = re.compile(rf"({_ROW}(?:/{_ROW}){{{SIZE - 1}}})(?: +([bw])(?: +([012]))?)?")
-"""The text of a position: board, side to move, passes."""
+
+
+class GoReason(StrEnum):
+    """Why a game is over."""
+
+    PASSES = "two passes"
+    LENGTH = "the longest game"
+
+
+class GoMove(GridMove):
+    """A stone on a point, or a pass; `action` is the point, 9 * row + column, or 81."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """`D5`: column and row, counted from the bottom left; or `pass`."""
+        if self.action == PASS:
+            return "pass"
+        return f"{COLUMNS[self.action % SIZE]}{self.action // SIZE + 1}"
+
+
+def read_move(text: str) -> GoMove | None:
+    """Return the move of a text such as `D5`, `d5` or `pass`; None if it is none."""
+    word = text.strip().rstrip(".").upper()
+    if word == "PASS":
+        return GoMove(PASS)
+    if len(word) == 2 and word[0] in COLUMNS and word[1] in "123456789":
+        return GoMove((int(word[1]) - 1) * SIZE + COLUMNS.index(word[0]))
+    return None
+
+
+@dataclass(frozen=True)
+class GoPosition(GridPosition):
+    """A position: a state, and the boards that may not be repeated."""
+
+    state: State = (0,) * STATE_WORDS
+    """See `ckai.rl.games.go.rules`."""
+    earlier: frozenset[State] = frozenset()
+    """The boards of the earlier positions, three words each."""
+
+    @property
+    def black(self) -> bool:
+        """Whether Black is to move."""
+        return self.plies % 2 == 0
+
+    @property
+    def plies(self) -> int:
+        """Plies played."""
+        return self.state[4] >> PLIES_BIT
+
+    @property
+    def passes(self) -> int:
+        """How many passes the last moves were, at most 2."""
+        return self.state[4] >> PASSES_BIT & 3
+
+    @property
+    def board(self) -> State:
+        """The words of the state that hold the stones: equal for a repetition."""
+        return self.state[:3]
+
+    @property
+    def stones(self) -> tuple[int, int]:
+        """Black's and White's stones, bit 9 * row + column."""
+        black, white, highs = self.board
+        return black | (highs & HIGH) << LOW_POINTS, white | highs >> HIGH_BITS << LOW_POINTS
+
+    @property
+    def key(self) -> State:
+        """Equal for equal boards with the same side to move after as many passes."""
+        return (*self.board, int(self.black), self.passes)
+
+    @property
+    def area(self) -> int:
+        """Area of Black less that of White, without komi."""
+        return int(black_area(self.state))
+
+    def with_turn(self, *, black: bool) -> "GoPosition":
+        """Return the position with this side to move, which may continue after two passes."""
+        plies = self.plies if self.black == black else abs(self.plies - 1)  # no nearer to the longest game
+        passes = self.passes if self.black == black and self.passes < 2 else 0
+        counts = self.state[4] & HIGH | passes << PASSES_BIT | plies << PLIES_BIT
+        return replace(self, state=(*self.state[:4], counts, *self.state[5:]))
+
+    def legal_moves(self) -> list[Any]:
+        """Return the legal moves, the pass last; none if the game is over."""
+        actions, over, _ = self._legal_and_outcome
+        return [] if over else [GoMove(action) for action in actions if not self._repeats(action)]
+
+    def push(self, move: Any) -> "GoPosition":
+        """Return the position after a legal move."""
+        return GoPosition(self.rules, super().push(move).state, self.earlier | {self.board})
+
+    def move_of(self, hops: Sequence[int]) -> Any:
+        """Return the move of these actions; see `ckai.game.Position.move_of`."""
+        return GoMove(hops[0]) if hops else None
+
+    def find_move(self, text: str) -> Any:
+        """Return the legal move with a text.
+
+        Raises:
+            MoveError: there is none; says why.
+        """
+        move = read_move(text)
+        if move is None:
+            shown = repr(text[:40]) if text.isascii() else ascii(text[:20])
+            raise MoveError(f"expected a point such as D5, or pass, found {shown}")
+        if move not in self.legal_moves():
+            raise MoveError(f"expected another move than {move}: {self._why_not(move)}")
+        return move
+
+    def outcome(self) -> Outcome | None:
+        """Return how the game ended, or None while it is in progress."""
+        _, over, _ = self._legal_and_outcome
+        if not over:
+            return None
+        reason = GoReason.PASSES if self.passes == 2 else GoReason.LENGTH
+        score = self.area - self.rules.komi
+        if score == 0:
+            return Outcome(None, reason, f"{reason}, equal points")
+        return Outcome("black" if score > 0 else "white", reason, f"by {abs(score):g} points")
+
+    def _repeats(self, action: int) -> bool:
+        """Whether a move that the state allows makes an earlier board."""
+        if action == PASS or not self.earlier:
+            return False
+        taken = self.state[3] | (self.state[4] & HIGH) << LOW_POINTS
+        return bool(taken >> action & 1) and super().push(GoMove(action)).state[:3] in self.earlier
+
+    def _why_not(self, move: GoMove) -> str:
+        black, white = self.stones
+        if self.outcome() is not None:
+            return "the game is over"
+        if (black | white) >> move.action & 1:
+            return "there is a stone"
+        if self._repeats(move.action):
+            return "it repeats an earlier position"
+        return "the stone would have no liberty"
 
 
 @register_encoding("go")
@@ -50,7 +193,7 @@ class GoEncoding(StonesEncoding):
 
     VERSION, GAME = "go-1", "go"
     SHAPE, NUM_ACTIONS, BYTES_PER_SQUARE = (SIZE, SIZE), PASS + 1, 3
-    PLANES, VALUES = _TURNS + 4, ()
+    PLANES, VALUES = 2 * (EARLIER + 1) + 4, ()
     NAMES = (
         "own stones",
         "other stones",
@@ -87,23 +230,14 @@ class GoEncoding(StonesEncoding):
     ) -> Tensor:
         """Return `[B, 20, 9, 9]`, planes in [0, 1]."""
         layers = board.view(-1, self.BYTES_PER_SQUARE, POINTS)
-        now, earlier = layers[:, 0], layers[:, 1:].to(torch.int32)
+        now, earlier = layers[:, :1], layers[:, 1:].to(torch.int32)
         past = (earlier.unsqueeze(1) & self.bits) != 0
         code = -1 - jumper
-        white, passed = (code & 1).view(-1, 1, 1), (code > 1).view(-1, 1, 1)
-        plies = (halfmove_clock.to(dtype) * (2 / MAX_PLIES)).clamp(max=1.0).view(-1, 1, 1)
-        full = (-1, 1, POINTS)
-        planes = torch.cat(
-            [
-                torch.stack([now > 0, now < 0], 1).to(dtype),
-                past.to(dtype).view(-1, 2 * EARLIER, POINTS),
-                (1 - white).to(dtype).expand(*full),
-                passed.to(dtype).expand(*full),
-                plies.expand(*full),
-                torch.ones_like(plies).expand(*full),
-            ],
-            1,
-        )
+        plies = (halfmove_clock.to(dtype) * (2 / MAX_PLIES)).clamp(max=1.0)
+        black, passed = (1 - (code & 1)).to(dtype), (code > 1).to(dtype)
+        whole = torch.stack([black, passed, plies, torch.ones_like(plies)], 1)
+        stones = torch.cat([now > 0, now < 0, past.flatten(1, 2)], 1).to(dtype)
+        planes = torch.cat([stones, whole.unsqueeze(2).expand(-1, -1, POINTS)], 1)
         return planes.view(-1, self.PLANES, *self.SHAPE)
 
 
@@ -158,20 +292,9 @@ class GoSpec(GameSpec):
         boards = [state[first : first + 3] for first in range(5, STATE_WORDS, 3)]
         return GoPosition(self.rules, state, frozenset(board for board in boards if any(board)))
 
-    def repetition_key(self, position: GoPosition) -> State:
-        """See `GameSpec.repetition_key`: the stones."""
-        return (*position.board, *(0,) * (STATE_WORDS - 3))
-
     def openings(self, plies: int = 3) -> tuple[GoPosition, ...]:
-        """Return the positions after a few stones on the third line or above, at most three.
-
-        See `GameSpec.openings`.
-        """
+        """Return the positions after a few stones, at most three, on the third line or above."""
         return _openings(self.position(), min(plies, 3))
-
-    def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
-        """Return half the plies of states, which tells networks how near the end is: `[N]`."""
-        return (states[:, 4] >> PLIES_BIT + 1).astype(np.int16)
 
     # --- for people ---------------------------------------------------------------------------------
 
@@ -180,43 +303,39 @@ class GoSpec(GameSpec):
         black, white = position.stones
         return {at + 1: "b" if black >> at & 1 else "w" for at in range(POINTS) if (black | white) >> at & 1}
 
+    def set_up(self, pieces: Mapping[int, str], *, black: bool, passes: int = 0) -> GoPosition:
+        """See `GameSpec.set_up`; `passes` came just before, at most 2."""
+        blacks, whites = (sum(1 << n - 1 for n in side) for side in self.sides(pieces))
+        highs = blacks >> LOW_POINTS | whites >> LOW_POINTS << HIGH_BITS
+        counts = passes << PASSES_BIT | (not black) << PLIES_BIT
+        state = (blacks & LOW, whites & LOW, highs, 0, counts, *[0] * (STATE_WORDS - 5))
+        position = GoPosition(self.rules, state)
+        if has_dead_chain(position.state):
+            raise ValueError("expected a liberty for every chain, found one without")
+        return position
+
     def names_move(self, text: str) -> bool:
         """See `GameSpec.names_move`."""
         return read_move(text) is not None
 
     def read_position(self, text: str) -> GoPosition:
-        """Read a position: rows from the top, `/` between them, of `b`, `w` and `.`; then `b` or `w` to move.
+        """Read rows, see `GameSpec.position_text`, and who is to move, `b` or `w`.
 
         A number at the end says how many passes came before. Without a side, Black moves if there are as
-        many stones of both. See `GameSpec`.
+        many stones of both.
         """
-        words = _POSITION.fullmatch(text.lower().strip())
+        words = re.fullmatch(r"(\S+)(?: +([bw])(?: +([012]))?)?", text.lower().strip())
         if words is None:
-            raise ValueError(
-                f"expected {SIZE} rows of {SIZE} points of b, w and . with / between, and the side to move, "
-                f"b or w, found {text[:60]!r}"
-            )
-        at = {"b": 0, "w": 0, ".": 0}
-        for n, letter in enumerate("".join(reversed(words[1].split("/")))):
-            at[letter] |= 1 << n
-        black, white = at["b"], at["w"]
-        side = words[2] or ("b" if black.bit_count() == white.bit_count() else "w")
-        passes = int(words[3] or 0)
-        highs = black >> LOW_POINTS | white >> LOW_POINTS << HIGH_BITS
-        counts = passes << PASSES_BIT | int(side == "w") << PLIES_BIT
-        state = (black & LOW, white & LOW, highs, 0, counts, *[0] * (STATE_WORDS - 5))
-        position = GoPosition(self.rules, state)
-        if position.has_dead_chain():
-            raise ValueError("expected a liberty for every chain, found one without")
-        return position
-
-    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GoPosition:
-        """See `GameSpec.set_up`."""
-        return self.read_position(f"{self.board_text(pieces)} {'b' if black else 'w'}")
+            raise ValueError(f"expected a board, then b or w to move, found {text[:60]!r}")
+        pieces = self.read_board(words[1])
+        blacks, whites = self.sides(pieces)
+        black = words[2] == "b" if words[2] else len(blacks) == len(whites)
+        return self.set_up(pieces, black=black, passes=int(words[3] or 0))
 
     def position_text(self, position: Any) -> str:
-        """See `GameSpec.position_text`."""
-        return str(position.text)
+        """Return rows, see `GameSpec`, the side to move, and the passes before if there are any."""
+        passes = f" {position.passes}" if position.passes else ""
+        return f"{super().position_text(position)} {'b' if position.black else 'w'}{passes}"
 
 
 SPEC = GoSpec()

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from ckai.game import Position
+from ckai.game import Position, Reason
 from ckai.rl.engine import tree
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
@@ -17,7 +17,7 @@ from ckai.rl.engine.text import EngineText
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import clock
-from ckai.rl.games.clock import Clock, ClockReason, TimeControl
+from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match
 from ckai.rl.matches.match import play_match
@@ -216,10 +216,11 @@ def test_engines_by_clock():
 
 
 @pytest.mark.parametrize("spec", ["uniform@0.2s+5ms", "rollout@0.2s+5ms"])
-def test_whole_games_by_clock(spec):
-    result = play_match(Engine.load(spec), RandomEngine(), draw_openings(1, 0), threads=1, time_margin=60)
+def test_whole_games_by_clock(spec, monkeypatch):
+    monkeypatch.setattr(match, "TIME_MARGIN", 60.0)
+    result = play_match(Engine.load(spec), RandomEngine(), draw_openings(1, 0), threads=1)
     assert len(result.games) == 2
-    assert result.lost_by(ClockReason.TIME) == (0, 0)
+    assert result.lost_by(Reason.TIME) == (0, 0)
 
 
 class Late(Engine):
@@ -247,9 +248,9 @@ def test_a_game_is_lost_on_time(late):
     openings = draw_openings(2, 0)
     result = play_match(late, RandomEngine(), openings, threads=1)
     assert len(result.games) == 4
-    assert (result.losses, result.lost_by(ClockReason.TIME)) == (4, (4, 0))
+    assert (result.losses, result.lost_by(Reason.TIME)) == (4, (4, 0))
     for game in result.games:
-        assert game.outcome.reason == ClockReason.TIME
+        assert game.outcome.reason == Reason.TIME
         assert (game.outcome.winner == "black") != game.a_black
         assert game.game.position.black == game.a_black  # the move that came too late is not played
         text = match_game_pdn(game, "a", "b", DEFAULT_GAME)
@@ -257,9 +258,4 @@ def test_a_game_is_lost_on_time(late):
         assert text.rstrip().endswith("0-1" if game.a_black else "1-0")
     again = parse_match_games(match_pdn(result, "a", "b", DEFAULT_GAME), openings, DEFAULT_GAME)
     assert [(g.outcome, g.game.moves) for g in again] == [(g.outcome, g.game.moves) for g in result.games]
-    assert play_match(RandomEngine(), late, openings, threads=1).lost_by(ClockReason.TIME) == (0, 4)
-
-
-def test_a_margin_forgives(late):
-    result = play_match(late, RandomEngine(), draw_openings(1, 0), threads=1, time_margin=60.0)
-    assert result.lost_by(ClockReason.TIME) == (0, 0)
+    assert play_match(RandomEngine(), late, openings, threads=1).lost_by(Reason.TIME) == (0, 4)

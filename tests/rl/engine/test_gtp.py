@@ -6,16 +6,17 @@ from importlib.metadata import version
 
 import pytest
 
+from ckai.game import Reason
 from ckai.rl.engine import program
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramError
 from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.clock import TimeControl
-from ckai.rl.games.go import PASS, SPEC, gtp
+from ckai.rl.games.go import PASS, SPEC, GoReason, gtp
 from ckai.rl.games.go.gtp import GtpEngine, GtpSession
-from ckai.rl.games.go.position import GoReason
-from ckai.rl.matches.match import MatchReason, play_match
+from ckai.rl.matches import match
+from ckai.rl.matches.match import play_match
 from ckai.rl.matches.pdn import match_pdn, parse_match_games
 
 SERVER = f"{sys.executable} -m ckai.cli.main engine --protocol gtp --engine"
@@ -125,10 +126,10 @@ def test_a_resignation_ends_a_game():
     opening = SPEC.read_position("/".join(["b" * 8 + "."] + ["b" * 9] * 7 + ["." + "b" * 8]) + " w")
     result = play_match(First(), RandomEngine(SPEC), [opening], spec=SPEC)
     first = next(game for game in result.games if not game.a_black)
-    assert first.outcome.reason == MatchReason.RESIGNED
+    assert first.outcome.reason == Reason.RESIGNED
     assert (first.outcome.winner, first.score) == ("black", 0.0)
     text = match_pdn(result, "a", "b", SPEC)
-    assert '[Termination "resignation"]' in text
+    assert '[Termination "resigned"]' in text
     outcomes = {game.a_black: game.outcome for game in parse_match_games(text, [opening], SPEC)}
     assert outcomes[False] == first.outcome
 
@@ -137,9 +138,10 @@ def test_a_resignation_ends_a_game():
 @pytest.mark.programs
 def test_our_client_plays_our_server(monkeypatch):
     monkeypatch.setattr(gtp, "INIT_SECONDS", 600.0)  # in which it compiles, so that no move does
+    monkeypatch.setattr(match, "TIME_MARGIN", 30.0)
     with GtpEngine(f"{SERVER} rollout@4", spec=SPEC) as engine:
         engine.control = TimeControl(2.0)
-        result = play_match(engine, RandomEngine(SPEC), SPEC.openings(3)[:1], spec=SPEC, time_margin=30)
+        result = play_match(engine, RandomEngine(SPEC), SPEC.openings(3)[:1], spec=SPEC)
     assert len(result.games) == 2
     assert all(isinstance(game.reason, GoReason) for game in result.games), result.games
 

@@ -48,19 +48,6 @@ def test_games_agree_with_the_twin(draws):
     compare(game, slow)
 
 
-@pytest.mark.slow
-def test_many_games_agree_with_the_twin():
-    rng = np.random.default_rng(0)
-    for _ in range(25):
-        game, slow = SPEC.game(), SlowGo()
-        while not slow.over():
-            compare(game, slow)
-            action = narrow((rng.integers(6), int(rng.integers(10_000))), slow.legal())
-            game.push(GoMove(action))
-            slow.play(action)
-        compare(game, slow)
-
-
 KO = "E4 E3 D5 D4 F5 F4 E6 E5"
 """White takes the stone on E4 in the end."""
 FOUR_KOS = "A1 D1 B2 C2 F1 J1 G2 H2 A9 D9 B8 C8 F9 J9 G8 H8 C1 B9 H1 G9"
@@ -75,7 +62,6 @@ def played(moves):
 
 def test_a_ko_may_be_retaken_after_moves_elsewhere():
     game = played(KO)
-    assert SPEC.captures(played(KO.rsplit(" ", 1)[0]).position, GoMove(4 * 9 + 4)) == (3 * 9 + 4 + 1,)
     with pytest.raises(MoveError, match="E4: it repeats an earlier position"):
         game.push("E4")
     assert str(played(KO + " A9 A1").push("E4")) == "E4"
@@ -98,7 +84,8 @@ def test_fights_over_four_kos_agree_with_the_twin(seed):
     while not slow.over():
         position, legal = game.position, slow.legal()
         assert actions_of(position) == legal
-        takes = [action for action in legal if SPEC.captures(position, GoMove(action))]
+        stones = len(SPEC.pieces(position))
+        takes = [a for a in legal[:-1] if len(SPEC.pieces(position.push(GoMove(a)))) <= stones]
         action = int(rng.choice(takes or legal[-5:]))
         game.push(GoMove(action))
         slow.play(action)

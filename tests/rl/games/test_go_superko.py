@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from slow_go import PASS, SlowGo
 
-from ckai.game.jit import kernel
-from ckai.rl.games import contract
 from ckai.rl.games.go import SPEC
 from ckai.rl.search.searcher import Searcher
 
@@ -17,21 +15,9 @@ B9, C1, H1, C9 = 73, 2, 7, 74
 KO_POINTS = (1, C1, 6, H1, B9, C9)
 
 
-@kernel
-def _key(game, state, out):
-    contract.store_state(out, contract.key(game, state))
-
-
-def words(position):
-    return tuple(np.int64(word) for word in position.state)
-
-
 def keys(positions):
     """What `Searcher.set_root` takes as the history."""
-    out = np.zeros((len(positions), SPEC.state_words), np.int64)
-    for row, position in zip(out, positions, strict=True):
-        _key(SPEC.rules, words(position), row)
-    return out
+    return np.array([SPEC.repetition_key(each) for each in positions], np.int64).reshape(-1, SPEC.state_words)
 
 
 def fight():
@@ -87,10 +73,10 @@ def actions_of(position):
 def test_the_history_forbids_an_action_at_the_root():
     game, slow = fight()
     searcher = make_searcher()
-    searcher.set_root(0, words(game.position), keys(game.history))
+    searcher.set_root(0, game.position.state, keys(game.history))
     search(searcher, 1)
     assert list(edges(searcher)) == slow.legal() == actions_of(game.position)
-    searcher.set_root(0, words(game.position), keys(game.history[1:]))
+    searcher.set_root(0, game.position.state, keys(game.history[1:]))
     search(searcher, 1)
     assert set(edges(searcher)) == {*slow.legal(), B9}  # the first board is what forbids it
 
@@ -101,7 +87,7 @@ def test_the_path_forbids_an_action_below_the_root(first):
     """From every ply of the cycle: the boards before are the history, those after it the path."""
     game, slow = fight()
     searcher = make_searcher(game.moves)
-    searcher.set_root(0, words(game.positions[first]), keys(game.positions[:first]))
+    searcher.set_root(0, game.positions[first].state, keys(game.positions[:first]))
     search(searcher, 30)
     node = 0
     for position, move in zip(game.positions[first:], game.moves[first:], strict=False):

@@ -27,7 +27,6 @@ from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
 STONES = ["tictactoe", "connect4"]
-LINES = {(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)}
 
 
 def solve(position):
@@ -206,5 +205,5 @@ def test_a_position_after_a_line_is_refused(game, rows):
 def test_a_setup_that_is_none_is_refused(tmp_path):
     path = tmp_path / "game.txt"
     path.write_text('[Setup "......b"]\n\n*\n')
-    with pytest.raises(ValueError, match=r"game\.txt: expected 6 rows of 7 squares"):
+    with pytest.raises(ValueError, match=r"game\.txt: game 1: ply 0: expected 6 rows of 7 squares"):
         get_game("connect4").read_game(path, 1)

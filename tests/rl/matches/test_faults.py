@@ -61,14 +61,6 @@ def test_a_fault_loses_the_game_and_the_program_is_started_again(how, fault, wor
     assert [(game.score, game.reason) for game in again] == [(0.0, fault)] * 4
 
 
-def test_a_program_that_crashes_when_it_loses_loses(started):
-    with Engine.load(f"hub:{PROGRAM} sore") as sore:
-        result = play_match(Engine.load("alphabeta@3"), sore, draw_openings(3, 0), threads=2)
-    assert result.lost_by(Fault.CRASH) == (0, 6)
-    assert (result.wins, len(started)) == (6, 6)
-    assert sum(len(game.game.moves) > 1 for game in result.games) >= 3  # an opening may give a man up
-
-
 def test_a_program_that_is_never_ready_is_an_error(monkeypatch):
     monkeypatch.setattr(hub, "START_SECONDS", 0.5)
     with pytest.raises(ProgramError, match="'wait'"):

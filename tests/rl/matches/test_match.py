@@ -2,8 +2,6 @@
 
 import json
 import random
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +15,6 @@ from ckai.pdn import read_games
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.loading import game_of
-from ckai.rl.engine.program import ProgramError
 from ckai.rl.engine.simple import MaterialEngine, RandomEngine
 from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB, LEVEL, PLAYER_FORMS, EngineText
 from ckai.rl.engine.tree import TreeEngine, by_visits
@@ -27,11 +24,6 @@ from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.match import FORCED, MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
-
-PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
-
-
-# --- alpha-beta ---------------------------------------------------------------------------------------
 
 
 def slow_value(position, depth):
@@ -50,29 +42,21 @@ def slow_value(position, depth):
 
 def test_alpha_beta_finds_what_minimax_finds():
     rng, engine = random.Random(0), MaterialEngine(seed=0)
-    checked = 0
-    for _ in range(40):
+    for _ in range(20):
         game = Game()
         for _ in range(rng.randrange(5, 60)):
-            if game.outcome():
-                break
-            game.push(rng.choice(game.position.legal_moves()))
-        if game.outcome():
-            continue
-        for depth in (1, 2, 3):
-            slow = {m: -slow_value(game.position.push(m), depth - 1) for m in game.legal_moves()}
-            best = {move for move, value in slow.items() if value == max(slow.values())}
-            assert {engine.play(game, Limit(depth=depth)).move for _ in range(4 * len(best))} <= best
-            checked += 1
-    assert checked > 60
+            if game.outcome() is None:
+                game.push(rng.choice(game.position.legal_moves()))
+        if game.outcome() is None:
+            for depth in (1, 2, 3):
+                slow = {m: -slow_value(game.position.push(m), depth - 1) for m in game.legal_moves()}
+                best = {move for move, value in slow.items() if value == max(slow.values())}
+                assert {engine.play(game, Limit(depth=depth)).move for _ in range(4 * len(best))} <= best
 
 
 def test_a_deeper_search_wins():
     result = play_match(Engine.load("alphabeta@4"), Engine.load("alphabeta@1"), draw_openings(10, 0))
     assert result.score > 0.7
-
-
-# --- openings -----------------------------------------------------------------------------------------
 
 
 def test_the_openings_of_the_ballot():
@@ -92,9 +76,6 @@ def test_pairs_that_repeat_another_are_counted():
     result = play_match(engine, by_visits(UniformEvaluator(), 4), openings, max_plies=30, threads=1)
     assert result.repeated_pairs == 2
     assert MatchResult(result.games[:7]).repeated_pairs == 0
-
-
-# --- matches ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("boards", [1, 3, 100])
@@ -135,17 +116,6 @@ def test_a_search_by_time_plays_one_board_at_a_time_and_spends_none_on_forced_mo
     engine.limit = Limit(seconds=0.005)
     assert engine.by_time
     assert len(play_match(engine, RandomEngine(), draw_openings(2, 0), max_plies=30).games) == 4
-
-
-# --- Hub ----------------------------------------------------------------------------------------------
-
-
-def test_a_program_that_does_not_exist():
-    with pytest.raises(ProgramError, match="can be started"):
-        Engine.load("hub:no-such-program")
-
-
-# --- texts --------------------------------------------------------------------------------------------
 
 
 def test_texts_of_engines():
@@ -190,24 +160,15 @@ def test_alpha_beta_with_a_network(tmp_path):
         ("rollout@policy", "expected a network with @policy"),
         ("rollout@0", "above 0"),
         ("uniform@0s", "above 0"),
-        ("uniform@99999999999999", "at most 1,000,000,000"),
         ("uniform@" + "9" * 5000, "at most 1,000,000,000"),
         ("uniform@" + "9" * 400 + "s", "at most 1,000,000,000"),
-        ("   ", "empty"),
         ("hub:", "^expected hub:COMMAND, found 'hub:' without a command$"),
-        ("hub:@0.5s", "found 'hub:@0.5s' without a command"),
-        ("hub: @8", "without a command"),
-        ("@", "no file @"),
         ("@400", "no file @400"),
         ("x@", "seconds such as 0.5s, a clock such as 60s\\+0.6s, or policy, not ''"),
-        ("rollout@50us", "not '50us'"),
-        ("rollout@0ms", "above 0"),
         ("alphabeta:", "^expected alphabeta:NETWORK, found 'alphabeta:' without a network$"),
-        ("alphabeta:@50ms", "without a network"),
         ("alphabeta:nothing.ckpt", "no file nothing.ckpt"),
         ("rollout@-5", "not '-5'"),
         ("ladder:", "no file ladder:"),
-        ("x" * 5000, "no file x"),
         ("tests", "found no file tests/best.ckpt"),
     ],
 )

@@ -47,8 +47,8 @@ def test_score_and_elo_rest_on_the_same_games():
     assert (result.pairs.elo, len(result.games)) == (0, 3)
 
 
-@pytest.mark.parametrize("pairs", [2, 4, 6, 10, 30])
-@pytest.mark.parametrize("elo", [0, 150, 300])
+@pytest.mark.parametrize("pairs", [2, 6, 30])
+@pytest.mark.parametrize("elo", [0, 300])
 @pytest.mark.parametrize("draws", [0.0, 0.6])
 def test_intervals_of_few_pairs_have_nominal_coverage(pairs, elo, draws):
     rng, truth = np.random.default_rng(pairs), score_of(elo)

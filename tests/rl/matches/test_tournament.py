@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ckai.cli.match import Arena, print_tables
+from ckai.cli.match import print_tables
 from ckai.cli.shared.networks import short_name
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import score_of
@@ -98,23 +98,6 @@ def test_a_round_robin(ckai, tmp_path):
     assert status == 0
     assert "score of the row" in out
     assert ckai("match", "random", "nobody", "alphabeta@1")[0] == 1
-
-
-def test_an_interrupted_round_robin_keeps_its_games(ckai, tmp_path, monkeypatch):
-    played = []
-
-    def play(arena, *arguments):
-        if played:
-            raise KeyboardInterrupt
-        played.append(arguments)
-        real(arena, *arguments)
-
-    real = Arena.play
-    monkeypatch.setattr(Arena, "play", play)
-    games = tmp_path / "t.pdn"
-    status, out, _ = ckai("match", "random", "alphabeta@1", "alphabeta@2", "--games", 4, "-o", games)
-    assert (status, len(list(read_games(games)))) == (130, 4)
-    assert "score of the row" in out
 
 
 def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
