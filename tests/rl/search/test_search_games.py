@@ -12,7 +12,7 @@ import pytest
 from numba import njit, typeof
 from numba.core import serialize
 
-from ckai.game import Position
+from ckai.game import HALFMOVE_LIMIT, Position
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
@@ -187,6 +187,28 @@ def test_tic_tac_toe_playouts_have_the_known_statistics():
     won, drawn = playouts(TicTacToe(), (np.int64(0), np.int64(0)), n)
     assert won / n == pytest.approx(737 / 1260, abs=0.006)
     assert drawn / n == pytest.approx(8 / 63, abs=0.005)
+
+
+def random_result(position, rng):
+    """The result of a game of random hops for the side to move, by the rules of `Position`."""
+    black = position.black
+    while actions := position.legal_actions():
+        if position.halfmove_clock >= HALFMOVE_LIMIT:
+            return 0
+        position = position.push_action(rng.choice(actions))
+    return -1 if position.black == black else 1
+
+
+@pytest.mark.parametrize(
+    "fen", ["W:WK18:B14", "B:W32:BK1:H80", "B:W18:B", "B:W6,7,14,15,K30:B2,K1,K8", "W:W21,22,K30:B1,2,K7"]
+)
+def test_playouts_of_checkers_end_as_random_games_do(fen):
+    position, rng = Position.from_fen(fen), random.Random(0)
+    slow = [random_result(position, rng) for _ in range(400)]
+    found = playouts(Checkers(), pack(position), 20_000)
+    for result, count in zip((1, 0), found, strict=True):
+        share = slow.count(result) / 400
+        assert count / 20_000 == pytest.approx(share, abs=5 * (share * (1 - share) / 400) ** 0.5)
 
 
 # --- UCT with playouts -----------------------------------------------------------------------------------
