@@ -96,7 +96,7 @@ def test_moves_are_generated_taken_back_and_made_out_of_turn():
         "genmove w", load=lambda spec: player,
     )  # fmt: skip
     assert answers == ["= A1", "=", "=", "=", "= C1", "=", "= C1", "=", "= A1"]
-    texts = [position.text.split("/")[-1] for position in player.seen]
+    texts = [SPEC.position_text(position).split("/")[-1] for position in player.seen]
     assert texts == ["......... b", "bb....... w", "bb....... b", "......... w"]
 
 
