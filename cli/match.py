@@ -187,13 +187,9 @@ class Arena:
     def play(
         self, a: str, b: str, result: "MatchResult", on_game: Callable[[], None], stop: threading.Event
     ) -> None:
-        """Play what the output does not have of a match.
+        """Play what the output does not have of a match; the result gets those games at once.
 
-        Args:
-            a, b: texts of the engines.
-            result: gets the games; those of an interrupted match at once.
-            on_game: called after every game, and once for those in the output.
-            stop: set it to end early.
+        `on_game` is called after every game, and once for those in the output; set `stop` to end early.
         """
         from ckai.rl.engine.program import Fault
         from ckai.rl.matches.match import play_match

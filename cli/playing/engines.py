@@ -32,12 +32,8 @@ def choose_move(
 ) -> "SearchResult":
     """Let an engine choose a move, see `Engine.play`; for variety another line than the best may come first.
 
-    Args:
-        engine: the engine.
-        game: the game; its position has a legal move.
-        clock: the clock of the side to move, in place of the engine's own limit if it takes a clock.
-        chance: draws one of the nearly best moves at the start of a game; None: the best is played.
-        stop: ends the search.
+    The clock of the side to move replaces the limit of an engine that takes one. `chance` draws
+    one of the nearly best moves at the start of a game.
     """
     from ckai.rl import Limit
 
