@@ -16,17 +16,9 @@ if TYPE_CHECKING:
 @click.command("parse")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 @output_option("Rows to write, a name ending in .parquet.  [default: data/<name of the first file>.parquet]")
-@click.option(
-    "--lenient",
-    is_flag=True,
-    help="Keep what can be read of a file with a square 0 or hardly a whole game.",
-)
-@click.option("--from-zero", is_flag=True, help="Read the squares of moves as numbered from 0.")
 @force_option
 @json_option
-def command(
-    files: tuple[Path, ...], output: Path | None, lenient: bool, from_zero: bool, force: bool, as_json: bool
-) -> None:
+def command(files: tuple[Path, ...], output: Path | None, force: bool, as_json: bool) -> None:
     """Convert the games of PDN files to rows for training.
 
     FILE may be compressed (.gz, .bz2, or .zip with .pdn files in it); - reads standard input. A game with an
@@ -36,7 +28,7 @@ def command(
     from ckai.cli.shared.console import progress_bar
     from ckai.datasets.convert import parse_files
     from ckai.datasets.files import refuse_to_replace
-    from ckai.game.compiling import compiled
+    from ckai.game.jit import compiled
     from ckai.pdn.sources import source_stem
 
     report_compilation()
@@ -44,13 +36,7 @@ def command(
     refuse_to_replace(output, force)
     with progress_bar("reading", "bytes") as progress:
         begun, before = time.perf_counter(), compiled.seconds
-        tally = parse_files(
-            files,
-            output,
-            lenient=lenient,
-            from_zero=from_zero,
-            progress=lambda done, total, _: progress(done, total) if total else None,
-        )
+        tally = parse_files(files, output, progress=progress)
         seconds = time.perf_counter() - begun - (compiled.seconds - before)
     for skipped in tally.without_games:
         click.echo(f"ckai: warning: {skipped}; the file is skipped", err=True)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.rows import Rows
+from ckai.datasets.rows import Rows, Visits
 from ckai.datasets.schema import DatasetError
 from ckai.game.jit import kernel
 from ckai.game.kernels import write_legal
@@ -36,20 +36,12 @@ _FAULTS: Final = (
 _, _PLY, _HOP, _ORDER, _Z, _Q, _QUIET, _BOARD, _JUMPER, _LEGAL, _LABEL, _VISITS = range(len(_FAULTS))
 
 
-def check_rows(
-    path: Path,
-    rows: Rows,
-    hop: NDArray[np.int8],
-    first: int,
-    before: Key | None,
-    game: str,
-) -> Key:
+def check_rows(path: Path, rows: Rows, first: int, before: Key | None, game: str) -> Key:
     """Refuse rows that cannot be, which would spoil what is learned from all others.
 
     Args:
         path: the file of the rows.
         rows: one row group as it was read.
-        hop: `[N]`, their other column.
         first: number of its first row in the file.
         before: key of the row before the first, if it is known.
         game: the game of the rows; boards, jumpers and legal actions are checked in checkers only.
@@ -63,37 +55,33 @@ def check_rows(
             other than NaN. In checkers also: a board or a jumper that cannot be, and a mask of other than the
             legal actions.
     """
-    none = np.empty(0, np.uint8)
-    visits = rows.visits
+    visits = rows.visits or Visits(np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0, np.uint32))
     arrays: tuple[NDArray[Any], ...] = (
-        rows.game, rows.ply, hop, rows.board, rows.jumper, rows.quiet, rows.legal, rows.label, rows.z,
-        none.view(np.float32) if rows.q is None else rows.q,
-        np.empty(0, np.int64) if visits is None else visits.offsets,
-        none if visits is None else visits.labels,
-        none.view(np.uint32) if visits is None else visits.counts,
+        rows.game, rows.ply, rows.hop, rows.board, rows.jumper, rows.quiet, rows.legal, rows.label, rows.z,
+        np.empty(0, np.float32) if rows.q is None else rows.q, visits.offsets, visits.labels, visits.counts,
     )  # fmt: skip
     at, fault, entry = _first_fault(
         game == DEFAULT_GAME_NAME, before or (-1, -1, -1), *map(_read_only, arrays)
     )
     if not fault:
-        return int(rows.game[-1]), int(rows.ply[-1]), int(hop[-1])
+        return int(rows.game[-1]), int(rows.ply[-1]), int(rows.hop[-1])
     where = f"{path}: row {first + at}"
     name, expected = _FAULTS[fault]
     if name == "label":
         where += f" (game {rows.game[at]}, ply {rows.ply[at]})"
+    legal = np.flatnonzero(rows.take(np.array([at])).legal_mask()[0]).tolist()
     if name in ("label", "visits"):
-        expected += f" {np.flatnonzero(rows.take(np.array([at])).legal_mask()[0]).tolist()}"
+        expected += f" {legal}"
     found: Any
     if name == "visits":
-        assert visits is not None
         found = f"{visits.counts[entry]} of {visits.labels[entry]}"
     elif name == "key":
-        found = f"{(int(rows.game[at]), int(rows.ply[at]), int(hop[at]))}; a file has each row once, in order"
-    elif name == "legal":
-        found = np.flatnonzero(rows.take(np.array([at])).legal_mask()[0]).tolist()
+        key = (int(rows.game[at]), int(rows.ply[at]), int(rows.hop[at]))
+        found = f"{key}; a file has each row once, in order"
+    elif name == "board":
+        found = np.unique(rows.board[at]).tolist()
     else:
-        column = hop if name == "hop" else getattr(rows, name)
-        found = column[at] if column.ndim == 1 else np.unique(column[at]).tolist()
+        found = legal if name == "legal" else getattr(rows, name)[at]
     raise DatasetError(f"{where}: expected {expected}, found {found}")
 
 

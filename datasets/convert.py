@@ -16,7 +16,6 @@ from ckai.game.text import printable
 from ckai.pdn import PdnError
 from ckai.pdn.lexer import NO_RESULT, UNKNOWN
 from ckai.pdn.reader import SQUARE_0
-from ckai.pdn.segments import RESULT_TAG
 from ckai.pdn.sources import STDIN, open_sources, source_name, source_size
 from ckai.pdn.stream import read_chunks
 
@@ -54,17 +53,11 @@ class Tally:
     """The errors of the files skipped because they have no games."""
 
 
-ProgressCallback = Callable[[int, int, Tally], None]
-"""Called with the stored bytes read, the bytes in all (0 if unknown), and the tally so far."""
-
-
 def parse_files(
     paths: str | Path | Sequence[str | Path],
     output: str | Path,
     *,
-    lenient: bool = False,
-    from_zero: bool = False,
-    progress: ProgressCallback | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Tally:
     """Convert the games of PDN files to rows and headers, and list the games that are incomplete.
 
@@ -79,18 +72,15 @@ def parse_files(
         output: the Parquet file of rows to write, a name that ends in `.parquet`; an existing one is
             replaced. The headers (`<name>.headers.parquet`) and the list of incomplete games
             (`<name>.refused.jsonl`) are written next to it. If no game can be used, only the list is.
-        lenient: also keep what can be read of a file with a square 0, and of one in which fewer than a tenth
-            of two or more games are whole.
-        from_zero: read the squares of moves, but not of FENs, as numbered from 0.
-        progress: called after each chunk of text with the stored bytes read, the bytes in all (0 if unknown),
-            and the tally.
+        progress: called after each chunk of text with the stored bytes read, and the bytes in all; not for
+            standard input.
 
     Returns:
         The tally. The output files appear under their names only when it is returned.
 
     Raises:
-        PdnError: no games in any file, no usable game or hardly a whole one (the list says why), a square 0,
-            or a damaged archive.
+        PdnError: no games in any file, none with moves, or a damaged archive; or a file of which fewer than a
+            tenth of two or more games are whole, or a tenth have a square 0 (the list says why).
         DatasetError: an output with another suffix than `.parquet`, or a name for headers.
         OSError: a file that cannot be read.
         WriteError: output that cannot be written, or is a folder, an OSError.
@@ -105,7 +95,7 @@ def parse_files(
     sizes = [source_size(path) for path in sources]
     check_rows_path(output)
     tally = Tally(output, output.with_name(f"{output.stem}.refused.jsonl"))
-    refused: list[tuple[PdnError, bool]] = []
+    refused: list[PdnError] = []
     broken: PdnError | None = None
     total = 0 if STDIN in map(str, sources) else sum(sizes)
     done = 0
@@ -113,79 +103,69 @@ def parse_files(
         for path, size in zip(sources, sizes, strict=True):
             for source in open_sources(path):
                 before, earlier, length = tally.games_read, len(refused), 0
-                for chunk in read_chunks(source, from_zero=from_zero):
+                for chunk in read_chunks(source):
                     length = chunk.offset + len(chunk.data)
                     games = PdnGames(chunk, before + chunk.number, source.name)
-                    refused += _count(tally, games, lenient)
+                    refused += _count(tally, games)
                     rows.write(games.table())
                     headers.write(games.found(np.flatnonzero(games.readable)))
-                    if progress:
-                        progress(done + (source.raw.tell() if source.raw else 0), total, tally)
-                read, bad = tally.games_read - before, refused[earlier:]
-                if not read:
+                    if total and source.raw:
+                        progress(done + source.raw.tell(), total)
+                if read := tally.games_read - before:
+                    broken = broken or _broken(refused[earlier:], read, tally.refused)
+                else:
                     tally.without_games.append(no_games(source.name, length))
-                if broken is None and read > 1 and 10 * (read - len(bad)) < read:
-                    broken = _hardly_whole(bad[0][0], read - len(bad), read)
             done += size
         if not tally.games_read:
             raise tally.without_games[0]
-        write_whole(tally.refused, "".join(_json_line(*line) + "\n" for line in refused))
-        if not tally.rows:
-            raise _nothing_usable(refused[0][0] if refused else None, tally, source_name(sources[0]))
-        if broken is not None and not lenient:
+        write_whole(tally.refused, "".join(map(_json_line, refused)))
+        if broken is None and not tally.rows:
+            broken = PdnError("expected games with moves, found none with any", source_name(sources[0]))
+            broken = _with(refused[0], "no game can be used", tally.refused) if refused else broken
+        if broken is not None:
             raise broken
     return tally
 
 
-def _count(tally: Tally, games: PdnGames, lenient: bool) -> list[tuple[PdnError, bool]]:
-    """Count games; return the errors of those that are not whole, each with whether it rejects the game.
-
-    Raises:
-        PdnError: a square 0, unless it is lenient.
-    """
-    chunk, found, whole = games.chunk, games.games, games.whole
-    played, known = found["plies"] > 0, found["result"] != NO_RESULT
+def _count(tally: Tally, games: PdnGames) -> list[PdnError]:
+    """Count games; return the errors of those that are not whole."""
+    played = games.played
+    found, whole, moved = played.games, played.whole, played.games["plies"] > 0
+    known, tagged = played.results != NO_RESULT, played.tag_results != NO_RESULT
     tally.games_read += len(found)
     tally.games_kept += int(whole.sum())
-    tally.games_truncated += int((~whole & played).sum())
-    tally.games_rejected += int((~whole & ~played).sum())
-    tally.games_without_moves += int((whole & ~played).sum())
+    tally.games_truncated += int((~whole & moved).sum())
+    tally.games_rejected += int((~whole & ~moved).sum())
+    tally.games_without_moves += int((whole & ~moved).sum())
     tally.plies += int(found["plies"].sum())
     tally.rows += int(found["rows"].sum())
-    tally.result_conflicts += int(found["conflict"].sum())
-    tags = (chunk.tag(g, RESULT_TAG) for g in np.flatnonzero(~known).tolist())
-    tally.results_unread += sum(tag not in (None, "", "?") for tag in tags)
-    tally.forfeits += int((games.starts["forfeit"] & known & (found["result"] != UNKNOWN) & played).sum())
+    tally.result_conflicts += int((known & tagged & (played.results != played.tag_results)).sum())
+    texts = (played.tags[g].get("result", "") for g in np.flatnonzero(~known).tolist())
+    tally.results_unread += sum(text not in ("", "?") for text in texts)
+    tally.forfeits += int((played.forfeit & known & (played.results != UNKNOWN) & moved).sum())
     refused = []
     for g in np.flatnonzero(~whole).tolist():
         error = games.read(g).problem
-        assert error is not None, "both readers agree"
-        if SQUARE_0 in error.reason and not lenient:
-            error.reason += "; give --from-zero if this file counts them from 0, or --lenient if it errs"
-            raise error
+        assert error is not None
         known_reasons = (name for words, name in _CATEGORIES.items() if words in error.reason)
         tally.reasons[next(known_reasons, "other")] += 1
-        refused.append((error, not played[g]))
+        refused.append(error)
     return refused
 
 
-def _hardly_whole(first: PdnError, whole: int, read: int) -> PdnError:
-    """The error of a file of which hardly a game is whole, with the place and reason of the first error."""
-    rest = f"only {whole} of {read:,} games are" if whole else f"none of {read:,} games is"
-    reason = f"{first.reason}; {rest} whole: of another kind? --lenient keeps the moves before the errors"
+def _broken(refused: list[PdnError], read: int, listed: Path) -> PdnError | None:
+    """The error of a file of `read` games that is probably of another kind, with its first game's reason."""
+    zeros, whole = [error for error in refused if SQUARE_0 in error.reason], read - len(refused)
+    if zeros and 10 * len(zeros) >= read:
+        return _with(zeros[0], "renumber the file if it counts them from 0", listed)
+    if read > 1 and 10 * whole < read:
+        return _with(refused[0], f"only {whole:,} of {read:,} games can be read whole", listed)
+    return None
+
+
+def _with(first: PdnError, more: str, listed: Path) -> PdnError:
+    reason = f"{first.reason}; {more}; {source_name(listed)} says why"
     return PdnError(reason, first.path, first.line, first.game, first.ply)
-
-
-def _nothing_usable(first: PdnError | None, tally: Tally, name: str) -> PdnError:
-    """The error of files without any row, with the place and reason of the first game with an error."""
-    if first is None:
-        return PdnError("expected games with moves, found none with any", name)
-    if tally.games_read == 1:
-        rest = f"the only game cannot be used; see {source_name(tally.refused)}"
-    else:
-        listed = source_name(tally.refused)
-        rest = f"none of {tally.games_read:,} games can be used; {listed} says why for each"
-    return PdnError(f"{first.reason}; {rest}", first.path, first.line, first.game, first.ply)
 
 
 _CATEGORIES = {
@@ -202,17 +182,16 @@ _CATEGORIES = {
 }
 
 
-def _json_line(error: PdnError, rejected: bool) -> str:
+def _json_line(error: PdnError) -> str:
     """A line of the list of incomplete games."""
-    status = "rejected" if rejected else "truncated"
     line = {
         "file": error.path,
         "line": error.line,
         "game": error.game,
         "ply": error.ply,
-        "status": status,
+        "status": "truncated" if error.ply else "rejected",
         "reason": error.reason,
         "text": error.text,
         "legal": error.legal,
     }
-    return printable(json.dumps(line, ensure_ascii=False))
+    return printable(json.dumps(line, ensure_ascii=False)) + "\n"

@@ -26,17 +26,15 @@ from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
 from ckai.game.squares import SQUARES
 from ckai.pdn import PdnError, PdnGame, from_game, write_game
-from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay
+from ckai.pdn.kernels import UNKNOWN_Z
+from ckai.pdn.lexer import RESULT_TEXT
+from ckai.pdn.played import PlayedGames
 from ckai.pdn.reader import build_game
-from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TEXT, WHITE
 from ckai.pdn.sources import open_sources
-from ckai.pdn.stream import Chunk, first_positions, read_chunks
+from ckai.pdn.stream import Chunk, read_chunks
 
-ROWS_AT_ONCE = 1 << 17
 _RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", None: "*"}
 _NOTHING = (None, "", "?")
-SCANNED = ("game", "ply", "hop", "black", "board", "label")
-"""Columns that say which positions were reached."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +68,6 @@ class Games(ABC):
     def table(self, names: Sequence[str]) -> pa.Table:
         """Return some columns of the rows, in order of play."""
 
-    def scan(self) -> list[NDArray[Any]]:
-        """Return the columns `SCANNED` of games of checkers as numpy."""
-        table = self.table(SCANNED)
-        if table.schema.field("board").type.list_size != SQUARES:
-            raise DatasetError(f"{self.name}: expected checkers, to search for positions, found another game")
-        return [_column(table, name) for name in SCANNED]
-
     @abstractmethod
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
         """Yield the games at `which`, in ascending order, as PDN."""
@@ -109,58 +100,43 @@ class Games(ABC):
                 has = [pc.match_substring(headers[name], part, ignore_case=True) for name in names.split()]
                 found = found & to_numpy(pc.or_kleene(has[0], has[-1]))
         for position in query.positions:
-            found = found & np.isin(_column(headers, "game"), self._positions.at(position))
+            game, _, black, masks = self._positions
+            wanted = np.array([position.own, position.opp, position.kings], np.uint32)
+            at = game[(masks == wanted).all(1) & (black == position.black)]
+            found = found & np.isin(_column(headers, "game"), at)
         return np.flatnonzero(found)
 
     @cached_property
-    def _positions(self) -> "_Positions":
-        return _Positions(*self.scan())
+    def _positions(self) -> tuple[NDArray[Any], ...]:
+        """Game, ply, whether Black is to move, and `_masks` of the positions between moves and at the end."""
+        table = self.table(("game", "ply", "hop", "black", "board", "label"))
+        if table.schema.field("board").type.list_size != SQUARES:
+            raise DatasetError(f"{self.name}: expected checkers, to search for positions, found another game")
+        game, ply, hop, black, board, label = (_column(table, name) for name in table.column_names)
+        first = np.flatnonzero(hop == 0)
+        last = np.flatnonzero(np.append(game[1:] != game[:-1], True)[: len(game)])
+        return (
+            np.concatenate([game[first], game[last]]),
+            np.concatenate([ply[first], ply[last] + 1]),
+            np.concatenate([black[first], ~black[last]]),
+            _masks(np.concatenate([board[first], _after(board[last], label[last])])),
+        )
 
     def _name_openings(self, headers: pa.Table) -> pa.Table:
-        """Name the openings of the games whose tags do not."""
+        """Name the openings of the games whose tags do not, see `ckai.game.openings`."""
         pairs = list(zip(headers["opening"].to_pylist(), headers["game"].to_pylist(), strict=True))
         if all(name not in _NOTHING for name, _ in pairs):
             return headers
-        names = self._positions.openings()
-        filled = from_strings([names.get(game) if name in _NOTHING else name for name, game in pairs])
+        game, ply, black, masks = self._positions
+        early = np.flatnonzero(ply < POSITIONS)
+        early = early[np.argsort(ply[early], kind="stable")]  # of each game the last name counts
+        columns = game[early], *masks[early].T[:2], black[early]
+        keys = zip(*(column.tolist() for column in columns), strict=True)
+        known = openings_by_position()
+        names = {number: known[key] for number, *rest in keys if (key := tuple(rest)) in known}  # type: ignore[index]
+        filled = from_strings([names.get(number) if name in _NOTHING else name for name, number in pairs])
         at = headers.schema.get_field_index("opening")
         return headers.set_column(at, HEADERS_SCHEMA.field(at), filled)
-
-
-class _Positions:
-    """The positions of games between their moves, the last ones included, from columns of their rows."""
-
-    def __init__(
-        self,
-        game: NDArray[np.int32],
-        ply: NDArray[np.int16],
-        hop: NDArray[np.int8],
-        black: NDArray[np.bool_],
-        board: NDArray[np.int8],
-        label: NDArray[np.uint8],
-    ) -> None:
-        first = np.flatnonzero(hop == 0)
-        last = np.flatnonzero(np.append(game[1:] != game[:-1], True)[: len(game)])
-        self.game = np.concatenate([game[first], game[last]])
-        self.ply = np.concatenate([ply[first], ply[last] + 1])
-        self.black = np.concatenate([black[first], ~black[last]])
-        self.board = np.concatenate([board[first], _after(board[last], label[last])])
-
-    def at(self, position: Position) -> NDArray[np.int32]:
-        """Return the numbers of the games that reach a position."""
-        wanted = np.array([position.own, position.opp, position.kings], np.uint32)
-        same = (_masks(self.board) == wanted).all(1)
-        found: NDArray[np.int32] = self.game[same & (self.black == position.black)]
-        return found
-
-    def openings(self) -> dict[int, str]:
-        """Return the names of openings by number of the game, see `ckai.game.openings`."""
-        early = np.flatnonzero(self.ply < POSITIONS)
-        early = early[np.argsort(self.ply[early], kind="stable")]  # of each game the last name counts
-        columns = self.game[early], *_masks(self.board[early]).T[:2], self.black[early]
-        keys = zip(*(column.tolist() for column in columns), strict=True)
-        names = openings_by_position()
-        return {game: names[key] for game, *rest in keys if (key := tuple(rest)) in names}  # type: ignore[index]
 
 
 def _masks(board: NDArray[np.int8]) -> NDArray[np.uint32]:
@@ -188,15 +164,11 @@ def _after(board: NDArray[np.int8], label: NDArray[np.uint8]) -> NDArray[np.int8
 
 
 class PdnGames(Games):
-    """The games of a chunk of PDN, played as far as they can be.
+    """The games of a chunk of PDN.
 
     Attributes:
-        chunk: their text.
-        games: `[G]` GAME.
-        starts: `[G]` START.
-        columns: of the rows.
-        whole: `[G]` bool, whether a game can be read to its end.
-        readable: `[G]` bool, whether anything of it can be.
+        played: the games, played as far as they can be.
+        readable: `[G]` bool, whether anything of a game can be read.
     """
 
     def __init__(self, chunk: Chunk, number: int, path: str = "") -> None:
@@ -207,32 +179,26 @@ class PdnGames(Games):
             number: of its first one, in rows and headers.
             path: name of the source.
         """
-        self.chunk, self.name = chunk, path
-        self.starts, self._refused = first_positions(chunk)
-        self.games = np.zeros(len(chunk.segments), GAME)
-        spans = chunk.segments["last"] - chunk.segments["first"]
-        columns = make_columns(max(ROWS_AT_ONCE, 2 * int(spans.max(initial=0)) + 1024))
-        parts = [make_columns(0)]
-        begin = rows = 0
-        while begin < len(self.games):
-            words = chunk.read.tokens, chunk.read.squares, chunk.segments
-            end, written = replay(*words, self.starts, self.games, columns, begin, number)
-            self.games["first_row"][begin:end] += rows
-            some = {name: column[:written].copy() for name, column in columns._asdict().items()}
-            parts.append(Columns(**some))
-            begin, rows = end, rows + written
-        self.columns = Columns(*map(np.concatenate, zip(*parts, strict=True)))
-        self.whole = self.games["problem"] == FINE
-        self.readable = self.whole | (self.games["plies"] > 0)
-        self.headers = self._name_openings(self._tags(number))
+        self.played, self.name = PlayedGames(chunk, number), path
+        self.readable = self.played.whole | (self.played.games["plies"] > 0)
+        self._table = row_table(self.played.columns._asdict(), UNKNOWN_Z)
+        count, tags = len(self.readable), self.played.tags
+        columns = {
+            name: from_strings([of_game.get(name) for of_game in tags])
+            for name in ("event", "date", "black", "white", "opening")
+        } | {
+            "game": from_numpy(np.arange(number, number + count, dtype=np.int32)),
+            "result": from_strings([RESULT_TEXT[r] or "*" for r in self.played.results.tolist()]),
+            "plies": from_numpy(self.played.games["plies"]),
+            "line": from_numpy(chunk.lines(chunk.begins)),
+            "source": from_strings([self.name] * count),
+        }
+        arrays = [columns[name] for name in HEADERS_SCHEMA.names]
+        self.headers = self._name_openings(pa.Table.from_arrays(arrays, schema=HEADERS_SCHEMA))
 
     def table(self, names: Sequence[str] = EXPERT_SCHEMA.names) -> pa.Table:
         """See `Games.table`."""
-        return row_table(self.columns._asdict(), UNKNOWN_Z).select(names)
-
-    def scan(self) -> list[NDArray[Any]]:
-        """See `Games.scan`."""
-        return [getattr(self.columns, name) for name in SCANNED]
+        return self._table.select(names)
 
     def find(self, query: Query) -> NDArray[np.int64]:
         """See `Games.find`; games of which nothing can be read are not found."""
@@ -240,32 +206,17 @@ class PdnGames(Games):
 
     def read(self, g: int) -> PdnGame:
         """Return a game with all that was written of it."""
-        return build_game(self.chunk, g, self.starts[g], self._refused.get(g), self.name)
+        return build_game(self.played, g, self.name)
 
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
         """Yield games as they were written; one that cannot be read whole up to what stops the reader."""
-        chunk = self.chunk
+        chunk = self.played.chunk
         for g in which.tolist():
-            if self.whole[g]:
-                segment = chunk.segments[g]
-                end = int(chunk.read.tokens[segment["last"] - 1]["end"])
-                yield chunk.text(int(segment["start"]), end).strip() + "\n\n"
+            if self.played.whole[g]:
+                first, last = chunk.tokens[chunk.games[g] - (0, 1)]
+                yield chunk.text(int(first["start"]), int(last["end"])).strip() + "\n\n"
             else:
                 yield write_game(self.read(g))
-
-    def _tags(self, number: int) -> pa.Table:
-        chunk, count = self.chunk, len(self.games)
-        tags = {"event": EVENT, "date": DATE, "black": BLACK, "white": WHITE, "opening": OPENING}
-        columns = {
-            name: from_strings([chunk.tag(g, tag) for g in range(count)]) for name, tag in tags.items()
-        } | {
-            "game": from_numpy(np.arange(number, number + count, dtype=np.int32)),
-            "result": from_strings([RESULT_TEXT[r] or "*" for r in self.games["result"].tolist()]),
-            "plies": from_numpy(self.games["plies"]),
-            "line": from_numpy(chunk.segments["line"].astype(np.int64) + chunk.line + 1),
-            "source": from_strings([self.name] * count),
-        }
-        return pa.Table.from_arrays([columns[name] for name in HEADERS_SCHEMA.names], schema=HEADERS_SCHEMA)
 
 
 class RowGames(Games):
@@ -419,7 +370,7 @@ def find_games(paths: Sequence[str | Path], query: Query) -> Iterator[tuple[Game
             length = count = 0
             for chunk in read_chunks(source):
                 games = PdnGames(chunk, chunk.number + 1, source.name)
-                length, count = chunk.offset + len(chunk.data), count + len(games.games)
+                length, count = chunk.offset + len(chunk.data), count + len(chunk.games)
                 yield games, games.find(query)
             if not count:
                 raise no_games(source.name, length)

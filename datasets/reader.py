@@ -81,36 +81,26 @@ class RowFile:
             DatasetError: damaged data, a null in a required column, or rows that cannot be, see
                 `check_rows`.
         """
-        names = READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else [])
-        columns = self._columns(group, names)
+        columns = self._columns(group, READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else []))
+        wide = {
+            "board": to_numpy(columns["board"].flatten()).reshape(-1, self._squares),
+            "legal": _fixed_bytes(columns["legal"], self._mask_bytes),
+        }
         rows = Rows(
-            game=to_numpy(columns["game"]),
-            ply=to_numpy(columns["ply"]),
-            board=to_numpy(columns["board"].flatten()).reshape(-1, self._squares),
-            jumper=to_numpy(columns["jumper"]),
-            quiet=to_numpy(columns["quiet"]),
-            legal=_fixed_bytes(columns["legal"], self._mask_bytes),
-            label=to_numpy(columns["label"]),
-            z=to_numpy(columns["z"]),
+            **wide,
+            **{name: to_numpy(columns[name]) for name in READ_COLUMNS if name not in wide},
             z_known=to_numpy(columns["z"].is_valid()),
             q=to_numpy(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
         )
-        hop, before = to_numpy(columns["hop"]), self._last_keys.get(group - 1)
-        first = sum(self.group_rows[:group])
-        self._last_keys[group] = check_rows(self.path, rows, hop, first, before, self.game)
+        first, before = sum(self.group_rows[:group]), self._last_keys.get(group - 1)
+        self._last_keys[group] = check_rows(self.path, rows, first, before, self.game)
         return rows.take(~np.isin(rows.game, list(self.repeated))) if self.repeated else rows
 
     def table(self, *names: str) -> pa.Table:
         """Some columns of all rows; reads nothing else."""
         groups = range(len(self.group_rows))
         return pa.concat_tables(pa.table(self._columns(group, list(names))) for group in groups)
-
-    def columns(self, group: int, *names: str) -> tuple[NDArray[Any], ...]:
-        """Some columns `[N]` of the rows that `read` returns; reads nothing else."""
-        columns = self._columns(group, ["game", *names])
-        kept = ~np.isin(to_numpy(columns["game"]), list(self.repeated))
-        return tuple(to_numpy(columns[name])[kept] for name in names)
 
     def _columns(self, group: int, names: list[str]) -> dict[str, Any]:
         try:

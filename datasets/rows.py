@@ -1,7 +1,7 @@
 """Rows in memory: numpy columns, one entry a hop; see `ckai.datasets.schema` for the columns' names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -68,6 +68,10 @@ class Rows:
     """`[N]` int32, number of the game in its file."""
     ply: NDArray[np.int16]
     """`[N]` int16, 0-based half-move."""
+    hop: NDArray[np.int8]
+    """`[N]` int8, 0-based within the move."""
+    black: NDArray[np.bool_]
+    """`[N]` bool, whether Black is to move."""
     board: NDArray[np.int8]
     """`[N, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty; other games: all their
     squares."""
@@ -124,19 +128,15 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
         return parts[0]
     columns = {
         name: np.concatenate([getattr(part, name) for part in parts])
-        for name in ("game", "ply", "board", "jumper", "quiet", "legal", "label", "z", "z_known")
+        for name in (field.name for field in fields(Rows) if field.default is MISSING)
     }
     q, visits = None, None
     if any(part.q is not None for part in parts):
         q = np.concatenate([np.full(len(p), np.nan, np.float32) if p.q is None else p.q for p in parts])
     if any(part.visits is not None for part in parts):
-        visits = _concatenate_visits(parts)
+        listed = [np.zeros(len(p), int) if p.visits is None else np.diff(p.visits.offsets) for p in parts]
+        offsets = np.cumsum(np.concatenate([[0], *listed]), dtype=np.int64)
+        some = [p.visits for p in parts if p.visits is not None]
+        labels, counts = (np.concatenate([getattr(v, name) for v in some]) for name in ("labels", "counts"))
+        visits = Visits(offsets, labels, counts)
     return Rows(**columns, q=q, visits=visits)
-
-
-def _concatenate_visits(parts: Sequence[Rows]) -> Visits:
-    lengths = [np.zeros(len(p), np.int64) if p.visits is None else np.diff(p.visits.offsets) for p in parts]
-    offsets = np.zeros(sum(map(len, lengths)) + 1, np.int64)
-    np.cumsum(np.concatenate(lengths), out=offsets[1:])
-    some = [p.visits for p in parts if p.visits is not None]
-    return Visits(offsets, np.concatenate([v.labels for v in some]), np.concatenate([v.counts for v in some]))

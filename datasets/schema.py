@@ -25,46 +25,42 @@ GAME_KEY: Final = b"ckai.game"
 LEGAL_MASK_BYTES: Final = 16
 """Bytes of the mask of legal actions in checkers, and in every game of 128 actions or fewer."""
 
-_COLUMNS: Final = [
-    # name, type, nullable
-    ("game", pa.int32(), False),  # number of the game in the source
-    ("ply", pa.int16(), False),  # 0-based half-move; hops of one move share it
-    ("hop", pa.int8(), False),  # 0-based within the move
-    ("black", pa.bool_(), False),  # Black is to move
-    ("board", pa.list_(pa.int8(), 32), False),  # mover's view: 1 own man, 3 own king, -1 / -3 theirs, 0 empty
-    ("jumper", pa.int8(), False),  # index of the piece that must continue a capture, -1 if none
-    ("quiet", pa.int16(), False),  # plies since the last capture or man's move
-    ("legal", pa.binary(LEGAL_MASK_BYTES), False),  # bit i of the 128: action i is legal, little-endian bits
-    ("label", pa.uint8(), False),  # the action played
-    ("z", pa.int8(), True),  # the game's result for the side to move: 1, 0, -1; null for '*'
-]
 
-_SELFPLAY_COLUMNS: Final = [
-    ("q", pa.float32(), False),  # the search's root value for the side to move, [-1, 1]
-    (
-        "visits",
-        pa.list_(pa.struct([pa.field("label", pa.uint8(), False), pa.field("count", pa.uint32(), False)])),
-        False,
-    ),
-    ("generation", pa.int32(), False),  # that trained the network which played; 0: the first one
-]
+def _metadata(kind: bytes) -> dict[bytes, bytes]:
+    return {VERSION_KEY: str(SCHEMA_VERSION).encode(), b"ckai.kind": kind}
 
 
-def _schema(columns: list[tuple[str, pa.DataType, bool]], source: str) -> pa.Schema:
-    fields = [pa.field(name, type_, nullable) for name, type_, nullable in columns]
-    return pa.schema(
-        fields, metadata={VERSION_KEY: str(SCHEMA_VERSION).encode(), b"ckai.kind": source.encode()}
-    )
-
-
-EXPERT_SCHEMA: Final = _schema(_COLUMNS, "expert")
+EXPERT_SCHEMA: Final = pa.schema(
+    [
+        pa.field("game", pa.int32(), False),  # number of the game in the source
+        pa.field("ply", pa.int16(), False),  # 0-based half-move; hops of one move share it
+        pa.field("hop", pa.int8(), False),  # 0-based within the move
+        pa.field("black", pa.bool_(), False),  # Black is to move
+        # mover's view: 1 own man, 3 own king, -1 / -3 theirs, 0 empty
+        pa.field("board", pa.list_(pa.int8(), 32), False),
+        pa.field("jumper", pa.int8(), False),  # index of the piece that must continue a capture, -1 if none
+        pa.field("quiet", pa.int16(), False),  # plies since the last capture or man's move
+        # bit i of the 128: action i is legal, little-endian bits
+        pa.field("legal", pa.binary(LEGAL_MASK_BYTES), False),
+        pa.field("label", pa.uint8(), False),  # the action played
+        pa.field("z", pa.int8()),  # the game's result for the side to move: 1, 0, -1; null for '*'
+    ],
+    metadata=_metadata(b"expert"),
+)
 """Rows of games read from PDN (an Arrow schema)."""
-SELFPLAY_SCHEMA: Final = _schema(_COLUMNS + _SELFPLAY_COLUMNS, "selfplay")
-"""Rows of self-play: the same columns and the results of the search."""
-
-
-READ_COLUMNS: Final = [name for name, _, _ in _COLUMNS]
+READ_COLUMNS: Final = EXPERT_SCHEMA.names
 """Columns of all rows."""
+_VISIT: Final = pa.struct([pa.field("label", pa.uint8(), False), pa.field("count", pa.uint32(), False)])
+SELFPLAY_SCHEMA: Final = pa.schema(
+    [
+        *EXPERT_SCHEMA,
+        pa.field("q", pa.float32(), False),  # the search's root value for the side to move, [-1, 1]
+        pa.field("visits", pa.list_(_VISIT), False),
+        pa.field("generation", pa.int32(), False),  # that trained the network which played; 0: the first one
+    ],
+    metadata=_metadata(b"selfplay"),
+)
+"""Rows of self-play: the same columns and the results of the search."""
 SEARCH_COLUMNS: Final = ["q", "visits"]
 """Those that self-play adds."""
 
@@ -102,7 +98,7 @@ HEADERS_SCHEMA: Final = pa.schema(
         pa.field("line", pa.int64(), False),  # where the game starts in the source, 1-based
         pa.field("source", pa.string(), False),
     ],
-    metadata={VERSION_KEY: str(SCHEMA_VERSION).encode(), b"ckai.kind": b"headers"},
+    metadata=_metadata(b"headers"),
 )
 
 SHARD_KEY: Final = b"ckai.shard"

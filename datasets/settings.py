@@ -166,18 +166,13 @@ class Setting:
         return get_args(self.field.annotation) if get_origin(self.field.annotation) is Literal else ()
 
     @property
-    def bounds(self) -> dict[str, float]:
-        """`ge`, `gt`, `le`, `lt`, `multiple_of`, as far as given; for a tuple those of its items."""
+    def range(self) -> str:
+        """Bounds as text: `>= 1`, `> 0`, `in [0, 1)`; for a tuple those of its items; empty if none."""
         parts = list(self.field.metadata)
         if tuple in self.types:  # tuple[Annotated[float, Field(...)], ...]
             item = get_args(self.field.annotation)[0]
             parts += [part for inner in getattr(item, "__metadata__", ()) for part in inner.metadata]
-        return {name: getattr(part, name) for part in parts for name in _BOUNDS if hasattr(part, name)}
-
-    @property
-    def range(self) -> str:
-        """Bounds as text: `>= 1`, `> 0`, `in [0, 1)`; empty without bounds."""
-        b = self.bounds
+        b = {name: getattr(part, name) for part in parts for name in _BOUNDS if hasattr(part, name)}
         low, high = b.get("ge", b.get("gt")), b.get("le", b.get("lt"))
         if low is not None and high is not None:
             text = f"in {'[' if 'ge' in b else '('}{low}, {high}{']' if 'le' in b else ')'}"
@@ -258,22 +253,16 @@ def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
     Raises:
         ValueError: a malformed text, an unknown setting or an invalid value.
     """
+    known = {one.path: one for one in all_settings(cls)}
     values = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        target = find_setting(cls, name)
+        if name not in known:
+            raise _unknown(known, name)
         if not equals:
             raise ValueError(f"expected {name}=VALUE, found {pair!r}")
-        values[name] = target.check(target.parse(text))
+        values[name] = known[name].check(known[name].parse(text))
     return values
-
-
-def find_setting(cls: Any, name: str) -> Setting:
-    """Return the declaration of a setting by its path; ValueError names the closest to an unknown one."""
-    known = {one.path: one for one in all_settings(cls)}
-    if name not in known:
-        raise _unknown(known, name)
-    return known[name]
 
 
 def change_settings(config: T, values: Mapping[str, Any]) -> T:

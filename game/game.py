@@ -22,20 +22,12 @@ class Game:
         halfmove_limit: plies in a row without a capture or a man's move that make a draw.
         repetition_limit: occurrences of a position that make a draw.
 
-    Args:
-        start: the first position; default: the initial one.
-        halfmove_limit: 1 or more.
-        repetition_limit: 1 or more.
-
-    Raises:
-        ValueError: if a limit is below 1.
-
     >>> from ckai.game import Game
     >>> game = Game()
     >>> for text in ("11-15", "22-18", "15x22"):
     ...     _ = game.push(text)
     >>> game
-    <Game 1. 11-15 22-18 2. 15x22 (White to move)>
+    <Game 11-15 22-18 15x22 (White to move)>
     >>> game.legal_moves()
     [<Move 25x18>, <Move 26x17>]
     """
@@ -58,16 +50,8 @@ class Game:
         self.moves: list[Move] = []
         self.headers: dict[str, str] = {}
 
-    # --- PDN ----------------------------------------------------------------------------------------
-
     @staticmethod
-    def from_pdn(
-        source: "str | bytes | Path | IO[str] | IO[bytes]",
-        number: int = 1,
-        *,
-        halfmove_limit: int = HALFMOVE_LIMIT,
-        repetition_limit: int = REPETITION_LIMIT,
-    ) -> "Game":
+    def from_pdn(source: "str | bytes | Path | IO[str] | IO[bytes]", number: int = 1) -> "Game":
         """Read the main line of one game of PDN, with its tags as `headers`.
 
         A game that cannot be read to its end is an error here; `ckai.pdn.read_games` keeps what is readable,
@@ -76,33 +60,24 @@ class Game:
         Args:
             source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
             number: which game of the source, from 1.
-            halfmove_limit, repetition_limit: see `Game`.
 
         Raises:
             ValueError: if there is no such game or it cannot be read (`ckai.pdn.PdnError`, with line and
-                ply), or a limit is below 1.
+                ply).
             OSError: if the file cannot be read.
 
         >>> game = Game.from_pdn('[Event "Club"] 1. 11-15 23-19 2. 8-11 1-0')
         >>> game.headers["Event"], game.headers["Result"], game.position.turn == "white"
         ('Club', '1-0', True)
         """
-        game: Game = (
-            _pdn()
-            .read_one(source, number)
-            .play(halfmove_limit=halfmove_limit, repetition_limit=repetition_limit)
-        )
+        game: Game = _pdn().read_one(source, number).play()
         return game
 
     def to_pdn(self, headers: Mapping[str, str] | None = None, result: str | None = None) -> str:
-        """Write the game as PDN.
-
-        A first position other than the initial one is written as a FEN with its halfmove clock; a FEN cannot
-        express that its piece must continue a capture.
+        """Write the game as PDN, see `ckai.pdn.from_game`.
 
         Args:
-            headers: tags in order, such as {"Event": "Club"}; default: `self.headers`. Result, GameType,
-                SetUp and FEN are added.
+            headers: tags in order, such as {"Event": "Club"}; default: `self.headers`.
             result: "1-0" (Black won), "0-1", "1/2-1/2" or "*"; default: the Result of the headers, else
                 `result()`.
 
@@ -123,10 +98,8 @@ class Game:
         headers = self.headers if headers is None else headers
         if result is None:
             result = headers.get("Result") or self.result()
-        text: str = _pdn().write_game(_pdn().from_game(self, dict(headers), result))
+        text: str = _pdn().write_game(_pdn().from_game(self, headers, result))
         return text
-
-    # --- moves --------------------------------------------------------------------------------------
 
     @property
     def position(self) -> Position:
@@ -144,7 +117,7 @@ class Game:
         return self.positions[:-1]
 
     def legal_moves(self) -> list[Move]:
-        """The legal moves of the current position, sorted by squares; draw rules do not remove any."""
+        """See `Position.legal_moves`; draw rules do not remove any."""
         return self.position.legal_moves()
 
     def is_legal(self, move: Move | str) -> bool:
@@ -152,10 +125,7 @@ class Game:
         return self.position.is_legal(move)
 
     def push(self, move: Move | str) -> Move:
-        """Play a move and return it. Draw rules do not stop a game: check `is_game_over`.
-
-        Args:
-            move: a legal move, or its text as in `Position.find_move`.
+        """Play a move, or its text as in `Position.find_move`, and return it. Draw rules do not stop a game.
 
         Raises:
             MoveError: if it cannot be played; the game does not change.
@@ -168,11 +138,7 @@ class Game:
         return move
 
     def pop(self) -> Move:
-        """Take back the last move and return it.
-
-        Raises:
-            IndexError: if no move was played.
-        """
+        """Take back the last move and return it; IndexError if no move was played."""
         move = self.moves.pop()
         self.positions.pop()
         self.headers.pop("Result", None)
@@ -180,8 +146,6 @@ class Game:
 
     def __iter__(self) -> Iterator[Move]:
         return iter(self.moves)
-
-    # --- the end ------------------------------------------------------------------------------------
 
     def repetitions(self) -> int:
         """Occurrences of the current position in the game, this one included, whatever the halfmove clock."""
@@ -219,16 +183,10 @@ class Game:
         return "*" if outcome is None else outcome.result
 
     def __repr__(self) -> str:
-        first = max(0, len(self.moves) - _SHOWN)
-        words = ["..."] if first else []
-        for n in range(first, len(self.moves)):
-            black = self.positions[n].black
-            if black or n == first:
-                number = (n + (not self.positions[0].black)) // 2 + 1
-                words.append(f"{number}." if black else f"{number}. ...")
-            words.append(str(self.moves[n]))
+        moves = [str(move) for move in self.moves]
+        shown = moves if len(moves) <= _SHOWN else ["...", *moves[-_SHOWN:]]
         state = self.outcome() or f"{self.turn.capitalize()} to move"
-        return f"<Game {' '.join([*words, f'({state})'])}>"
+        return f"<Game {' '.join([*shown, f'({state})'])}>"
 
     def _repr_svg_(self) -> str:
         return self.position.svg(last_move=self.moves[-1] if self.moves else ())

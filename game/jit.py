@@ -4,17 +4,22 @@ Python calls a `kernel`; kernels call what is `inner`, which is compiled into ea
 file of a kernel alone to tell whether its code is stale, but code of other modules is part of it. So the
 folder is named after a digest of the sources of all kernels, and of the games that other packages register.
 For rules that a program registers itself, set `NUMBA_CACHE_DIR` to a fresh folder after an edit.
+
+When the first kernel is compiled a warning of the logger `ckai` says so, or what `report_with` sets.
 """
 
 import hashlib
+import logging
 import os
 import re
 import shutil
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from filelock import FileLock
@@ -22,8 +27,6 @@ from numba import config, njit, typeof, types
 from numba.core import event
 from numba.core.typing.templates import infer_global
 from platformdirs import user_cache_path
-
-from ckai.game import compiling
 
 ROOT = Path(__file__).parents[1]
 """The folder of the rooms."""
@@ -153,38 +156,64 @@ def compile_for(function: Any, *arguments: Any) -> Any:
     return function.compile(tuple(typeof(argument) for argument in arguments))
 
 
-class _SaveAlone(event.Listener):  # type: ignore[misc]
-    """Lets one process at a time add to the folder.
+class _Compilation(event.Listener):  # type: ignore[misc]
+    """Reports that this process compiles, counts it, and lets one process at a time add to the folder.
 
-    Numba has an index of each kernel, from types to files, and adds to it with no lock: two processes that
-    compile a kernel for different types at once could give both the same file. It saves a kernel after the
-    end of "numba:compile" and before that of "numba:compiler_lock".
+    What comes from the cache does not count. Numba has an index of each kernel, from types to files, and adds
+    to it with no lock: two processes that compile a kernel for different types at once could give both the
+    same file. It saves a kernel after the end of "numba:compile" and before that of "numba:compiler_lock".
+
+    Attributes:
+        functions: number of functions of ckai compiled so far, those inside kernels included.
+        seconds: compile time so far, of kernels and all that they call.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
+        self.functions, self.seconds = 0, 0.0
+        self.report: Callable[[str], None] = logging.getLogger("ckai").warning
+        self._depth, self._begun = 0, 0.0
         self._make_lock()
         if hasattr(os, "register_at_fork"):  # a child may not use the lock of its parent
             os.register_at_fork(after_in_child=self._make_lock)
 
     def _make_lock(self) -> None:
-        self._lock = FileLock(self._folder / "lock", timeout=60)
+        self._lock = None if FOLDER is None else FileLock(FOLDER / "lock", timeout=60)
 
     def on_start(self, event: Any) -> None:
         """See Numba's `Listener`."""
+        if event.kind != "numba:compile":
+            return
+        # Numba compiles one kernel at a time, and the functions it calls within that.
+        if self._depth == 0:
+            self._begun = perf_counter()
+        self._depth += 1
+        if (event.data["dispatcher"].py_func.__module__ or "").startswith("ckai."):
+            if self.functions == 0:
+                once = "(only the first time) ..."
+                again = "at every start: no cache folder can be written; set NUMBA_CACHE_DIR to one that can"
+                self.report(f"compiling for this machine {again if FOLDER is None else once}")
+            self.functions += 1
 
     def on_end(self, event: Any) -> None:
         """See Numba's `Listener`."""
-        if event.kind == "numba:compile":
+        if event.kind != "numba:compile":
+            if self._lock is not None and self._lock.is_locked:
+                self._lock.release(force=True)
+            return
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += perf_counter() - self._begun
+        if self._lock is not None:
             with suppress(OSError):  # a file system without locks, or a process that was stopped meanwhile
                 self._lock.acquire()
-        elif self._lock.is_locked:
-            self._lock.release(force=True)
 
 
-event.register("numba:compile", compiling.compiled)
-compiling.kept = FOLDER is not None
-if FOLDER is not None:
-    _listener = _SaveAlone(FOLDER)
-    event.register("numba:compile", _listener)
-    event.register("numba:compiler_lock", _listener)
+compiled = _Compilation()
+"""What this process compiled."""
+event.register("numba:compile", compiled)
+event.register("numba:compiler_lock", compiled)
+
+
+def report_with(report: Callable[[str], None]) -> None:
+    """Pass the message that kernels are compiled to `report` from now on."""
+    compiled.report = report

@@ -41,6 +41,12 @@ STEP_TO = np.array([neighbour(action // 4, action % 4) for action in range(NUM_A
 """[128] int8: index one step along each action, -1 off the board."""
 JUMP_TO = np.array([neighbour(action // 4, action % 4, 2) for action in range(NUM_ACTIONS)], np.int8)
 """[128] int8: index two steps along each action, -1 off the board."""
+_DIRECTION = np.full((32, 32), -1, np.int8)
+"""Direction 0..3 by index and the index one or two steps away from it, -1 for other pairs."""
+for _action in range(NUM_ACTIONS):
+    for _to in (STEP_TO[_action], JUMP_TO[_action]):
+        if _to >= 0:
+            _DIRECTION[_action >> 2, _to] = _action & 3
 
 
 @intrinsic
@@ -342,6 +348,47 @@ def legal_paths(own, opp, kings, jumper, path, actions, lengths):
             taken[level] = 0
             met[level] = seen
     return n
+
+
+@quick_kernel
+def find_move(own, opp, kings, jumper, path, actions, lengths):
+    """Find the one legal move along some squares; one that lands on exactly these wins over longer ones.
+
+    Args:
+        own, opp, kings, jumper: int64, mover's view.
+        path: `[n]` int64 indices in mover's view; landing squares between the first and the last may be
+            missing. No move fits numbers that are no indices.
+        actions, lengths: filled, see `legal_paths`.
+
+    Returns:
+        The row of the move in `actions`; -1 if none fits, -2 if several do.
+    """
+    n = len(path)
+    for i in range(n):
+        if path[i] < 0 or path[i] > 31:
+            return -1
+    if n < 2:
+        return -1
+    if n == 2:
+        # Nearly all moves: one step, or one jump that ends the turn.
+        direction = _DIRECTION[path[0], path[1]]
+        if direction >= 0:
+            a, b, c, d, jumps = legal_hops(own, opp, kings, jumper)
+            sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
+            action = path[0] * 4 + direction
+            lands = np.int64(JUMP_TO[action] if jumps else STEP_TO[action])
+            if sources >> path[0] & 1 and lands == path[1]:
+                _, _, _, _, _, passed = apply_hop(own, opp, kings, np.int64(0), action)
+                if passed:
+                    actions[0, 0], lengths[0] = action, 1
+                    return 0
+    fits = legal_paths(own, opp, kings, jumper, path, actions, lengths)
+    for row in range(fits):
+        if lengths[row] == n - 1:
+            return row
+    if fits > 1:
+        return -2
+    return fits - 1
 
 
 # --- network inputs and rows -----------------------------------------------------------------------

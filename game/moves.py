@@ -1,7 +1,6 @@
 """A whole move, and the squares that its text names."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ckai.game.errors import MoveError
@@ -51,12 +50,6 @@ class Move:
     def short(self) -> str:
         """First and last square only: `26x1` for `26x17x10x1`. Two moves may share it."""
         return f"{self.path[0]}{'x' if self.captured else '-'}{self.path[-1]}"
-
-    def visits(self, squares: Sequence[int]) -> bool:
-        """Whether the move goes from the first to the last of some squares, past the others in order."""
-        between = iter(self.path[1:-1])
-        ends = len(squares) > 1 and (squares[0], squares[-1]) == (self.path[0], self.path[-1])
-        return ends and all(square in between for square in squares[1:-1])
 
     def __str__(self) -> str:
         return ("x" if self.captured else "-").join(map(str, self.path))

@@ -1,6 +1,6 @@
 """A position of English draughts: its pieces, its legal moves, and the positions they lead to."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -20,6 +20,8 @@ from ckai.game.svg import board_svg
 MAX_HALFMOVE_CLOCK: Final = 32_767
 """Upper bound of the halfmove clock, in plies: the largest int16, the type of its column in data files."""
 _ANY: Final = np.empty(0, np.int64)
+_LISTED: Final = 12
+"""Most legal moves that an error lists."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +32,13 @@ class Position:
     pieces, side to move, capturing piece and halfmove clock are; `key` leaves the clock out. Squares are
     PDN's 1..32.
 
-    The constructor and its fields are internal: they are bitboards in *mover's view* (`ckai.game.squares`),
-    where bit i is the square with index i and the board is rotated when White is to move. Code that needs
-    speed, such as search and self-play, uses them; `pieces`, `turn` and `jumper_square` say the same in PDN
-    squares.
+    The fields are for code that needs speed: bitboards in *mover's view* (`ckai.game.squares`), where bit i
+    is the square with index i and the board is rotated when White is to move. `pieces`, `turn` and
+    `jumper_square` say the same in PDN squares.
 
     Raises:
         PositionError: on construction, if the rules exclude the position: two pieces on a square, more than
-            12 of a side, a man on its crowning row, a clock out of range, or a capturing piece that cannot
-            capture.
+            12 of a side, a man on its crowning row, a clock out of range, or a jumper that cannot capture.
 
     >>> from ckai.game import Position
     >>> position = Position.start()
@@ -65,45 +65,37 @@ class Position:
     """Plies since the last capture or man's move, 0..MAX_HALFMOVE_CLOCK."""
 
     def __post_init__(self) -> None:
-        self._check_boards()
-        if not 0 <= self.halfmove_clock <= MAX_HALFMOVE_CLOCK:
-            raise PositionError(
-                f"expected halfmove_clock from 0 to {MAX_HALFMOVE_CLOCK}, found {self.halfmove_clock}"
-            )
-        if self.jumper != -1:
-            self._check_jumper()
-
-    def _check_boards(self) -> None:
         own, opp, kings = self.own, self.opp, self.kings
 
-        def lowest_square(bits: int) -> int:
+        def square(bits: int) -> int:
+            """PDN square of the lowest bit."""
             return square_of((bits & -bits).bit_length() - 1, self.black)
 
         if (own | opp | kings) >> 32 or min(own, opp, kings) < 0:
             raise PositionError("expected boards of 32 bits")
         if own & opp:
-            raise PositionError(f"two pieces on square {lowest_square(own & opp)}")
+            raise PositionError(f"two pieces on square {square(own & opp)}")
         if kings & ~(own | opp):
-            raise PositionError(f"a king on an empty square {lowest_square(kings & ~(own | opp))}")
+            raise PositionError(f"a king on an empty square {square(kings & ~(own | opp))}")
         names = ("Black", "White") if self.black else ("White", "Black")
         for pieces, last_row, name in ((own, kernels.LAST_ROW, names[0]), (opp, 0xF, names[1])):
             if pieces.bit_count() > 12:
                 raise PositionError(f"{name} has {pieces.bit_count()} pieces, at most 12 are possible")
-            stuck = pieces & ~kings & last_row
-            if stuck:
-                raise PositionError(f"a man of {name} on its crowning row, square {lowest_square(stuck)}")
-
-    def _check_jumper(self) -> None:
+            if stuck := pieces & ~kings & last_row:
+                raise PositionError(f"a man of {name} on its crowning row, square {square(stuck)}")
+        if not 0 <= self.halfmove_clock <= MAX_HALFMOVE_CLOCK:
+            raise PositionError(
+                f"expected halfmove_clock from 0 to {MAX_HALFMOVE_CLOCK}, found {self.halfmove_clock}"
+            )
+        if self.jumper == -1:
+            return
         if not 0 <= self.jumper < SQUARES:
             raise PositionError(f"expected a jumper index from -1 to 31, found {self.jumper}")
-        bit, square = 1 << self.jumper, square_of(self.jumper, self.black)
-        if not self.own & bit:
-            raise PositionError(f"no piece of the side to move on jumper square {square}")
-        empty = ~(self.own | self.opp) & kernels.FULL
-        if not kernels.can_jump(bit, bool(self.kings & bit), self.opp, empty):
-            raise PositionError(f"the piece on {square} has no capture to continue")
-
-    # --- making positions ---------------------------------------------------------------------------
+        bit = 1 << self.jumper
+        if not own & bit:
+            raise PositionError(f"no piece of the side to move on jumper square {square(bit)}")
+        if not kernels.can_jump(bit, bool(kings & bit), opp, ~(own | opp) & kernels.FULL):
+            raise PositionError(f"the piece on {square(bit)} has no capture to continue")
 
     @classmethod
     def start(cls) -> "Position":
@@ -119,10 +111,10 @@ class Position:
         Args:
             fen: PDN 3.0, such as `B:W18,24,K10:B1-12` or `W:WK18:BK1:H17`; see `ckai.game.fen`.
             jumper: PDN square of the piece that must continue a capture; a FEN cannot express it.
-            halfmove_clock: plies since the last capture or man's move; default: the FEN's H field, or 0.
+            halfmove_clock: plies; default: the FEN's H field, or 0.
 
         Raises:
-            PositionError: if the text is not a FEN or the rules exclude the position.
+            PositionError: the text is not a FEN, or the rules exclude the position.
         """
         p = parse_fen(fen)
         clock = p.halfmove_clock if halfmove_clock is None else halfmove_clock
@@ -140,13 +132,7 @@ class Position:
         halfmove_clock: int = 0,
         jumper: int | None = None,
     ) -> "Position":
-        """Set up a position from pieces by square; the inverse of `pieces`.
-
-        Args:
-            pieces: PDN square 1..32 -> `b`, `B`, `w` or `W`; capitals are kings.
-            turn: the side to move: a `Color`, "black" or "white".
-            halfmove_clock: plies since the last capture or man's move.
-            jumper: PDN square of the piece that must continue a capture.
+        """Set up a position from pieces by square, see `pieces`; `turn` is "black" or "white".
 
         Raises:
             PositionError: for an unknown piece or square, or if the rules exclude the position.
@@ -172,7 +158,7 @@ class Position:
     def _from_boards(
         cls, black_to_move: bool, black: int, white: int, kings: int, jumper: int | None, clock: int
     ) -> "Position":
-        """A position from boards with bit = PDN square - 1 and a PDN square as `jumper`."""
+        """A position of boards with bit = PDN square - 1, and a PDN square as `jumper`."""
         own, opp = black, white
         if not black_to_move:
             own, opp, kings = rotate_board(white), rotate_board(black), rotate_board(kings)
@@ -181,8 +167,6 @@ class Position:
         index = -1 if jumper is None else index_of(jumper, black_to_move)
         return cls(own, opp, kings, black_to_move, index, clock)
 
-    # --- properties of a position -------------------------------------------------------------------
-
     @property
     def turn(self) -> Color:
         """The side to move."""
@@ -190,18 +174,12 @@ class Position:
 
     @property
     def jumper_square(self) -> int | None:
-        """PDN square 1..32 of the piece that must continue a capture, None if there is none.
-
-        Only positions between two hops of one move have it (`push_action`).
-        """
+        """PDN square of the piece that must continue a capture, between two hops of one move; else None."""
         return None if self.jumper < 0 else square_of(self.jumper, self.black)
 
     @property
     def fen(self) -> str:
-        """The position as a PDN 3.0 FEN, with the H field if `halfmove_clock` is above 0.
-
-        A FEN cannot express `jumper_square`: keep it next to the text, as `repr` does.
-        """
+        """The position as a PDN 3.0 FEN, which cannot express `jumper_square`; see `ckai.game.fen`."""
         if self.black:
             return format_fen(Placement(True, self.own, self.opp, self.kings, self.halfmove_clock))
         black, white, kings = map(rotate_board, (self.opp, self.own, self.kings))
@@ -220,11 +198,7 @@ class Position:
         return out
 
     def piece(self, square: int) -> str:
-        """The piece on a PDN square 1..32: `b` or `w` for a man, `B` or `W` for a king, `.` for none.
-
-        Raises:
-            ValueError: if there is no such square.
-        """
+        """The piece on a PDN square 1..32: `b` or `w` for a man, `B` or `W` for a king, `.` for none."""
         if not 1 <= square <= SQUARES:
             raise ValueError(f"expected a square from 1 to {SQUARES}, found {square}")
         bit = 1 << index_of(square, self.black)
@@ -254,10 +228,8 @@ class Position:
         *,
         size: int = 400,
         flipped: bool = False,
-        last_move: "Move | Sequence[int]" = (),
-        highlight: Collection[int] = (),
+        last_move: Move | Sequence[int] = (),
         arrows: Iterable[tuple[int, int]] = (),
-        numbers: bool = True,
     ) -> str:
         """The board as an SVG image. Notebooks draw a position by themselves.
 
@@ -265,9 +237,7 @@ class Position:
             size: width and height in pixels.
             flipped: draw Black at the bottom instead of White.
             last_move: the move that led here, or its PDN squares: shaded, with an arrow along them.
-            highlight: PDN squares to shade.
             arrows: pairs of PDN squares (from, to).
-            numbers: print the number of each square.
 
         Returns:
             One `<svg>` element as text.
@@ -275,15 +245,9 @@ class Position:
         Raises:
             ValueError: for a square outside 1..32 or a size below 1.
         """
+        path = last_move.path if isinstance(last_move, Move) else last_move
         return board_svg(
-            self.pieces(),
-            size=size,
-            flipped=flipped,
-            last_move=last_move.path if isinstance(last_move, Move) else last_move,
-            highlight=highlight,
-            arrows=arrows,
-            numbers=numbers,
-            title=self.fen,
+            self.pieces(), size=size, flipped=flipped, last_move=path, arrows=arrows, title=self.fen
         )
 
     def _repr_svg_(self) -> str:
@@ -293,16 +257,11 @@ class Position:
         """The position with colours swapped and the board rotated: the same moves in mover's view."""
         return Position(self.own, self.opp, self.kings, not self.black, self.jumper, self.halfmove_clock)
 
-    # --- the end of the game ------------------------------------------------------------------------
-
     def outcome(self, *, halfmove_limit: int = HALFMOVE_LIMIT) -> Outcome | None:
         """How the game ended, as far as the position alone decides: None while it continues.
 
-        A side that cannot move has lost, whatever the clock. Repetitions need the moves before: see
-        `Game.outcome`.
-
-        Args:
-            halfmove_limit: plies without a capture or a man's move that make a draw.
+        A side that cannot move has lost, even if `halfmove_limit` plies without a capture or a man's move
+        make a draw. Repetitions need the moves before: see `Game.outcome`.
         """
         if not self._moves:
             loser, winner = self.turn.capitalize(), self.turn.other
@@ -315,15 +274,13 @@ class Position:
         return None
 
     def is_game_over(self) -> bool:
-        """Whether the side to move cannot move, or 80 plies passed without a capture or a man's move."""
+        """Whether `outcome` has one."""
         return self.outcome() is not None
 
     def result(self) -> str:
-        """The PDN result by the position: "1-0" (Black won), "0-1", "1/2-1/2", or "*" before the end."""
+        """The PDN result of `outcome`: "1-0" (Black won), "0-1", "1/2-1/2", or "*" before the end."""
         outcome = self.outcome()
         return "*" if outcome is None else outcome.result
-
-    # --- hops ---------------------------------------------------------------------------------------
 
     def legal_actions(self) -> list[int]:
         """The legal hops as actions 0..127 in mover's view, ascending; empty if the mover has lost."""
@@ -347,12 +304,9 @@ class Position:
         )
         return Position(own, opp, kings, self.black ^ passed, jumper, min(halfmove_clock, MAX_HALFMOVE_CLOCK))
 
-    # --- whole moves --------------------------------------------------------------------------------
-
     @cached_property
     def _moves(self) -> tuple[Move, ...]:
-        actions = np.empty((kernels.MAX_MOVES, kernels.MAX_HOPS), np.uint8)
-        lengths = np.empty(kernels.MAX_MOVES, np.int8)
+        actions, lengths = _room()
         found = kernels.legal_paths(self.own, self.opp, self.kings, self.jumper, _ANY, actions, lengths)
         return tuple(self._move(actions[i, : lengths[i]].tolist()) for i in range(found))
 
@@ -369,8 +323,7 @@ class Position:
     def legal_moves(self) -> list[Move]:
         """Every whole move, sorted by squares; between two hops, the ways to complete the capture.
 
-        Two routes over different squares are two moves even if they capture the same pieces. Captures are
-        compulsory: where there is one, all moves are captures.
+        Two routes over different squares are two moves even if they capture the same pieces.
         """
         return sorted(self._moves)
 
@@ -385,10 +338,7 @@ class Position:
         return True
 
     def push(self, move: Move | str) -> "Position":
-        """The position after a whole move. This position does not change.
-
-        Args:
-            move: a `Move` of this position, or text such as `11-15` or `26x1`.
+        """The position after a whole move, or one in text such as `11-15`.
 
         Raises:
             MoveError: see `find_move`.
@@ -408,14 +358,10 @@ class Position:
         return next((move for move in self._moves if move.actions == wanted), None)
 
     def find_move(self, text: str) -> Move:
-        """The legal move that text names.
-
-        Args:
-            text: squares joined by `-`, `x`, `X`, `:`, `*` or the en dash. Landing squares between the first
-                and the last may be missing if one move fits.
+        """The legal move that text names: squares joined by `-`, `x`, `X`, `:`, `*` or the en dash.
 
         Raises:
-            MoveError: if the text is not a move, or no legal move fits, or several do.
+            MoveError: the text is not a move, or see `find_path`.
 
         >>> Position.from_fen("B:W15,22:B11").find_move("11x25")
         <Move 11x18x25>
@@ -427,29 +373,31 @@ class Position:
         return self.find_path(squares, text.strip())
 
     def find_path(self, squares: Sequence[int], text: str | None = None) -> Move:
-        """The legal move from the first to the last of `squares` that visits the others in order.
+        """The legal move from the first to the last of some PDN squares that visits the others in order.
 
-        Args:
-            squares: PDN squares 1..32; landing squares between may be missing.
-            text: what error messages quote; default: the squares joined by dashes.
+        Landing squares between may be missing. `text` is what an error quotes; default: the squares.
 
         Raises:
-            MoveError: if no legal move fits, or several do.
+            MoveError: no legal move fits, or several do.
         """
-        path = tuple(squares)
-        exact = [move for move in self._moves if move.path == path]
-        fits = exact or [move for move in self._moves if move.visits(path)]
-        if len(fits) == 1:
-            return fits[0]
+        path = np.array([index_of(square, self.black) for square in squares], np.int64)
+        actions, lengths = _room()
+        row = kernels.find_move(self.own, self.opp, self.kings, self.jumper, path, actions, lengths)
+        if row >= 0:
+            return self._move(actions[row, : lengths[row]].tolist())
         text = text or "-".join(map(str, squares))
-        raise MoveError(self._refusal(text, "is ambiguous" if fits else "is illegal"))
+        raise MoveError(self._refusal(text, "is illegal" if row == -1 else "is ambiguous"))
 
     def _refusal(self, text: str, problem: str) -> str:
-        moves = self.legal_moves()
-        where = (
-            f"legal: {', '.join(map(str, moves))}" if moves else "no legal move: the side to move has lost"
-        )
-        return f"'{text}' {problem} here ({where})"
+        moves = [str(move) for move in self.legal_moves()]
+        more = ", ..." if len(moves) > _LISTED else ""
+        legal = f"legal: {', '.join(moves[:_LISTED])}{more}"
+        return f"'{text}' {problem} here ({legal if moves else 'no legal move: the side to move has lost'})"
+
+
+def _room() -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
+    """Room for the actions of all moves of a position, and their numbers; see `kernels.legal_paths`."""
+    return np.empty((kernels.MAX_MOVES, kernels.MAX_HOPS), np.uint8), np.empty(kernels.MAX_MOVES, np.int8)
 
 
 __all__ = ["MAX_HALFMOVE_CLOCK", "Move", "Position"]

@@ -4,7 +4,9 @@ A `Layout` says where the squares of a game are; the shapes are the same for eve
 class (`square dark`, `number`, `piece`, `arrow`), so that a page can style it again.
 """
 
+import html
 import itertools
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +21,6 @@ STYLE = {
     "light": "#f0d9b5",
     "dark": "#8a6d4f",
     "last": "#b5a642",
-    "highlight": "#6f9a5b",
     "number": "#e8d8c0",
     "arrow": "#1f6fb2",
 }
@@ -81,9 +82,7 @@ def board_svg(
     size: int = 400,
     flipped: bool = False,
     last_move: Sequence[int] = (),
-    highlight: Collection[int] = (),
     arrows: Iterable[tuple[int, int]] = (),
-    numbers: bool = True,
     title: str = "",
 ) -> str:
     """Draw a board.
@@ -94,9 +93,7 @@ def board_svg(
         size: width in pixels.
         flipped: draw Black at the bottom instead of White.
         last_move: squares of a move, first to last: shaded, with an arrow along them.
-        highlight: squares to shade.
         arrows: pairs of squares (from, to).
-        numbers: print the number of each square.
         title: text for screen readers and tooltips.
 
     Returns:
@@ -108,64 +105,46 @@ def board_svg(
     """
     if not size >= 1:
         raise ValueError(f"expected a size >= 1, found {size}")
-    height = size * layout.height / layout.width
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {layout.width} {layout.height}"'
-            f' width="{size}" height="{height:g}" font-family="sans-serif">',
-            *([f"<title>{_escape(title)}</title>"] if title else []),
-            squares_svg(layout, flipped=flipped, last=last_move, highlight=highlight, numbers=numbers),
-            *(piece_svg(pieces[square], square, layout, flipped) for square in sorted(pieces)),
-            *(
-                arrow_svg(layout, *pair, flipped=flipped)
-                for pair in [*itertools.pairwise(last_move), *arrows]
-            ),
-            "</svg>",
-        ]
-    )
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {layout.width} {layout.height}"'
+        f' width="{size}" height="{size * layout.height / layout.width:g}" font-family="sans-serif">',
+        f"<title>{html.escape(title)}</title>",
+        squares_svg(layout, flipped, last_move),
+    ]
+    for square in sorted(pieces):
+        x, y = layout.center(square, flipped)
+        parts.append(
+            f'<g class="piece" data-piece="{pieces[square]}" data-square="{square}"'
+            f' transform="translate({x:g},{y:g})">{piece_shapes(pieces[square])}</g>'
+        )
+    for start, end in [*itertools.pairwise(last_move), *arrows]:
+        parts.append(arrow_svg(layout, start, end, flipped=flipped))
+    return "\n".join([*parts, "</svg>"])
 
 
-def squares_svg(
-    layout: Layout,
-    *,
-    flipped: bool = False,
-    last: Collection[int] = (),
-    highlight: Collection[int] = (),
-    numbers: bool = True,
-) -> str:
-    """Return the frame and the squares of an empty board, as elements; see `board_svg`."""
-    for square in [*last, *highlight]:
-        layout.center(square)
+def squares_svg(layout: Layout, flipped: bool = False, last: Collection[int] = ()) -> str:
+    """Return the frame and the squares of an empty board, as elements; those in `last` are shaded."""
     parts = [
         f'<rect class="frame" width="{layout.width}" height="{layout.height}" fill="{STYLE["frame"]}"/>',
         f'<rect class="light" x="{MARGIN}" y="{MARGIN}" width="{layout.columns * CELL}"'
         f' height="{layout.rows * CELL}" fill="{STYLE["light"]}"/>',
     ]
-    whole = len(layout.squares) == layout.rows * layout.columns
+    # Where no light squares stand between them, there are lines.
+    line = f' stroke="{STYLE["frame"]}"' if len(layout.squares) == layout.rows * layout.columns else ""
     for square in sorted(layout.squares):
         x, y = layout.center(square, flipped)
-        shade = "highlight" if square in highlight else "last" if square in last else "dark"
+        shade = "last" if square in last else "dark"
         left, top = x - CELL / 2, y - CELL / 2
-        line = f' stroke="{STYLE["frame"]}"' if whole else ""  # no light squares stand between them
         parts.append(
             f'<rect class="square {shade}" x="{left:g}" y="{top:g}" width="{CELL}" height="{CELL}"'
             f' fill="{STYLE[shade]}"{line}/>'
         )
-        if numbers and layout.numbers:
+        if layout.numbers:
             parts.append(
                 f'<text class="number" x="{left + 3:g}" y="{top + 10:g}" font-size="9"'
                 f' fill="{STYLE["number"]}">{square}</text>'
             )
     return "\n".join(parts)
-
-
-def piece_svg(letter: str, square: int, layout: Layout = DRAUGHTS, flipped: bool = False) -> str:
-    """Return a piece on its square, as a `<g>` element."""
-    x, y = layout.center(square, flipped)
-    return (
-        f'<g class="piece" data-piece="{letter}" data-square="{square}" transform="translate({x:g},{y:g})">'
-        f"{piece_shapes(letter)}</g>"
-    )
 
 
 def piece_shapes(letter: str) -> str:
@@ -190,34 +169,20 @@ def arrow_svg(layout: Layout, start: int, end: int, *, flipped: bool = False, na
 
     Args:
         layout: the squares.
-        start, end: squares.
+        start, end: squares; nothing is drawn if they are the same.
         flipped: see `board_svg`.
         name: the class of the element.
     """
-    shapes = arrow_points(layout, start, end, flipped)
-    if shapes is None:
+    (x1, y1), (x2, y2) = layout.center(start, flipped), layout.center(end, flipped)
+    if start == end:
         return ""
-    (x1, y1), (bx, by), *head = shapes
+    length = math.hypot(x2 - x1, y2 - y1)
+    ux, uy = (x2 - x1) / length, (y2 - y1) / length
+    bx, by = x2 - 12 * ux, y2 - 12 * uy
+    head = (x2, y2), (bx - 6 * uy, by + 6 * ux), (bx + 6 * uy, by - 6 * ux)
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in head)
     return (
         f'<g class="{name}" opacity="0.75"><line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}"'
         f' stroke="{STYLE["arrow"]}" stroke-width="4"/>'
         f'<polygon points="{points}" fill="{STYLE["arrow"]}"/></g>'
     )
-
-
-def arrow_points(
-    layout: Layout, start: int, end: int, flipped: bool = False
-) -> list[tuple[float, float]] | None:
-    """Return the ends of an arrow's line and the corners of its head; None for an arrow of no length."""
-    (x1, y1), (x2, y2) = layout.center(start, flipped), layout.center(end, flipped)
-    length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
-    if length == 0:
-        return None
-    ux, uy = (x2 - x1) / length, (y2 - y1) / length
-    bx, by = x2 - 12 * ux, y2 - 12 * uy
-    return [(x1, y1), (bx, by), (x2, y2), (bx - 6 * uy, by + 6 * ux), (bx + 6 * uy, by - 6 * ux)]
-
-
-def _escape(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

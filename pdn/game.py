@@ -1,9 +1,9 @@
 """A PDN game as Python objects: everything in the file, and what stopped the reader."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, Move, Position
+from ckai.game import Game, Move, Position
 from ckai.pdn.errors import PdnError
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
@@ -39,18 +39,15 @@ class Variation:
 
     >>> import io
     >>> from ckai.pdn import read_games
-    >>> (game,) = read_games(io.BytesIO(b"1. 11-15 (1. 9-13 22-18 and so on) *"))
-    >>> line = game.moves[0].variations[0]
-    >>> [str(each.move) for each in line.moves], line.rest
-    (['9-13', '22-18'], 'and so on')
+    >>> (game,) = read_games(io.BytesIO(b"1. 11-15 (1. 9-13 22-18) (or anything else) *"))
+    >>> [str(each.move) for each in game.moves[0].variations[0].moves], game.moves[0].comments
+    (['9-13', '22-18'], ['(or anything else)'])
     """
 
     comments: list[str] = field(default_factory=list)
     """Comments before its first move."""
     moves: list[PdnMove] = field(default_factory=list)
-    """Its legal moves, up to the first word that is not one."""
-    rest: str = ""
-    """The text from that word on, as in the file."""
+    """Its legal moves, at least one if it was read: brackets with anything else are a comment."""
 
 
 @dataclass
@@ -100,22 +97,19 @@ class PdnGame:
         """The result after the moves, else that of the Result tag, else None. "1-0" means that Black won."""
         return self.tag_result if self.termination_marker is None else self.termination_marker
 
-    def play(self, *, halfmove_limit: int = HALFMOVE_LIMIT, repetition_limit: int = REPETITION_LIMIT) -> Game:
+    def play(self) -> Game:
         """The main line as a `Game`, with the tags as its headers.
 
         Of repeated tags the first counts. "Result" is `result`, or missing if that is None; SetUp and FEN are
         left out because the game has its first position.
 
-        Args:
-            halfmove_limit, repetition_limit: see `Game`.
-
         >>> import io
         >>> from ckai.pdn import read_games
         >>> (pdn_game,) = read_games(io.BytesIO(b'[Event "Club"] 1. 11-15 23-19 *'))
         >>> pdn_game.play()
-        <Game 1. 11-15 23-19 (Black to move)>
+        <Game 11-15 23-19 (Black to move)>
         """
-        game = Game(self.start, halfmove_limit=halfmove_limit, repetition_limit=repetition_limit)
+        game = Game(self.start)
         for each in self.moves:
             game.push(each.move)
         for name, value in self.headers:
@@ -126,56 +120,41 @@ class PdnGame:
         return game
 
 
-def from_game(
-    game: Game,
-    headers: dict[str, str] | Sequence[tuple[str, str]],
-    result: str = "*",
-    comments: Sequence[str] = (),
-) -> PdnGame:
+def from_game(game: Game, headers: Mapping[str, str], result: str = "*") -> PdnGame:
     """Make a PDN game from a game that was played.
 
-    A first position other than the initial one is written as SetUp and FEN tags, with its halfmove clock. A
-    FEN cannot express that its piece must continue a capture (`Position.jumper_square`): the moves stay legal
+    A first position other than the initial one becomes SetUp and FEN tags, with its halfmove clock. A FEN
+    cannot express that its piece must continue a capture (`Position.jumper_square`): the moves stay legal
     without it.
 
     Args:
         game: the moves.
-        headers: tags, in order. Result and GameType are added; Result, GameType, SetUp and FEN in it are
-            replaced.
+        headers: tags, in order. Result and GameType are added; these, SetUp and FEN are replaced.
         result: "1-0" (Black won), "0-1", "1/2-1/2" or "*".
-        comments: one per move, "" for none; as many as there are moves, or none at all.
 
     Raises:
-        ValueError: for an unknown result or a wrong number of comments.
+        ValueError: for an unknown result.
 
     >>> from ckai.game import Game
     >>> from ckai.pdn import from_game, write_game
     >>> game = Game()
     >>> _ = game.push("11-15")
-    >>> print(write_game(from_game(game, {"Event": "Club"}, comments=["Old Faithful"])), end="")
+    >>> print(write_game(from_game(game, {"Event": "Club"})), end="")
     [Event "Club"]
     [Result "*"]
     [GameType "21"]
     <BLANKLINE>
-    1. 11-15 {Old Faithful} *
+    1. 11-15 *
     <BLANKLINE>
     """
     if result not in RESULTS:
         raise ValueError(f"expected one of the results {', '.join(RESULTS)}, found {result!r}")
-    if comments and len(comments) != len(game.moves):
-        raise ValueError(f"expected {len(game.moves)} comments, one a move, found {len(comments)}")
-    pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
-    pairs = [(key, value) for key, value in pairs if key.lower() not in _WRITTEN]
-    pairs += [("Result", result), ("GameType", "21")]
+    written = {"Result": result, "GameType": "21"}
     start = game.positions[0]
     if start != Position.start():
-        pairs += [("SetUp", "1"), ("FEN", start.fen)]
-    moves = [
-        PdnMove(move, comments=[c] if c else [])
-        for move, c in zip(game.moves, comments or [""] * len(game.moves), strict=True)
-    ]
+        written |= {"SetUp": "1", "FEN": start.fen}
+    replaced = ("result", "gametype", "setup", "fen")
+    pairs = [(name, value) for name, value in headers.items() if name.lower() not in replaced]
+    moves = [PdnMove(move) for move in game.moves]
+    pairs += written.items()
     return PdnGame(headers=pairs, start=start, moves=moves, termination_marker=result, tag_result=result)
-
-
-_WRITTEN = ("result", "gametype", "setup", "fen")
-"""Tags that `from_game` writes itself."""

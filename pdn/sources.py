@@ -97,30 +97,24 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
         OSError: if it cannot be opened.
         PdnError: for a folder, a damaged archive, a zip archive without PDN files or through a pipe.
     """
-    name = source_name(path)
+    name, stdin = source_name(path), str(path) == STDIN
     source_size(path)
-    if str(path) == STDIN:
-        yield from _unpacked(sys.stdin.buffer, name, None)
-        return
     with _explained(name):
-        raw = open(path, "rb")  # noqa: SIM115 (closed below)
-    with raw:
-        yield from _unpacked(raw, name, raw if raw.seekable() else None)
-
-
-def _unpacked(raw: Any, name: str, progress: IO[bytes] | None) -> Iterator[OpenedSource]:
-    """Open what is in a file; a pipe has no progress, and no archive can be read from it."""
-    with _explained(name):
+        raw: Any = sys.stdin.buffer if stdin else open(path, "rb")  # noqa: SIM115 (closed below)
         first = raw.peek(4)  # still to be read
     form = next((form for start, form in _FORMS.items() if first.startswith(start)), "file")
-    if form == "zip archive" and progress is None:
-        raise PdnError("expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name)
-    if form == "zip archive":
-        yield from _members(raw, name)
-        return
     unpack: Any = {"gzip file": gzip.open, "bzip2 file": bz2.open}.get(form, nullcontext)
-    with unpack(raw) as file:
-        yield OpenedSource(name, file, form, progress)
+    with nullcontext() if stdin else raw:
+        progress = None if stdin or not raw.seekable() else raw
+        if form != "zip archive":
+            with unpack(raw) as file:
+                yield OpenedSource(name, file, form, progress)
+        elif progress is None:
+            raise PdnError(
+                "expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name
+            )
+        else:
+            yield from _members(raw, name)
 
 
 def _members(raw: IO[bytes], name: str) -> Iterator[OpenedSource]:

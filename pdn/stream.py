@@ -3,30 +3,20 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game import Position, PositionError
-from ckai.game.text import printable
 from ckai.pdn.errors import PdnError
-from ckai.pdn.kernels import START
-from ckai.pdn.lexer import Tokens, count_lines, read_tokens
-from ckai.pdn.segments import BLACK, ENGLISH, FEN, GAME_TYPE, RED, TERMINATION, find_games
+from ckai.pdn.lexer import TAG, plain_text, read_tokens
+from ckai.pdn.segments import find_games
 
 CHUNK = 1 << 21
 """Bytes per read."""
 MAX_GAME = 1 << 23
 """Most bytes of a game; a longer one is cut there and read as two."""
-
-GAME_TYPES = {
-    0: "chess", 1: "Chinese chess", 20: "international draughts", 22: "Italian draughts",
-    23: "American pool checkers", 24: "Spanish draughts", 25: "Russian draughts", 26: "Brazilian draughts",
-    27: "Canadian draughts", 28: "Portuguese draughts", 29: "Czech draughts", 30: "Turkish draughts",
-    31: "Thai draughts", 40: "Frisian draughts", 41: "Spantsiretti",
-}  # fmt: skip
-"""Games by number of the GameType tag (PDN 3.0)."""
 
 
 class Readable(Protocol):
@@ -41,10 +31,15 @@ class Readable(Protocol):
 class Chunk:
     """Whole games of a source."""
 
-    data: NDArray[np.uint8]
-    read: Tokens
-    segments: NDArray[Any]
-    """[G] SEGMENT."""
+    data: bytes
+    plain: NDArray[np.uint8]
+    """`[N]` the same as `lexer.plain_text`."""
+    tokens: NDArray[Any]
+    """`[T]` TOKEN."""
+    squares: NDArray[np.uint8]
+    """`[S]` squares of the moves as written, 255 for larger numbers."""
+    games: NDArray[np.int32]
+    """`[G, 2]`: the first token of each game, and the one after its last."""
     number: int
     """Games of the source before its first one."""
     line: int
@@ -54,29 +49,57 @@ class Chunk:
 
     def text(self, start: int, end: int) -> str:
         """Decode bytes as UTF-8, or as cp1252 if they are not."""
-        raw = self.data[start:end].tobytes()
+        raw = self.data[start:end]
         try:
             return raw.decode()
         except UnicodeDecodeError:
             return raw.decode("cp1252", errors="replace")
 
-    def tag(self, g: int, which: int) -> str | None:
-        """The value of tag `segments.TAG_NAMES[which]` of game `g`, None if it is missing; Red is Black."""
-        start, end = self.segments[g]["tags"][which].tolist()
-        if start < 0:
-            return self.tag(g, RED) if which == BLACK else None
-        return unescape(self.text(start, end))
+    @property
+    def begins(self) -> NDArray[np.int32]:
+        """`[G]` the first byte of each game."""
+        begins: NDArray[np.int32] = self.tokens["start"][self.games[:, 0]]
+        return begins
+
+    def lines(self, at: Any) -> NDArray[np.int64]:
+        """The 1-based lines of the file in which bytes of the chunk are."""
+        lines: NDArray[np.int64] = np.searchsorted(self._line_ends, at) + self.line + 1
+        return lines
+
+    @cached_property
+    def _line_ends(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.plain == 10)
+
+    @cached_property
+    def headers(self) -> list[list[tuple[str, str]]]:
+        """The tags of each game, names and values in file order; Red is Black where nothing else is."""
+        headers: list[list[tuple[str, str]]] = [[] for _ in self.games]
+        at = np.flatnonzero(self.tokens["kind"] == TAG)
+        owners = np.searchsorted(self.games[:, 0], at, "right") - 1
+        tags = self.tokens[at]
+        for g, start, end in zip(owners.tolist(), tags["start"].tolist(), tags["end"].tolist(), strict=True):
+            headers[g].append(_split_tag(self.text(start, end)))
+        for tags_of in headers:
+            names = [name.lower() for name, _ in tags_of]
+            if "red" in names and "black" not in names:
+                at_red = names.index("red")
+                tags_of[at_red] = ("Black", tags_of[at_red][1])
+        return headers
 
 
-_ESCAPED = re.compile(r'\\(["\\])')
+def _split_tag(text: str) -> tuple[str, str]:
+    """Name and value of a tag with its brackets; missing quotation marks and brackets are accepted."""
+    name = _NAME.match(text, 1)[0]  # type: ignore[index]  # the lexer found one
+    value = text[1 + len(name) :].strip().removesuffix("]").strip()
+    if '"' in value:
+        value = value.partition('"')[2].removesuffix('"')
+    return name, _ESCAPED.sub(r"\1", value) if "\\" in value else value
 
 
-def unescape(value: str) -> str:
-    """A tag's value without its backslashes."""
-    return _ESCAPED.sub(r"\1", value) if "\\" in value else value
+_NAME, _ESCAPED = re.compile(r"\w+", re.ASCII), re.compile(r'\\(["\\])')
 
 
-def read_chunks(file: Readable, size: int = CHUNK, *, from_zero: bool = False) -> Iterator[Chunk]:
+def read_chunks(file: Readable, size: int = CHUNK) -> Iterator[Chunk]:
     """Cut a file into chunks of whole games.
 
     The last game of a chunk may continue in the next one, so it always moves there.
@@ -84,7 +107,6 @@ def read_chunks(file: Readable, size: int = CHUNK, *, from_zero: bool = False) -
     Args:
         file: open for reading bytes.
         size: bytes per read.
-        from_zero: read the squares of moves as numbered from 0.
 
     Raises:
         PdnError: if the file is UTF-16.
@@ -99,25 +121,26 @@ def read_chunks(file: Readable, size: int = CHUNK, *, from_zero: bool = False) -
             raise PdnError(
                 "expected UTF-8 or cp1252, found UTF-16: convert it first", str(getattr(file, "name", ""))
             )
-        data = np.frombuffer(carry + block, np.uint8)
+        data = carry + block
         long = len(data) >= MAX_GAME
-        read = read_tokens(data, final or long)
-        if from_zero:
-            np.add(read.squares, 1, out=read.squares, where=read.squares < 255)
-        segments = find_games(data, read)
-        if final or (long and len(segments) < 2):
+        plain = np.frombuffer(plain_text(data), np.uint8)
+        tokens, squares = read_tokens(plain, final or long)
+        games = find_games(plain, tokens)
+        if final or (long and len(games) < 2):
             keep = len(data)
-        elif len(segments) < 2:
-            carry = data.tobytes()
+        elif len(games) < 2:
+            carry = data
             continue
         else:
-            keep = int(segments[-1]["start"])
-            segments = segments[:-1]
-        yield Chunk(data, read, segments, number, line, offset)
-        number += len(segments)
-        line += int(count_lines(data, 0, keep))
+            keep = int(tokens[games[-1, 0]]["start"])
+            games = games[:-1]
+        yield Chunk(
+            data, plain, tokens[: games[-1, 1] if len(games) else 0], squares, games, number, line, offset
+        )
+        number += len(games)
+        line += int(np.count_nonzero(plain[:keep] == 10))
         offset += keep
-        carry = data[keep:].tobytes()
+        carry = data[keep:]
 
 
 def _read(file: Readable, size: int) -> bytes:
@@ -129,52 +152,3 @@ def _read(file: Readable, size: int) -> bytes:
             break
         block += more
     return block
-
-
-_FORFEIT = re.compile(
-    r"\b(time|timeout|forfeit\w*|default|illegal|infraction|disconnect\w*|abandon\w*|death|emergency"
-    r"|crash\w*)\b",
-    re.IGNORECASE,
-)
-"""Words of a Termination tag that says that the moves did not decide the result, those of the PGN standard
-among them ("time forfeit", "rules infraction", "abandoned")."""
-
-
-def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
-    """Find the first position of each game, and whether its result was not played, by its Termination tag.
-
-    Returns:
-        `[G]` START, and the reason by game of the chunk for those to reject.
-    """
-    starts = np.zeros(len(chunk.segments), START)
-    initial = Position.start()
-    starts["own"], starts["opp"], starts["black"] = initial.own, initial.opp, True
-    refused: dict[int, str] = {}
-    for g in np.flatnonzero(chunk.segments["game_type"] != ENGLISH).tolist():
-        number = int(chunk.segments[g]["game_type"])
-        value = printable(chunk.tag(g, GAME_TYPE) or "", most=40)
-        name = f" ({GAME_TYPES[number]})" if number in GAME_TYPES else ""
-        refused[g] = f"expected GameType {ENGLISH} (English draughts), found {value!r}{name}"
-    for g in np.flatnonzero(chunk.segments["tags"][:, FEN, 0] >= 0).tolist():
-        fen = chunk.tag(g, FEN)
-        if not fen or fen.isspace():
-            continue
-        try:
-            position = Position.from_fen(fen)
-        except PositionError as error:
-            refused.setdefault(g, printable(str(error), most=300))
-            continue
-        starts[g] = (
-            position.own,
-            position.opp,
-            position.kings,
-            position.halfmove_clock,
-            position.black,
-            False,
-            False,
-        )
-    for g in np.flatnonzero(chunk.segments["tags"][:, TERMINATION, 0] >= 0).tolist():
-        starts[g]["forfeit"] = _FORFEIT.search(chunk.tag(g, TERMINATION) or "") is not None
-    for g in refused:
-        starts[g]["refused"] = True
-    return starts, refused

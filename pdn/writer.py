@@ -4,7 +4,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from ckai.pdn.game import PdnGame, PdnMove, Variation
+from ckai.pdn.game import PdnGame, PdnMove
 
 WIDTH = 80
 
@@ -71,15 +71,9 @@ def _moves(black: bool, moves: list[PdnMove], ply: int = 0) -> list[str]:
         words.append(f"{each.move}{each.marks}")
         words += [f"${nag}" for nag in each.nags]
         words += _comments(each.comments)
-        for variation in each.variations:
-            words += _variation(black, variation, ply + n)
+        for line in each.variations:
+            inside = [*_comments(line.comments), *_moves(black, line.moves, ply + n)]
+            words.append(f"({' '.join(inside)})")
         interrupted = bool(each.comments or each.variations)
         black = not black
     return words
-
-
-def _variation(black: bool, variation: Variation, ply: int) -> list[str]:
-    words = [*_comments(variation.comments), *_moves(black, variation.moves, ply)]
-    if variation.rest:
-        words.append(_CONTROLS.sub(" ", variation.rest))
-    return [f"({words[0]}", *words[1:-1], f"{words[-1]})"] if len(words) > 1 else [f"({''.join(words)})"]

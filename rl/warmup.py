@@ -17,7 +17,7 @@ from ckai.datasets.convert import parse_files
 from ckai.datasets.tables import Tables, build_tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Game, Position
-from ckai.game.compiling import compiled
+from ckai.game.jit import compiled
 from ckai.game.perft import perft
 from ckai.game.warmup import compile_rules
 from ckai.models.inputs.tactics import append_changes

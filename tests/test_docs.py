@@ -81,7 +81,7 @@ def test_commands_and_options_exist(page):
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("ckai parse games.pdn --lenient -o out", None),
+        ("ckai parse games.pdn -o out", None),
         ("ckai tables build --pieces 5", None),
         ("ckai selfplay --setting overlap=false", None),
         ("ckai prase games.pdn", "no command prase"),

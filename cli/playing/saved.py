@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 from ckai.cli.playing.record import GAMES
 from ckai.datasets.games import PdnGames
-from ckai.pdn.kernels import FINE
 from ckai.pdn.stream import read_chunks
 from ckai.rl.games.registry import DEFAULT_GAME, game_names
 
@@ -29,16 +28,15 @@ def list_games(data: bytes) -> list[Row]:
     """
     rows: list[Row] = []
     for chunk in read_chunks(io.BytesIO(data)):
-        played = PdnGames(chunk, 1)
-        if len(rows) + len(played.games) > MAX_GAMES:
+        games = PdnGames(chunk, 1)
+        if len(rows) + len(chunk.games) > MAX_GAMES:
             raise ValueError(f"expected at most {MAX_GAMES:,} games, found more; split the file")
-        headers = played.headers.select([*_SHOWN, "plies"]).to_pylist()
-        for g, header in enumerate(headers):
-            problem = "" if played.games[g]["problem"] == FINE else str(played.read(g).problem or "")
+        headers = games.headers.select([*_SHOWN, "plies"]).to_pylist()
+        for g, (header, begin) in enumerate(zip(headers, chunk.begins.tolist(), strict=True)):
+            problem = "" if games.played.whole[g] else str(games.read(g).problem)
             texts = {name: (header[name] or "")[:MAX_VALUE] for name in _SHOWN}
             row = {"number": len(rows) + 1, **texts, "plies": header["plies"]}
-            start = chunk.offset + int(chunk.segments[g]["start"])
-            rows.append(row | {"problem": problem[:MAX_VALUE], "start": start})
+            rows.append(row | {"problem": problem[:MAX_VALUE], "start": chunk.offset + begin})
     if not rows:
         raise ValueError("expected games in PDN, found none")
     return rows

@@ -63,6 +63,6 @@ def count_text(number: int, singular: str, plural: str | None = None) -> str:
 
 def report_compilation() -> None:
     """Print a message on standard error, once, if Numba compiles kernels, which may take half a minute."""
-    from ckai.game import compiling
+    from ckai.game import jit
 
-    compiling.report_with(lambda text: click.echo(text, err=True))
+    jit.report_with(lambda text: click.echo(text, err=True))

@@ -53,12 +53,7 @@ def _line(moves: Sequence[PdnMove], last: Sequence[str]) -> list[dict[str, Any]]
     for each in moves:
         sign = SIGNS.get(each.marks)
         comments = [each.marks if sign is None else "", *each.comments]
-        variations = []
-        for other in each.variations:
-            if other.moves:
-                variations.append({"comments": other.comments, "line": _line(other.moves, [other.rest])})
-            else:
-                comments += [*other.comments, other.rest]
+        variations = [{"comments": v.comments, "line": _line(v.moves, [])} for v in each.variations]
         nags = [*([] if sign is None else [sign]), *each.nags]
         line.append({"move": str(each.move), "comments": comments, "nags": nags, "variations": variations})
     if line:

@@ -15,9 +15,9 @@ from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import MAX_PIECES
 from ckai.datasets.tables.layout import TableLayout
-from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
+from ckai.datasets.tables.solve import DRAWN, UNKNOWN, best_capture, look
 from ckai.game.jit import inner, kernel
-from ckai.game.kernels import apply_hop, legal_actions, legal_hops, lowest, popcount
+from ckai.game.kernels import apply_hop, legal_hops, lowest, popcount
 from ckai.game.moves import Move
 from ckai.game.position import Position
 
@@ -31,8 +31,6 @@ DRAW: Final = "draw"
 ADJUDICATED = "adjudicated by endgame tables"
 """Termination tag of a game that ended with the result of the tables."""
 
-MAX_LEGAL_HOPS: Final = 64
-"""Upper bound on the legal hops of a position."""
 _MAX_SEARCHED: Final = 100
 """Positions searched, at most, to prove that a win comes before the draw by the halfmove clock."""
 
@@ -40,18 +38,11 @@ Values = NDArray[np.uint8]
 
 
 @inner
-def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
-    """The value of any position with up to `pieces` pieces, between two hops too; else UNKNOWN.
-
-    See `ckai.datasets.tables.solve` for values; `between` is scratch space, `[ROOM, 4]` int64.
-    """
-    if own == 0:
-        return np.int64(0)
-    if opp == 0 or popcount(own | opp) > pieces:
-        return np.int64(UNKNOWN)
-    if jumper < 0:
-        return np.int64(look(own, opp, kings, values, lookup))
-    return best_capture(own, opp, kings, jumper, values, lookup, between)
+def _value(own, opp, kings, jumper, values, lookup):
+    """The value of a position with pieces on both sides, between two hops too; see `tables.solve`."""
+    if jumper >= 0:
+        return best_capture(own, opp, kings, jumper, values, lookup)
+    return np.int64(look(own, opp, kings, values, lookup))
 
 
 @inner
@@ -64,11 +55,7 @@ def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, look
         limit: the halfmove clock at which the game is drawn.
         values, lookup: of the tables' layout.
     """
-    if jumper >= 0:
-        between = np.empty((ROOM, 4), np.int64)
-        value = best_capture(own, opp, kings, jumper, values, lookup, between)
-    else:
-        value = np.int64(look(own, opp, kings, values, lookup))
+    value = _value(own, opp, kings, jumper, values, lookup)
     if value == DRAWN or halfmove_clock + value <= limit:
         return value
     if jumper < 0 and _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
@@ -86,17 +73,10 @@ def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
     if own | opp == kings:  # only captures reset the clock, and the tables' line rarely has one
         return False
     waiting = np.empty((_MAX_SEARCHED, 5), np.int64)
-    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = (
-        own,
-        opp,
-        kings,
-        halfmove_clock,
-        value,
-    )
+    waiting[0] = own, opp, kings, halfmove_clock, value
     first, last = 0, 1
     while first < last:
-        own, opp, kings = waiting[first, 0], waiting[first, 1], waiting[first, 2]
-        halfmove_clock, value = waiting[first, 3], waiting[first, 4]
+        own, opp, kings, halfmove_clock, value = waiting[first]
         first += 1
         if halfmove_clock + value <= limit:
             continue
@@ -120,8 +100,7 @@ def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
                 if last == _MAX_SEARCHED:
                     return False
                 o, p, k, _, count, _ = apply_hop(own, opp, kings, halfmove_clock, action)
-                waiting[last, 0], waiting[last, 1], waiting[last, 2], waiting[last, 3] = o, p, k, count
-                waiting[last, 4] = look(o, p, k, values, lookup)
+                waiting[last] = o, p, k, count, np.int64(look(o, p, k, values, lookup))
                 last += 1
     return True
 
@@ -143,30 +122,14 @@ def _step_to(own, opp, kings, movers, wanted, values, lookup):
 
 @kernel
 def _many(boards, pieces, values, lookup, out):
-    between = np.empty((ROOM, 4), np.int64)
     for i in range(len(boards)):
-        out[i] = value_of(
-            boards[i, 0], boards[i, 1], boards[i, 2], boards[i, 3], pieces, values, lookup, between
-        )
-
-
-@kernel
-def best_hops(row, pieces, values, lookup, out):
-    """Write the best hops of a position `[4]` (own, opp, kings, jumper) to `out`; return how many."""
-    between = np.empty((ROOM, 4), np.int64)
-    own, opp, kings, jumper = row[0], row[1], row[2], row[3]
-    value = value_of(own, opp, kings, jumper, pieces, values, lookup, between)
-    actions = np.empty(MAX_LEGAL_HOPS, np.uint8)
-    n = 0
-    if value == UNKNOWN or own == 0:
-        return n
-    for i in range(legal_actions(own, opp, kings, jumper, actions)):
-        o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), np.int64(actions[i]))
-        after = value_of(o, p, k, j, pieces, values, lookup, between)
-        if after == (value - 1 if passed and value != DRAWN else value):
-            out[n] = actions[i]
-            n += 1
-    return n
+        own, opp, kings, jumper = boards[i]
+        if own == 0:
+            out[i] = 0
+        elif opp == 0 or popcount(own | opp) > pieces:
+            out[i] = UNKNOWN
+        else:
+            out[i] = _value(own, opp, kings, jumper, values, lookup)
 
 
 @dataclass(frozen=True)
@@ -276,41 +239,20 @@ class Tables:
 
     def best_moves(self, position: Position) -> list[Move]:
         """The moves that keep the result, and win fastest or lose slowest; raises as `probe`."""
-        self.probe(position)
-        return [move for move in position.legal_moves() if self._is_best(position, move)]
-
-    def _is_best(self, position: Position, move: Move) -> bool:
-        for action in move.actions:
-            if action not in self.best_actions(position):
-                return False
-            position = position.push_action(action)
-        return True
-
-    def best_actions(self, position: Position) -> list[int]:
-        """The actions (0..127, ascending) that the best moves begin or continue with; see `best_moves`.
-
-        Empty if the position is not in the tables.
-        """
-        out = np.empty(MAX_LEGAL_HOPS, np.uint8)
-        row = np.array(_row(position), np.int64)
-        count = best_hops(row, self.pieces, self.values, self.layout.lookup, out)
-        return [int(action) for action in out[:count]]
+        plies = self.probe(position).plies
+        moves = position.legal_moves()
+        after = np.array([_row(position.push(move)) for move in moves], np.int64).reshape(-1, 4)
+        wanted = DRAWN if plies is None else plies - 1
+        return [move for move, value in zip(moves, self.probe_many(after), strict=True) if value == wanted]
 
     def line(self, position: Position, most: int = 300) -> list[Move]:
         """Best play to the end, `most` plies or fewer; empty for a drawn position; raises as `probe`."""
-        if self.probe(position).plies is None:
-            return []
         played: list[Move] = []
-        while len(played) < most and self.best_actions(position):
-            actions: list[int] = []
-            after = position
-            while after.black == position.black:
-                actions.append(self.best_actions(after)[0])
-                after = after.push_action(actions[-1])
-            move = position.move_of(actions)
-            assert move is not None, "the best hops are those of legal moves"
-            played.append(move)
-            position = after
+        if self.probe(position).plies is None:
+            return played
+        while len(played) < most and (best := self.knows(position) and self.best_moves(position)):
+            played.append(best[0])
+            position = position.push(best[0])
         return played
 
 

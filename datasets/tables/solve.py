@@ -31,9 +31,6 @@ UNKNOWN = 254
 MAX_DISTANCE = 250
 """Largest distance in plies that a value can hold."""
 
-ROOM = 64
-"""Capacity of the stack of positions between two hops."""
-
 _NEVER = 100  # added to the count of open steps where an exit draws, so that it never reaches 0
 
 
@@ -70,23 +67,18 @@ def _before(value):
 
 
 @inner
-def best_capture(own, opp, kings, jumper, values, lookup, between):
+def best_capture(own, opp, kings, jumper, values, lookup):
     """The value of the best capture; all captures lead to solved classes.
 
-    `between` is scratch space for positions between two hops, `[ROOM, 4]` int64. (No recursion: Numba cannot
-    cache functions that call themselves with arrays.)
+    No recursion: Numba cannot cache functions that call themselves with arrays.
     """
     best = np.int64(UNKNOWN)
-    between[0, 0], between[0, 1], between[0, 2], between[0, 3] = own, opp, kings, jumper
+    between = np.empty((64, 4), np.int64)  # positions between two hops
+    between[0] = own, opp, kings, np.int64(jumper)
     waiting = 1
     while waiting:
         waiting -= 1
-        own, opp, kings, jumper = (
-            between[waiting, 0],
-            between[waiting, 1],
-            between[waiting, 2],
-            between[waiting, 3],
-        )
+        own, opp, kings, jumper = between[waiting]
         a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
         for direction in range(4):
             sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
@@ -95,12 +87,7 @@ def best_capture(own, opp, kings, jumper, values, lookup, between):
                 sources &= sources - 1
                 o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), action)
                 if not passed:
-                    between[waiting, 0], between[waiting, 1], between[waiting, 2], between[waiting, 3] = (
-                        o,
-                        p,
-                        k,
-                        j,
-                    )
+                    between[waiting] = o, p, k, j
                     waiting += 1
                     continue
                 value = np.int64(1)  # captured the last piece
@@ -118,7 +105,6 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
     `left` counts the steps inside the class; `late` keeps the longest losing exit.
     """
     at = lookup[STARTS + class_key(m1, k1, m2, k2)]
-    between = np.empty((ROOM, 4), np.int64)
     for number in range(len(left)):
         own, opp, kings = unrank_position(number, m1, k1, m2, k2, lookup)
         a, b, c, d, jumps = legal_hops(own, opp, kings, -1)
@@ -127,7 +113,7 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
             values[at + number] = 0
             continue
         if jumps:
-            values[at + number] = best_capture(own, opp, kings, -1, values, lookup, between)
+            values[at + number] = best_capture(own, opp, kings, -1, values, lookup)
             continue
         inside = popcount(a) + popcount(b) + popcount(c) + popcount(d)
         best = np.int64(UNKNOWN)

@@ -141,7 +141,7 @@ def test_a_file_without_games_is_an_error(tmp_path, text):
 
 
 def test_a_file_with_nothing_to_use_is_an_error_that_is_explained(tmp_path):
-    reason = r"games\.pdn:1: game 1: expected GameType 21 .*'25' \(Russian.*; none of 2 games can be used; "
+    reason = r"games\.pdn:1: game 1: expected GameType 21 .*'25' \(Russian.*; only 0 of 2 games can be read"
     with pytest.raises(PdnError, match=reason):
         convert('[GameType "25"]\n1. 11-15 *\n1. 1-32 *', tmp_path)
     assert len((tmp_path / "out" / "games.refused.jsonl").read_text().splitlines()) == 2
@@ -181,33 +181,27 @@ def test_copies_of_a_game_have_one_key(tmp_path):
     assert len(np.unique(keys)) == 3
 
 
-def test_squares_from_0_are_refused_or_read_as_such(tmp_path):
-    for text in ("10-14 22-18 6-10 24-19\t1-0\n0-4 22-18\t1/2-1/2\n", "1. 11-15 *\n" * 20 + "1. 9-13 8-0 *"):
-        with pytest.raises(PdnError, match=r"'(0-4|8-0)' has a square 0: .*--from-zero"):
+def test_a_file_that_counts_squares_from_0_makes_no_rows(tmp_path):
+    for text in ("10-14 22-18 6-10 24-19\t1-0\n0-4 22-18\t1/2-1/2\n", "1. 11-15 *\n" * 8 + "1. 9-13 8-0 *"):
+        with pytest.raises(PdnError, match=r"'(0-4|8-0)' has a square 0: .*renumber the file"):
             convert(text, tmp_path)
-        assert not list((tmp_path / "out").iterdir())
-        tally, *_ = convert(text, tmp_path, lenient=True)
-        assert tally.reasons["square 0"] == 1
-        for path in (tmp_path / "out").iterdir():
-            path.unlink()
-    _, plain, _ = convert("1. 11-15 22-18 2. 15x22 25x18 3. 1-5 0-1\n" * 2, tmp_path, lenient=True)
-    _, table, _ = convert("10-14 21-17 14x21 24x17 0-4 0-1\n" * 2, tmp_path, from_zero=True, lenient=True)
-    assert table.equals(plain)
+        assert [path.name for path in (tmp_path / "out").iterdir()] == ["games.refused.jsonl"]
+    tally, *_ = convert("1. 11-15 *\n" * 20 + "1. 9-13 8-0 *", tmp_path)
+    assert tally.reasons["square 0"] == 1
 
 
 def test_a_file_of_which_hardly_a_game_is_whole_makes_no_rows(tmp_path):
     broken = "1. 11-15 22-18 2. 8-11 *\n"
-    with pytest.raises(PdnError, match=r"game 1: ply 2: '8-11' is illegal .*; none of 3 games is whole"):
+    with pytest.raises(PdnError, match=r"'8-11' is illegal .*; only 0 of 3 games can be read whole"):
         convert(broken * 3, tmp_path)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["games.refused.jsonl"]
-    with pytest.raises(PdnError, match=r"only 1 of 11 games are whole.* --lenient"):
+    with pytest.raises(PdnError, match=r"only 1 of 11 games .* says why"):
         convert(broken * 10 + "1. 9-13 *", tmp_path)
     assert convert(broken * 9 + "1. 9-13 *", tmp_path)[0].games_truncated == 9
-    assert convert(broken * 10, tmp_path, lenient=True)[0].plies == 20
     assert convert(broken, tmp_path)[0].games_truncated == 1
     (tmp_path / "good.pdn").write_text("1. 9-13 *\n" * 90)
     (tmp_path / "games.pdn").write_text(broken * 10)
-    with pytest.raises(PdnError, match=r"games\.pdn:1: game 1: .*none of 10 games"):
+    with pytest.raises(PdnError, match=r"games\.pdn:1: game 1: .*only 0 of 10 games"):
         parse_files([tmp_path / "good.pdn", tmp_path / "games.pdn"], tmp_path / "both.parquet")
 
 
@@ -408,9 +402,9 @@ def test_a_game_is_cut_where_its_numbers_would_not_fit_a_row(tmp_path):
     "text",
     [b" \n", b"{\n", b"{", b"(", b"( ", b"()", b'[a "', b'[a "\n', b"1 - ", b"\n \t", b"22-18 ", b"22-18 {"],
 )
-def test_a_megabyte_of_one_thing_ends(tmp_path, text):
+def test_much_of_one_thing_ends(tmp_path, text):
     # A reader that looks to the end from every sign would not come back here at all.
-    tally, *_ = convert(b"1. 9-13 " + text * (1_000_000 // len(text)), tmp_path)
+    tally, *_ = convert(b"1. 9-13 " + text * (300_000 // len(text)), tmp_path)
     assert tally.games_read >= 1
     assert tally.rows >= 1
 
@@ -429,56 +423,41 @@ def book():
     texts = []
     for n in range(100):
         game = random_game(rng, rng.randrange(0, 90))
-        comments = [rng.choice(["", "", "", "good", "{22-18"]).replace("{", "") for _ in game.moves]
-        texts.append(
-            write_game(
-                from_game(game, {"Event": f"g {n}"}, rng.choice(["1-0", "0-1", "1/2-1/2", "*"]), comments)
-            )
-        )
+        pdn = from_game(game, {"Event": f"g {n}"}, rng.choice(["1-0", "0-1", "1/2-1/2", "*"]))
+        for each in pdn.moves:
+            each.comments = rng.choice([[], [], [], ["good"], ["22-18"]])
+        texts.append(write_game(pdn))
     return texts
 
 
 def check_readers_agree(data: bytes, folder: Path) -> int:
-    """The complete reader and the fast one say the same of any bytes. Returns the games."""
+    """Rows and Python objects say the same of any bytes. Returns the games."""
     source = folder / "x.pdn"
-    source.write_bytes(data)
     try:
-        games = list(read_games(io.BytesIO(data), "x"))
+        found = len(list(read_games(io.BytesIO(data), "x")))
     except PdnError:  # the file as a whole is refused, by both
+        source.write_bytes(data)
         with pytest.raises(PdnError, match="UTF-16"):
             parse_files([source], folder / "x.parquet")
         return 0
-    expected = {
-        "kept": sum(g.problem is None for g in games),
-        "truncated": sum(g.problem is not None and not g.rejected for g in games),
-        "rejected": sum(g.rejected for g in games),
-    }
-    try:
-        tally = parse_files([source], folder / "x.parquet", lenient=True)
-    except PdnError as error:
-        assert not any(g.moves for g in games if not g.rejected), error  # noqa: PT017
-        return len(games)
-    found = {"kept": tally.games_kept, "truncated": tally.games_truncated, "rejected": tally.games_rejected}
-    assert found == expected
-    assert tally.games_read == len(games) == sum(found.values())
+    data = b"1. 11-15 *\n" * (10 * found + 1) + data  # a file without whole games is refused
+    source.write_bytes(data)
+    games = list(read_games(io.BytesIO(data), "x"))
+    tally = parse_files([source], folder / "x.parquet")
+    used = [game for game in games if not game.rejected]
+    assert (tally.games_read, tally.games_rejected) == (len(games), len(games) - len(used))
+    assert tally.games_kept == sum(game.problem is None for game in games)
     table = pq.read_table(tally.output)
-    actions = [
-        (g.number - 1, action)
-        for g in games
-        for each in g.moves
-        for action in each.move.actions
-        if not g.rejected
-    ]
+    actions = [(g.number - 1, action) for g in used for each in g.moves for action in each.move.actions]
     assert list(zip(table["game"].to_pylist(), table["label"].to_pylist(), strict=True)) == actions
     headers = pq.read_table(headers_path(tally.output)).to_pylist()
-    assert [h["result"] for h in headers] == [g.result or "*" for g in games if not g.rejected]
+    assert [h["result"] for h in headers] == [g.result or "*" for g in used]
     # What was read is written, and what was written is read.
-    for game in games:
-        if not game.rejected:
-            written = write_game(game)
-            again = [[str(m.move) for m in g.moves] for g in read_games(io.BytesIO(written.encode()), "x")]
-            assert again == [[str(m.move) for m in game.moves]], written
-    return len(games)
+    for game in used[10 * found :]:
+        written = write_game(game)
+        again = [[str(m.move) for m in g.moves] for g in read_games(io.BytesIO(written.encode()), "x")]
+        assert again == [[str(m.move) for m in game.moves]], written
+    return found
 
 
 PIECES = st.sampled_from([
@@ -490,13 +469,13 @@ PIECES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(PIECES, max_size=60))
 def test_any_words_are_read_alike_by_both_readers(tmp_path, pieces):
     check_readers_agree("".join(pieces).encode(), tmp_path)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_games_are_read_alike_by_both_readers(tmp_path, book, data):
     text = bytearray("".join(book[:3]).encode())

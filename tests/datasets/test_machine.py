@@ -83,9 +83,12 @@ def test_a_system_whose_c_library_has_no_such_function(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "code", ["from ckai.models import build", "from ckai.rl import Engine", "from ckai.cli.main import main"]
+    ("code", "given", "policy"),
+    [
+        ("from ckai.models import build", {}, "PASSIVE"),
+        ("from ckai.rl import Engine", {"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE"),
+    ],
 )
-@pytest.mark.parametrize(("given", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")])
 def test_the_threads_of_pytorch_sleep_unless_the_user_says_otherwise(code, given, policy):
     """Checked when the first module of torch is looked for, as it reads the environment then."""
     program = (

@@ -27,61 +27,32 @@ def path(rows, tmp_path_factory):
     return make_rows.write(tmp_path_factory.mktemp("rows") / "games.parquet", rows)
 
 
-def by_hand(rows):
-    """The same figures from rows as dicts, with the moves replayed as a person would."""
-    found = Counter()
-    games, lengths, keys = {}, Counter(), Counter()
-    captured = Counter()
+def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
+    found, games, lengths, keys = Counter(), {}, Counter(), Counter()
     for r in rows:
         own, opp = [sum(1 << i for i, p in enumerate(r["board"]) if p * sign > 0) for sign in (1, -1)]
         kings = sum(1 << i for i, p in enumerate(r["board"]) if abs(p) == 3)
         position = Position(own, opp, kings, r["black"], r["jumper"])
-        labels = position.legal_actions()
-        after = position.push_action(r["label"])
-        capture = after.opp.bit_count() + after.own.bit_count() < own.bit_count() + opp.bit_count()
-        king = bool(kings >> (r["label"] >> 2) & 1)
+        labels, first = position.legal_actions(), r["hop"] == 0
         move = next(m for m in position.legal_moves() if m.actions[0] == r["label"])
-        first = r["hop"] == 0
-        result = r["z"] if r["z"] is None or r["black"] else -r["z"]
-        games.setdefault(r["game"], result)
+        games.setdefault(r["game"], r["z"] if r["z"] is None or r["black"] else -r["z"])
         lengths[r["game"]] += first
         keys[tuple(r["board"]), r["jumper"]] += 1
-        captured[r["game"], r["ply"]] += capture
-        found["plies"] += first
-        found["forced"] += len(labels) == 1
-        found["legal"] += len(labels)
-        found["capture_plies"] += capture and first
-        found["king_plies"] += king and first
-        found["crownings"] += after.kings.bit_count() > kings.bit_count() - (
-            # a king may be taken in the same hop
-            sum(position.piece(s) in "BW" for s in move.captured[:1])
-        )
-    return found, games, lengths, keys, captured
-
-
-def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
-    found, games, lengths, keys, captured = by_hand(rows)
+        found += Counter(forced=len(labels) == 1, legal=len(labels), captures=first and move.is_capture)
     s = describe([path])
-    assert (s.rows, s.games, s.plies) == (len(rows), 30, found["plies"])
+    plies = list(lengths.values())
+    assert (s.rows, s.games, s.plies) == (len(rows), 30, sum(plies))
     assert s.results == {
-        "black": sum(z == 1 for z in games.values()),
-        "white": sum(z == -1 for z in games.values()),
-        "drawn": sum(z == 0 for z in games.values()),
-        "unknown": sum(z is None for z in games.values()),
+        name: sum(z == of for z in games.values())
+        for name, of in {"black": 1, "white": -1, "drawn": 0, "unknown": None}.items()
     }
     assert s.results["unknown"] == 6
-    assert s.forced_rows == found["forced"]
+    assert (s.forced_rows, s.captures) == (found["forced"], found["captures"])
     assert s.legal_hops == pytest.approx(found["legal"] / len(rows))
-    assert s.capture_plies == found["capture_plies"]
-    assert s.multi_jumps == sum(count >= 2 for count in captured.values())
-    assert s.king_plies == found["king_plies"] > 0
-    assert s.crownings == found["crownings"] > 0
     again = [count for count in keys.values() if count > 1]
     assert (s.positions, s.rows_repeated) == (len(keys), sum(again))
-    plies = sorted(lengths.values())
-    assert (s.lengths.least, s.lengths.most) == (plies[0], plies[-1])
-    assert s.lengths.mean == pytest.approx(np.mean(plies))
-    assert s.lengths.median == np.median(plies)
+    expected = {"least": min(plies), "mean": np.mean(plies), "median": np.median(plies), "most": max(plies)}
+    assert s.lengths == pytest.approx(expected)
     assert s.headers is None
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from numba import njit
 
 from ckai.cli.tables import command
 from ckai.datasets.files import LockedError
@@ -18,6 +17,7 @@ from ckai.datasets.tables.index import STARTS, class_key, rank_position, unrank_
 from ckai.datasets.tables.layout import levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
+from ckai.game.jit import inner, kernel
 from ckai.game.kernels import apply_hop, legal_actions
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample.pdn"
@@ -35,7 +35,7 @@ def three(folder):
     return Tables.open(3, folder=folder)
 
 
-@njit
+@inner
 def follows(own, opp, kings, values, lookup):
     """The value of a position from those after its whole moves, by the definition and nothing else."""
     todo = np.empty((200, 4), np.int64)
@@ -64,7 +64,7 @@ def follows(own, opp, kings, values, lookup):
     return DRAWN if draw else max(loss, 0)
 
 
-@njit
+@kernel
 def wrong(numbers, m1, k1, m2, k2, values, lookup, start):
     """How many positions of a class have another value than follows, and the first of them."""
     count, first = 0, -1

@@ -3,14 +3,8 @@
 import pytest
 
 from ckai.game import Position, PositionError
-from ckai.game.fen import format_fen, parse_fen
 
 START = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
-
-
-def test_start():
-    assert Position.start().fen == START
-    assert Position.from_fen(START) == Position.start()
 
 
 @pytest.mark.parametrize(
@@ -139,12 +133,6 @@ def test_the_quiet_count_stops_where_rows_end():
 def test_boards_that_cannot_be(boards, message):
     with pytest.raises(PositionError, match=message):
         Position(*boards)
-
-
-def test_parsing_alone_does_not_judge_the_position():
-    placement = parse_fen("W:W20-32:B1-13")
-    assert placement.white.bit_count() == placement.black.bit_count() == 13
-    assert parse_fen(format_fen(placement)) == placement
 
 
 def test_piece_and_text_board():

@@ -166,7 +166,6 @@ def test_what_is_written_is_read_back_with_every_mark(analyst):
     assert f"Better: {report.plies[0].best}." in each.comments[1]
     (line,) = each.variations
     assert [str(m.move) for m in line.moves] == list(report.plies[0].line)
-    assert line.rest == ""
     assert game.moves[0].comments == ["my plan"]  # the game that was read is as it was
 
 
