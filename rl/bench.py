@@ -14,9 +14,10 @@ from ckai.models.inference.backends import best_rate, make_evaluator
 from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
-from ckai.rl.engine.tree import THREADS, TreeEngine
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.searcher import THREADS
 from ckai.rl.search.threads import running
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import SelfPlayCounts

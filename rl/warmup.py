@@ -33,7 +33,7 @@ from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.inline_search import make_searcher
+from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.warmup import compile_selfplay, small_network
 
 
@@ -108,7 +108,7 @@ def compile_search(spec: GameSpec) -> None:
     rules, actions, integers = spec.rules, spec.num_actions, small_network(spec)
     state = as_state(spec.state(spec.position()))
     for evaluator in filter(None, [UniformEvaluator(actions), RolloutEvaluator(actions), integers]):
-        searcher = make_searcher(evaluator, nodes=50, game=rules)
+        searcher = Searcher(evaluator, nodes=50, game=rules)
         searcher.set_root(0, state)
         searcher.run(np.array([8], np.int32))
         searcher.play(0, searcher.best(0))

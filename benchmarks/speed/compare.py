@@ -33,10 +33,10 @@ def ckai_works() -> Works:
     from ckai.game import Position, perft
     from ckai.rl.evaluators.rollout import RolloutEvaluator
     from ckai.rl.games.checkers import pack
-    from ckai.rl.search.inline_search import InlineSearcher
+    from ckai.rl.search.searcher import Searcher
 
     state = pack(Position.start())
-    searcher = InlineSearcher(RolloutEvaluator(), nodes=20_001)
+    searcher = Searcher(RolloutEvaluator(), nodes=20_001)
 
     def search() -> float:
         searcher.set_root(0, state)

@@ -77,7 +77,7 @@ def main(
     usual = SearchConstants(**spec.search_defaults)
 
     def player(changed: dict[str, float], limit: Limit | None) -> TreeEngine:
-        constants = usual._replace(**changed).typed()
+        constants = usual._replace(**changed)
         engine = TreeEngine(loaded, constants=constants, tables=tablebases, spec=spec, nodes=1024)
         engine.limit = limit
         return engine

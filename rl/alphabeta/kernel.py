@@ -23,16 +23,10 @@ from ckai.game.intrinsics import lent, taken
 from ckai.game.jit import hot, inner, kernel
 from ckai.models.inference.integers import activate, logit, value
 from ckai.rl.alphabeta.memory import (
-    AGE,
-    EVALUATIONS,
     INFINITE,
-    LIMIT,
     MAX_HISTORY,
     MAX_PATH,
-    NODES,
     PROVEN,
-    ROOT_ACTION,
-    ROOT_SCORE,
     VALUE_SCALE,
     WON,
 )
@@ -42,15 +36,11 @@ from ckai.rl.alphabeta.transpositions import (
     NO_SCORE,
     STATIC_ONLY,
     UPPER,
-    action_of,
-    bound_of,
     bucket_index,
-    depth_of,
     fetch,
     probe,
-    score_of,
-    static_of,
     store,
+    unpacked,
 )
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, NONE, WIN
@@ -73,7 +63,7 @@ def is_repeated(game, memory, state, key, at):
 def evaluate(game, evaluation, memory, state, at):
     """Fill `evaluation.hidden` with a state, number `at` of the path."""
     contract.encode(game, state, evaluation.board)
-    memory.counters[EVALUATIONS] += 1
+    memory.progress[0].evaluations += 1
     activate(evaluation.weights, evaluation.board, evaluation.hidden, at & 1)
 
 
@@ -189,7 +179,7 @@ def search_depth(game, evaluation, constants, memory, state, depth, root):
 def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     """Return the score of a state for the side to move: exact between `alpha` and `beta`, else a bound.
 
-    The best action at the root is in `memory.root`, also after a search that was stopped.
+    The best action at the root is in `memory.progress`, also after a search that was stopped.
 
     Args:
         tools: pointer to the rules, the `InlineNetwork`, the `Constants` and the `Memory`.
@@ -201,8 +191,8 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
         within: int64, 1 if the state is within a move of several actions, else 0.
     """
     game, evaluation, constants, memory = taken(tools)
-    memory.counters[NODES] += 1
-    if memory.stop[0] or memory.counters[NODES] >= memory.counters[LIMIT]:
+    memory.progress[0].nodes += 1
+    if memory.stop[0] or memory.progress[0].nodes >= memory.progress[0].limit:
         memory.stop[0] = 1
         return np.int64(0)
     key = contract.key(game, state)
@@ -226,16 +216,15 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     leaf = (depth == 0 and quiet) or at + 1 == MAX_PATH
     narrow = beta - alpha == 1
     entry = probe(memory.table, place, row)
-    age = memory.counters[AGE]
+    age = memory.progress[0].age
     table_action, static = np.int64(-1), np.int64(NO_SCORE)
     guess = static
     if entry:
-        static = guess = static_of(entry)
-        bound = bound_of(entry)
+        score, static, searched, action, bound = unpacked(entry, plies)
+        guess = static
         if bound != STATIC_ONLY:
-            table_action = action_of(entry)
-            score = score_of(entry, plies)
-            if at > root and depth_of(entry) >= depth and (narrow or leaf):
+            table_action = action
+            if at > root and searched >= depth and (narrow or leaf):
                 in_time = abs(score) < PROVEN or WON - abs(score) - plies <= left_plies
                 if in_time and (
                     bound == EXACT
@@ -306,13 +295,13 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
             else:
                 high = beta
                 if at == root:  # better than the others, even if the time is over before its score is known
-                    memory.root[ROOT_ACTION], memory.root[ROOT_SCORE] = action, score
+                    memory.progress[0].action, memory.progress[0].score = action, score
         if score > best:
             best, best_action = score, action
             if score > low:
                 low = score
                 if at == root:
-                    memory.root[ROOT_ACTION], memory.root[ROOT_SCORE] = action, score
+                    memory.progress[0].action, memory.progress[0].score = action, score
             if score >= beta:
                 if quiet:
                     reward(memory, at, i, depth)
@@ -334,9 +323,9 @@ def principal_variation(game, memory, state, first, out):
         if entry == 0:
             key = contract.key(game, state)
             entry = probe(memory.table, bucket_index(memory.table, key), key)
-        if entry == 0 or bound_of(entry) == STATIC_ONLY:
+        _, _, _, action, bound = unpacked(entry, np.int64(0))
+        if entry == 0 or bound == STATIC_ONLY:
             return n + 1
-        action = action_of(entry)
         count = contract.legal(game, state, legal)
         playable = False
         for i in range(count):

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 VALUE_SCALE = 10_000
 """Score of the network's value 1."""
 WON = 30_000
@@ -17,10 +19,17 @@ NEVER = 1000
 MAX_HISTORY = 16_384
 """Bound of the absolute history of an action; it stands for 1."""
 
-NODES, EVALUATIONS, LIMIT, AGE = 0, 1, 2, 3
-"""Indices of `Memory.counters`: nodes searched, positions evaluated, node limit, number of the search."""
-ROOT_ACTION, ROOT_SCORE = 0, 1
-"""Indices of `Memory.root`."""
+PROGRESS = np.dtype(
+    [
+        ("nodes", np.int64),  # searched
+        ("evaluations", np.int64),  # of them, by the network
+        ("limit", np.int64),  # of nodes
+        ("age", np.int64),  # number of the search
+        ("action", np.int64),  # the best at the root so far, -1 before any
+        ("score", np.int64),  # of that action
+    ]
+)
+"""How far a search has come."""
 
 
 class Memory(NamedTuple):
@@ -40,10 +49,8 @@ class Memory(NamedTuple):
     """[NUM_ACTIONS] int64: how well an action did, 0 being average; in the view of the mover."""
     reductions: Any
     """[depths, moves] int8: plies that a late move is reduced by, see `Constants.reductions`."""
-    root: Any
-    """[2] int64: the best action at the root so far and its score, action -1 before any."""
-    counters: Any
-    """[4] int64, see `NODES`."""
+    progress: Any
+    """[1] PROGRESS."""
     stop: Any
     """[1] uint8: set to 1 by any thread, ends the search soon."""
 

@@ -13,15 +13,10 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import JoinableThread
 from ckai.rl.alphabeta.kernel import principal_variation, search_depth, set_path
 from ckai.rl.alphabeta.memory import (
-    AGE,
-    EVALUATIONS,
-    LIMIT,
     MAX_HISTORY,
     MAX_PATH,
-    NODES,
+    PROGRESS,
     PROVEN,
-    ROOT_ACTION,
-    ROOT_SCORE,
     VALUE_SCALE,
     WON,
     Constants,
@@ -94,19 +89,13 @@ class AlphaBetaSearch:
         """
         self.game: Any = DEFAULT_GAME.rules if game is None else game
         self.constants, self.seed = constants or Constants(), seed
-        self.evaluation: InlineNetwork = inline_network(evaluator, self.game)
-        self.memory = self._memory(
-            np.zeros((entries, self.game.STATE_WORDS + 1), np.int64), np.zeros(1, np.uint8)
-        )
-        self._helpers = [
-            (inline_network(evaluator, self.game), self._memory(self.memory.table, self.memory.stop))
-            for _ in range(1, threads)
-        ]
-        """What the threads next to the main one work with: table and stop flag are shared."""
-        self.reseed(seed)
+        shared = np.zeros((entries, self.game.STATE_WORDS + 1), np.int64), np.zeros(1, np.uint8)
+        self.workers = [(inline_network(evaluator, self.game), self._memory(*shared)) for _ in range(threads)]
+        """What each thread works with, the caller's first: table and stop flag are shared."""
+        self.evaluation, self.memory = self.workers[0]
+        self._random = np.random.default_rng(seed)
 
     def _memory(self, table: NDArray[np.int64], stop: NDArray[np.uint8]) -> Memory:
-        """Return the memory of one thread, with a table and a stop flag that it may share."""
         words, most = self.game.STATE_WORDS, self.game.MAX_LEGAL_ACTIONS
         return Memory(
             table=table,
@@ -116,8 +105,7 @@ class AlphaBetaSearch:
             killers=np.full((MAX_PATH, 2), -1, np.int16),
             history=np.zeros(self.game.NUM_ACTIONS, np.int64),
             reductions=reductions(self.constants),
-            root=np.zeros(2, np.int64),
-            counters=np.zeros(4, np.int64),
+            progress=np.zeros(1, PROGRESS),
             stop=stop,
         )
 
@@ -132,15 +120,10 @@ class AlphaBetaSearch:
     def forget(self) -> None:
         """Empty the table, so that the next search does not depend on earlier ones."""
         self.memory.table[:] = 0
-        for memory in self.memories:
+        for _, memory in self.workers:
             memory.history[:] = 0
-            memory.counters[:] = 0
+            memory.progress["age"] = 0
         self.reseed(self.seed)
-
-    @property
-    def memories(self) -> list[Memory]:
-        """The memory of each thread, the main one first."""
-        return [self.memory, *(memory for _, memory in self._helpers)]
 
     def search(
         self,
@@ -165,99 +148,99 @@ class AlphaBetaSearch:
             depth: end after the search of this depth in plies.
             on_depth: called with the result so far after every depth.
         """
-        memory, helpers = self.memory, self._helpers if nodes is None and depth is None else []
-        words = tuple(np.int64(word) for word in state)
-        earlier = list(history)[-(MAX_PATH // 2) :]
-        root = len(earlier)
-        for n, before in enumerate(earlier):
-            set_path(self.game, memory, n, tuple(np.int64(word) for word in before))
-        if memory.counters[AGE] == AGES - 1:
-            self.forget()  # the ages begin again, and old entries must not seem new
-        age = memory.counters[AGE] + 1
-        for each in self.memories:
-            each.path[:root] = memory.path[:root]
-            each.killers[:] = -1
-            each.history[:] //= 2
-            if self.seed is not None:
-                each.history[:] += self._random.integers(-SHUFFLE, SHUFFLE, len(each.history), endpoint=True)
-            each.counters[:] = 0, 0, np.iinfo(np.int64).max, age
-            each.root[ROOT_ACTION] = -1
+        memory, helpers = self.memory, self.workers[1:] if nodes is None and depth is None else []
+        here, *before = (tuple(map(np.int64, each)) for each in (state, *history[-(MAX_PATH // 2) :]))
+        self._begin(before)
         if nodes is not None:
-            memory.counters[LIMIT] = nodes
-        memory.stop[0] = 0
-        begun = time.perf_counter()
-        timer = None if seconds is None else threading.Timer(seconds, self.stop)
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
-        done, complete = 0, memory.root.copy()
-        threads = [
-            JoinableThread(target=self._help, args=(number, words, root), daemon=True)
-            for number in range(len(helpers))
+            memory.progress["limit"] = nodes
+        begun, root, done, best, best_score = time.perf_counter(), len(before), 0, -1, 0
+        threads: list[threading.Thread] = [
+            JoinableThread(target=self._help, args=(*worker, here, 1 + number % 2, root), daemon=True)
+            for number, worker in enumerate(helpers, 1)
         ]
-        for thread in threads:
+        timer = threading.Timer(seconds or 0.0, self.stop)
+        timer.daemon = True
+        for thread in threads if seconds is None else (timer, *threads):
             thread.start()
         try:
             while done < MAX_PATH and not (depth is not None and done >= depth):
-                score = self._iterate(self.evaluation, memory, words, done + 1, root)
+                score = self._iterate(self.evaluation, memory, here, done + 1, root)
                 if memory.stop[0]:
-                    if done and memory.root[ROOT_SCORE] <= -PROVEN:
-                        memory.root[:] = complete  # the moves that were not searched may be better
+                    if done and memory.progress["score"] <= -PROVEN:
+                        # The moves that were not searched may be better.
+                        memory.progress["action"], memory.progress["score"] = best, best_score
                     break
                 done += 1
-                complete[:] = memory.root
+                best, best_score = memory.progress[0]["action"], memory.progress[0]["score"]
                 if on_depth is not None:
-                    on_depth(self._result(words, done))
-                if abs(score) >= PROVEN and WON - abs(score) <= done:
+                    on_depth(self._result(here, done))
+                if _is_settled(score, done):
                     break
                 if soft_seconds is not None and time.perf_counter() - begun >= soft_seconds / 2:
                     break
         finally:
-            if timer is not None:
-                timer.cancel()
+            timer.cancel()
+            if seconds is not None:
                 timer.join()  # else it might stop the next search
             if threads:
                 memory.stop[0] = 1
-                for thread in threads:
-                    thread.join()
+            for thread in threads:
+                thread.join()
         if done == 0:  # not even one ply was searched in time
             memory.stop[0] = 0
-            memory.counters[LIMIT] = np.iinfo(np.int64).max
-            self._iterate(self.evaluation, memory, words, 1, root)
+            memory.progress["limit"] = np.iinfo(np.int64).max
+            self._iterate(self.evaluation, memory, here, 1, root)
             done = 1
-        return self._result(words, done)
+        return self._result(here, done)
 
-    def _help(self, number: int, state: Any, root: int) -> None:
+    def _begin(self, before: Sequence[Any]) -> None:
+        """Prepare the memories for a search after some earlier states."""
+        for n, state in enumerate(before):
+            set_path(self.game, self.memory, n, state)
+        if self.memory.progress["age"] == AGES - 1:
+            self.forget()  # the ages begin again, and old entries must not seem new
+        age = self.memory.progress[0]["age"] + 1
+        for _, memory in self.workers:
+            memory.path[: len(before)] = self.memory.path[: len(before)]
+            memory.killers[:] = -1
+            memory.history[:] //= 2
+            if self.seed is not None:
+                size = len(memory.history)
+                memory.history[:] += self._random.integers(-SHUFFLE, SHUFFLE, size, endpoint=True)
+            memory.progress[0] = 0, 0, np.iinfo(np.int64).max, age, -1, 0
+        self.memory.stop[0] = 0
+
+    def _help(self, evaluation: InlineNetwork, memory: Memory, state: Any, first: int, root: int) -> None:
         """Search a state in a helper thread, whose results the main thread finds in the shared table.
 
         Every other helper is a ply ahead, so that not all search the same at once.
         """
-        evaluation, memory = self._helpers[number]
-        for depth in range(2 - number % 2, MAX_PATH):
+        for depth in range(first, MAX_PATH):
             score = self._iterate(evaluation, memory, state, depth, root)
-            if self.memory.stop[0] or (abs(score) >= PROVEN and WON - abs(score) <= depth):
+            if memory.stop[0] or _is_settled(score, depth):
                 break
+
+    def _iterate(self, evaluation: InlineNetwork, memory: Memory, state: Any, depth: int, root: int) -> int:
+        tools = (self.game, evaluation, self.constants, memory)
+        return int(search_depth(*tools, state, np.int64(depth), np.int64(root)))
 
     def _result(self, state: Any, depth: int) -> AlphaBetaResult:
         """Return the result of a search to a depth."""
-        counters = np.sum([memory.counters for memory in self.memories], axis=0)
-        score, pv = int(self.memory.root[ROOT_SCORE]), self._main_line(state)
+        here, line = self.memory.progress[0], np.zeros(MAX_PV, np.uint8)
+        length = principal_variation(self.game, self.memory, state, here["action"], line)
+        score, pv = int(here["score"]), tuple(line[:length].tolist())
         proven = abs(score) >= PROVEN
         return AlphaBetaResult(
             action=pv[0],
             value=float(np.sign(score)) if proven else score / VALUE_SCALE,
             plies=WON - abs(score) if proven else None,
             depth=depth,
-            nodes=int(counters[NODES]),
-            evaluations=int(counters[EVALUATIONS]),
+            nodes=sum(int(memory.progress[0]["nodes"]) for _, memory in self.workers),
+            evaluations=sum(int(memory.progress[0]["evaluations"]) for _, memory in self.workers),
             pv=pv,
         )
 
-    def _main_line(self, state: Any) -> tuple[int, ...]:
-        line = np.zeros(MAX_PV, np.uint8)
-        length = principal_variation(self.game, self.memory, state, self.memory.root[ROOT_ACTION], line)
-        return tuple(int(action) for action in line[:length])
 
-    def _iterate(self, evaluation: InlineNetwork, memory: Memory, state: Any, depth: int, root: int) -> int:
-        tools = (self.game, evaluation, self.constants, memory)
-        return int(search_depth(*tools, state, np.int64(depth), np.int64(root)))
+def _is_settled(score: int, depth: int) -> bool:
+    """Return whether a score is a proof that a deeper search cannot make shorter."""
+    return abs(score) >= PROVEN and WON - abs(score) <= depth

@@ -11,10 +11,10 @@ that a row which two of them wrote at once matches no state (Hyatt, Mann 2002).
 
 import numpy as np
 
-from ckai.datasets.splitmix import MIX_1
 from ckai.game.intrinsics import prefetch
 from ckai.game.jit import hot
 from ckai.rl.alphabeta.memory import PROVEN
+from ckai.rl.search.transpositions import hash_of, place_of
 
 STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
 """How an entry's score bounds the true one; `STATIC_ONLY`: it has no score and no action."""
@@ -34,12 +34,7 @@ _AGED = 8
 @hot
 def bucket_index(table, key):
     """Return the index of the first of a state's two rows."""
-    h = np.uint64(0)
-    for word in key:
-        h = (h ^ np.uint64(word)) * MIX_1
-        h ^= h >> np.uint64(32)
-    # The upper half of a product with the number of rows: a remainder without a division.
-    return np.int64((h & np.uint64(0xFFFFFFFF)) * np.uint64(len(table)) >> np.uint64(32))
+    return place_of(hash_of(key), len(table))
 
 
 @hot
@@ -70,38 +65,17 @@ def probe(table, place, key):
 
 
 @hot
-def bound_of(entry):
-    """Return `STATIC_ONLY`, `EXACT`, `LOWER` or `UPPER`."""
-    return entry >> 48 & 3
+def unpacked(entry, plies):
+    """Return (score, static score, depth in plies, best action, bound) of an entry.
 
-
-@hot
-def score_of(entry, plies):
-    """Return the score; from `PROVEN` on it counts from the state, and is made to count from the root."""
+    A score from `PROVEN` on counts from the state, and is made to count from the root, `plies` before it.
+    """
     score = (entry & _SHORT) - _OFFSET
     if score >= PROVEN:
-        return score - plies
-    if score <= -PROVEN:
-        return score + plies
-    return score
-
-
-@hot
-def static_of(entry):
-    """Return the network's score, or `NO_SCORE`."""
-    return (entry >> 16 & _SHORT) - _OFFSET
-
-
-@hot
-def depth_of(entry):
-    """Return the depth in plies of the search that found the score."""
-    return entry >> 32 & _BYTE
-
-
-@hot
-def action_of(entry):
-    """Return the best action."""
-    return entry >> 40 & _BYTE
+        score -= plies
+    elif score <= -PROVEN:
+        score += plies
+    return score, (entry >> 16 & _SHORT) - _OFFSET, entry >> 32 & _BYTE, entry >> 40 & _BYTE, entry >> 48 & 3
 
 
 @hot
@@ -109,14 +83,14 @@ def _worth(entry, age):
     """Return the worth of an entry when one is replaced: its depth, less for older searches."""
     if entry == 0:
         return np.int64(-1_000_000)
-    return depth_of(entry) - _AGED * (age - (entry >> 50) & AGES - 1)
+    return (entry >> 32 & _BYTE) - _AGED * (age - (entry >> 50) & AGES - 1)
 
 
 @hot
 def store(table, place, key, score, static, depth, action, bound, age, plies):
     """Write an entry over the one of the same state or over the less valuable one of two.
 
-    `score` is from -32,000 to 32,000, and counts from the root where it is proven, see `score_of`; `static`
+    `score` is from -32,000 to 32,000, and counts from the root where it is proven, see `unpacked`; `static`
     is the network's score, or `NO_SCORE`; `depth` is 0 or more, `age` the number of the search.
     """
     last = len(key)

@@ -26,8 +26,6 @@ from ckai.rl.engine.result import REVERSED, Proof, SearchResult
 
 MAX_NAME = 60
 """Most characters of a name."""
-INTERVAL = 0.05
-"""Seconds between two results that are looked at."""
 WINNING = 0.5
 """Value from which on a position counts as won, and below its negative as lost; between them as drawn."""
 RESULTS: dict[str, tuple[Proof, Proof]] = {
@@ -171,7 +169,7 @@ def solve(engine: Engine, problem: Problem, limit: Limit, tables: Tables | None 
         elif right_since is None:
             right_since = found.seconds
 
-    found = engine.search(problem.position, limit, on_result=note, interval=INTERVAL)
+    found = engine.search(problem.position, limit, on_result=note)
     note(found)
     refutation = refute(problem, tables)
     # A player that reports no value can only be compared with a move, or by the tables.

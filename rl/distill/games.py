@@ -13,13 +13,8 @@ from ckai.game.intrinsics import lent
 from ckai.game.jit import inner, kernel
 from ckai.rl.alphabeta.kernel import alpha_beta, is_repeated
 from ckai.rl.alphabeta.memory import (
-    AGE,
     INFINITE,
-    LIMIT,
-    NODES,
     PROVEN,
-    ROOT_ACTION,
-    ROOT_SCORE,
     VALUE_SCALE,
     WON,
 )
@@ -52,7 +47,7 @@ def play_game(
     """
     here = records.games[0]
     root, passed = np.int64(0), True
-    memory.counters[AGE] = 0
+    memory.progress[0].age = 0
     while True:
         actions = memory.actions[root]
         count = contract.legal(game, state, actions)
@@ -103,21 +98,21 @@ def search_nodes(game, evaluation, constants, memory, state, root, nodes):
     """Return the action and the score of a search of so many positions, deeper and deeper."""
     memory.killers[:] = -1
     memory.history[:] //= 2
-    memory.counters[NODES], memory.counters[LIMIT] = 0, nodes
-    memory.counters[AGE] += 1
+    memory.progress[0].nodes, memory.progress[0].limit = 0, nodes
+    memory.progress[0].age += 1
     memory.stop[0] = 0
     action, score, depth = np.int64(-1), np.int64(0), np.int64(1)
     tools = lent((game, evaluation, constants, memory))
     zero, most = np.int64(0), np.int64(INFINITE)
     while True:
-        memory.root[ROOT_ACTION] = -1
+        memory.progress[0].action = -1
         alpha_beta(tools, state, depth, -most, most, root, root, zero, zero)
-        if memory.root[ROOT_ACTION] >= 0 and not (memory.stop[0] and memory.root[ROOT_SCORE] <= -PROVEN):
-            action, score = memory.root[ROOT_ACTION], memory.root[ROOT_SCORE]
+        if memory.progress[0].action >= 0 and not (memory.stop[0] and memory.progress[0].score <= -PROVEN):
+            action, score = memory.progress[0].action, memory.progress[0].score
         if action < 0:  # not even one ply was searched
-            memory.counters[LIMIT], memory.stop[0] = np.iinfo(np.int64).max, 0
+            memory.progress[0].limit, memory.stop[0] = np.iinfo(np.int64).max, 0
             continue
-        late = memory.counters[NODES] >= nodes
+        late = memory.progress[0].nodes >= nodes
         if late or (abs(score) >= PROVEN and WON - abs(score) <= depth) or depth == MAX_DEPTH:
             return action, score
         depth += 1

@@ -8,12 +8,11 @@ from ckai.datasets.tables import Tables
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
 from ckai.rl.engine.base import Engine, Task
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.limit import OVERHEAD, Limit
 from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
 from ckai.rl.engine.text import DEFAULT_SECONDS
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.move_time import OVERHEAD
 
 
 class AlphaBetaEngine(Engine):
@@ -79,11 +78,12 @@ class AlphaBetaEngine(Engine):
             reason = StopReason.STOPPED
         elif found.plies is not None:
             reason = StopReason.PROVEN
+        elif clocked:
+            reason = StopReason.CLOCK
         elif times is not None and time.perf_counter() - begun >= times.maximum:
-            reason = StopReason.CLOCK if clocked else StopReason.SECONDS
+            reason = StopReason.SECONDS
         else:
             reason = StopReason.NODES if depth is None else StopReason.DEPTH
-            reason = StopReason.DECIDED if clocked else reason
         return result(found, reason)
 
     def _forget(self, game: Any = None) -> None:

@@ -29,7 +29,7 @@ from ckai.rl.games.spec import GameSpec
 
 Publish: TypeAlias = Callable[[SearchResult], Any]
 INTERVAL = 0.1
-"""Seconds between two results of an analysis."""
+"""Seconds between two results that a search publishes."""
 
 
 class ResignsError(RuntimeError):
@@ -77,13 +77,12 @@ class Task:
     seed: int | None = None
     """Of `chance`; None: these are the engine's own random numbers, which continue."""
     publish: Publish | None = None
-    """Takes results during the search, `interval` seconds apart."""
-    interval: float = 0.0
+    """Takes results during the search."""
     _told: float = -math.inf
 
     def tell(self, result: Callable[[], SearchResult]) -> None:
         """Publish the result so far, if somebody wants it now."""
-        if self.publish is not None and time.perf_counter() - self._told >= self.interval:
+        if self.publish is not None and time.perf_counter() - self._told >= INTERVAL:
             self._told = time.perf_counter()
             self.publish(result())
 
@@ -320,7 +319,6 @@ class Engine(ABC):
         lines: int = 1,
         stop: Stop | None = None,
         on_result: Publish | None = None,
-        interval: float = INTERVAL,
     ) -> SearchResult:
         """Choose a move; `search` is the same.
 
@@ -332,8 +330,8 @@ class Engine(ABC):
             history: earlier positions of a position or FEN, oldest first.
             lines: most lines in the result; the search does not depend on it. 0: the move and its value.
             stop: ends the search from another thread, also before it has begun.
-            on_result: called with results during the search, the first one as soon as possible.
-            interval: seconds between two of these, 0 or more.
+            on_result: called with results during the search, the first one as soon as possible, then at most
+                ten times a second.
 
         Raises:
             ValueError: there is no legal move, the engine cannot honour the limit, or a text cannot be read.
@@ -353,8 +351,7 @@ class Engine(ABC):
             if limit is not None:
                 raise ValueError("expected a limit, or sims and seconds, found both")
             limit = Limit(visits=sims, seconds=seconds)
-        more = {"stop": stop or Stop(), "publish": on_result, "interval": interval}
-        task = self._task(game, limit, lines, history, **more)
+        task = self._task(game, limit, lines, history, stop=stop or Stop(), publish=on_result)
         self._begin(task.stop)
         return self._run([task])[0]
 
@@ -375,15 +372,13 @@ class Engine(ABC):
         self._begin(stop)
         return self._run(tasks, many=True)
 
-    def analysis(
-        self, game: Any, limit: Limit | None = None, *, lines: int = 1, interval: float = INTERVAL
-    ) -> Analysis:
+    def analysis(self, game: Any, limit: Limit | None = None, *, lines: int = 1) -> Analysis:
         """Search in a thread of its own, and read results during the search.
 
         It takes the arguments of `play`. Without a limit it ends when it is stopped, the root is proven or
         the tree is full; an engine that takes no time has its own limit.
         """
-        task = self._task(game, limit or Limit(), lines, stop=Stop(), interval=interval)
+        task = self._task(game, limit or Limit(), lines, stop=Stop())
         self._begin(task.stop)
 
         def work(publish: Publish) -> SearchResult:
@@ -416,10 +411,6 @@ class Engine(ABC):
     def _task(self, game: Any, limit: Limit | None, lines: int, history: Any = (), **more: Any) -> Task:
         if limit is None or not (self._checked(limit).given or "seconds" in self.takes):
             limit = self.limit or self.default_limit
-        if not hasattr(lines, "__index__") or lines < 0:
-            raise ValueError(f"expected an integer lines >= 0, found {lines!r}")
-        if not more.get("interval", 0.0) >= 0:
-            raise ValueError(f"expected interval >= 0, found {more['interval']!r}")
         chance = self._random if (seed := more.get("seed")) is None else random.Random(seed)
         return Task(read_game(game, history, self.spec), limit, lines, chance, **more)
 

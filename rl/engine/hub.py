@@ -18,11 +18,10 @@ from typing import Any
 from ckai.game import Game, Move, Position
 from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.base import Engine, Stop, Task
-from ckai.rl.engine.limit import MAX_COUNT, Limit
+from ckai.rl.engine.limit import MAX_COUNT, OVERHEAD, Limit
 from ckai.rl.engine.program import INIT_SECONDS, SHOWN, START_SECONDS, Fault, ProgramEngine, Session
 from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
 from ckai.rl.engine.text import DEFAULT_SECONDS
-from ckai.rl.search.move_time import OVERHEAD
 
 VARIANTS = ("english", "checkers", "american")
 """Names of English draughts among the values of a program's parameter `variant`."""

@@ -1,14 +1,27 @@
-"""Limits of a search."""
+"""Limits of a search, and the time that a search by a clock may take."""
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ckai.rl.search.move_time import MoveTime
+from typing import NamedTuple
 
 MAX_COUNT = 2**31 - 1
 """Largest limit on visits, depth and nodes: the tree counts in 32 bits."""
+MIN_MOVES, EXPECTED_PLIES = 12, 48
+"""Moves of its own that a player always expects to make, and plies of a game after which it expects no more:
+C and MaxPly of Huang, Coulom and Lin, for games of about 40 moves a side."""
+MAX_RATIO = 3.0
+"""Largest multiple of a move's time that a search may take while its result is unsettled."""
+OVERHEAD = 0.02
+"""Seconds kept back on every move for what is not search: threads that wait for a core, passing the move."""
+
+
+class MoveTime(NamedTuple):
+    """The time of one move, in seconds."""
+
+    optimum: float
+    """When a search ends whose result is settled."""
+    maximum: float
+    """When every search ends."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +58,8 @@ class Limit:
 
     def __post_init__(self) -> None:
         for name in ("visits", "depth", "nodes", "remaining_moves"):
-            whole = hasattr(count := getattr(self, name), "__index__") and not isinstance(count, bool)
-            if count is not None and not (whole and 1 <= count <= MAX_COUNT):
+            count = getattr(self, name)
+            if count is not None and not (hasattr(count, "__index__") and 1 <= count <= MAX_COUNT):
                 raise ValueError(f"expected {name} from 1 to {MAX_COUNT:,}, found {count!r}")
         if self.seconds is not None and not self.seconds > 0:
             raise ValueError(f"expected seconds > 0, found {self.seconds!r}")
@@ -63,15 +76,22 @@ class Limit:
         names = ("visits", "seconds", "clock", "depth", "nodes")
         return frozenset(name for name in names if getattr(self, name) is not None)
 
-    def move_time(self, plies: int, margin: float) -> "MoveTime | None":
-        """Return the time of a move, see `ckai.rl.search.move_time.move_time`; None: time is not limited."""
-        from ckai.rl.search.move_time import MoveTime, move_time  # which is slow to import
+    def move_time(self, plies: int, margin: float) -> MoveTime | None:
+        """Return the time of a move after so many plies, of which `margin` is kept back; None: no limit.
 
-        times = None if self.seconds is None else MoveTime(self.seconds, self.seconds)
+        A clock is divided by the moves to come, `C + max(P - plies, 0) / 2` as in Huang, Coulom and Lin,
+        "Time Management for Monte-Carlo Tree Search Applied to the Game of Go" (2010), or `remaining_moves`
+        if these are fewer. The increment is spent at once. No move takes more than half of the time left,
+        unless it is the last one before a time control. Both times are 0 if no more than the margin is left.
+        """
+        most = math.inf if self.seconds is None else self.seconds
         if self.clock is None:
-            return times
-        shared = move_time(self.clock, self.increment, self.remaining_moves, plies, margin)
-        return shared if times is None else MoveTime(*map(min, shared, times))
+            return None if self.seconds is None else MoveTime(most, most)
+        to_come = min(MIN_MOVES + max(EXPECTED_PLIES - plies, 0) / 2, self.remaining_moves or math.inf)
+        usable = max(0.0, self.clock - margin)
+        bound = min(usable * max(1 / to_come, 0.5), most)
+        optimum = min(usable / to_come + self.increment, bound)
+        return MoveTime(optimum, min(MAX_RATIO * optimum, bound))
 
     def __repr__(self) -> str:
         given = (f"{name}={value!r}" for name, value in vars(self).items() if value != getattr(Limit, name))

@@ -19,12 +19,13 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramEngine
 from ckai.rl.engine.simple import MaterialEngine, PerfectEngine, RandomEngine
 from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, GTP, HUB, LEVEL, EngineText
-from ckai.rl.engine.tree import THREADS, TreeEngine
+from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
 from ckai.rl.evaluators.uniform import UNIFORM
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.searcher import THREADS
 
 SEARCHES = (ROLLOUT, UNIFORM)
 """Tree searches without a network."""

@@ -40,10 +40,10 @@ PLAYER_FORMS = {
 
 _TIME = r"\d*\.?\d+(?:ms|m|s)"
 _TEXT = re.compile(
-    rf"(?P<who>.+)@(?:(?P<control>\d+/{_TIME}(?:\+[^@/]*)?|{_TIME}\+[^@/]*|\d*\.?\d+m)"
+    rf"(?P<who>.+)@(?:(?P<control>{_TIME}\+[^@/]*|\d*\.?\d+m)"
     r"|(?P<depth>d?)(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))"
 )
-"""A control is moves/time, time+increment (which is checked later), or minutes."""
+"""A control is time+increment (which is checked later), or minutes."""
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,11 @@ import numpy as np
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Move, Position
-from ckai.game.jit import compile_for
 from ckai.game.warmup import compile_rules
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.engine.base import Engine, Task
-from ckai.rl.engine.limit import MAX_COUNT, Limit
+from ckai.rl.engine.limit import MAX_COUNT, OVERHEAD, Limit
 from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value
 from ckai.rl.engine.text import DEFAULT_VISITS
 from ckai.rl.evaluators.move_priors import move_priors
@@ -27,12 +26,10 @@ from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.batch import deepest_ply
 from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.inline_search import make_searcher, runs_inline
 from ckai.rl.search.move_time import MoveTimer, RootLead, root_lead
 from ckai.rl.search.proofs import PROOF_VALUE
-from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
+from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
 MAX_PV = 40
@@ -41,8 +38,11 @@ PROOFS: dict[int, Proof] = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw
 LEAVES, VISITS_PER_LEAF = 256, 48
 """Most positions in one call of the network, and root visits that allow one more, unless time alone ends the
 search: see `BatchSizer`."""
-BATCHES, THREADS = 3, 2
-"""Calls of the network in flight under a visit limit, and how many of them run at the same time."""
+BATCHES = 3
+"""Calls of the network in flight under a visit limit."""
+MAX_STEP_SIMULATIONS = 20_000
+"""Most simulations per step. Those that end at proven positions fill no batch, so an unbounded step could run
+for minutes without a look at the limits; this many take milliseconds."""
 REUSE_SECONDS = 0.6e-6
 """Most seconds that a search needs per position of the tree that it takes over."""
 REUSE_PLIES = 2
@@ -91,11 +91,8 @@ class Tree:
     def __init__(self, searcher: Searcher, spec: GameSpec, tables: Tables | None, t: int = 0) -> None:
         self.searcher, self.spec, self.t, self._tables = searcher, spec, t, tables
         self.line: list[Any] = []
-        self._plies = np.zeros(len(searcher.tree_batch.nodes[t]), np.int16)
-        self._measured, self._depth = 0, 0
         if t == 0:  # what reading calls must not be compiled within a time limit
             compile_rules()
-            compile_for(deepest_ply, searcher.tree_batch.nodes[t], 0, 0, self._plies)
             if tables is not None:
                 compile_probes(tables)
 
@@ -111,7 +108,7 @@ class Tree:
                 history = history[max(0, len(history) - here.halfmove_clock) :]
             keys = np.array([spec.repetition_key(position) for position in history], np.int64)
             searcher.set_root(t, spec.state(here), keys.reshape(-1, spec.state_words))
-        self.line, self._measured, self._depth = list(game.positions), 0, 0
+        self.line = list(game.positions)
 
     def _way(self, game: Any) -> list[int] | None:
         """Return the hops to the position of a game, if the histories agree or there is none; or None."""
@@ -151,12 +148,10 @@ class Tree:
         several = sum(move.actions[0] == action for move in moves) > 1
         return RootLead(0.0, found.settled) if several else found
 
+    @property
     def depth(self) -> int:
-        """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""
-        nodes, used = self.searcher.tree_batch.nodes[self.t], self.nodes
-        self._depth = max(self._depth, int(deepest_ply(nodes, self._measured, used, self._plies)))
-        self._measured = used
-        return self._depth
+        """Plies from the root to the deepest position in the tree."""
+        return int(self.searcher.tree_batch.info[self.t]["depth"])
 
     def result(self, lines: int, reason: StopReason | None, **figures: Any) -> SearchResult:
         """Return the result of the search so far, see `SearchResult`; the root must be evaluated."""
@@ -192,7 +187,7 @@ class Tree:
             visits=MoveMap({move: found[move].visits for move in moves}),
             priors=MoveMap({move: found[move].prior for move in moves}),
             proofs=MoveMap({m: (p, n) for m in moves for p, n in [found[m].proven] if p is not None}),
-            depth=self.depth(),
+            depth=self.depth,
             **figures,
         )
 
@@ -264,8 +259,8 @@ class TreeEngine(Engine):
         seed: of the playouts, and of the noise at the root if `constants` have any; None: 0.
         constants: None: those that suit the evaluator.
         nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
-        batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
-            on this number, not on timing. With a time limit each thread has one, and results vary.
+        batches: calls of the evaluator in flight. Results depend on this number, not on timing; by time they
+            vary, see `Searcher`.
         tables: they prove every position in them; the search plays the shortest win or longest loss there.
     """
 
@@ -295,29 +290,21 @@ class TreeEngine(Engine):
         self._open()
 
     def _open(self, of: Any = None) -> None:
-        settings = dict(self._settings)
+        settings = self._settings | {"leaves": LEAVES, "visits_per_leaf": VISITS_PER_LEAF}
         if of is not None:  # the games of `play_many` have trees of their own
             small = self.limit is not None and self.limit.given == {"visits"}
-            settings = {"nodes": 1024 if small else None, "batches": 1, "seed": 0}
+            settings |= {"nodes": 1024 if small else None, "batches": 1, "seed": 0}
             self.owns_evaluator = False
-        batches = settings.pop("batches")
-        batching = {
-            "leaves": LEAVES,
-            "visits_per_leaf": VISITS_PER_LEAF,
-            "batches": batches,
-            "threads": min(batches, THREADS),
-        }
-        searcher = make_searcher(self.evaluator, batching=batching, **self._rules, **settings)
+        searcher = Searcher(self.evaluator, **self._rules, **settings)
         self._tree = Tree(searcher, self.spec, self.tables)
         self._trees, self._nodes = dict[int, Tree](), 0
         """The trees of `play_many` by the `id` of their games, the latest last; and their capacity."""
 
     def measure(self) -> None:
         """Measure the evaluator now, so that no search by time has to."""
-        inline = runs_inline(self.evaluator)  # which has no batches
-        self._batch_sizer = (
-            BatchSizer(1.0) if inline else BatchSizer.measure(self.evaluator, self._rules["game"])
-        )
+        inline = self._tree.searcher.inline is not None  # without batches
+        sizer = BatchSizer(1.0) if inline else BatchSizer.measure(self.evaluator, self._rules["game"])
+        self._batch_sizer = sizer
 
     def _forget(self, game: Any = None) -> None:
         if game is None:
@@ -367,7 +354,7 @@ class TreeEngine(Engine):
         if len(self._trees) < len(tasks) or self._nodes != nodes:
             self._drop_many()
             self._nodes, size = nodes, 2 * len(tasks)  # in a match the opponent is to move in half of them
-            searcher = make_searcher(self.evaluator, trees=size, nodes=nodes, **self._rules)
+            searcher = Searcher(self.evaluator, trees=size, nodes=nodes, **self._rules)
             self._trees = {~t: Tree(searcher, self.spec, self.tables, t) for t in range(size)}
         trees: list[Any] = [self._trees.pop(id(task.game), None) for task in tasks]
         for n in (n for n, tree in enumerate(trees) if tree is None):
@@ -384,13 +371,14 @@ class TreeEngine(Engine):
         by_time = clocked or limit.seconds is not None or not limit.given
         if by_time and self._batch_sizer is None:
             self.measure()
-        searcher.batch_sizer = self._batch_sizer if by_time else None
+        sizer = searcher.batch_sizer = self._batch_sizer if by_time else None
         begun, told = time.perf_counter(), 0
-        times = limit.move_time(len(task.game.history), searcher.time_margin)
+        latency = sizer.max_latency(LEAVES) if sizer else 0.0  # of a batch to complete
+        times = limit.move_time(len(task.game.history), OVERHEAD + 2 * latency)
         too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
         tree.set_root(task.game, keep=not too_large)
         kept, evaluated = tree.nodes if tree.visits else 0, searcher.evaluations
-        timer = None if times is None else MoveTimer(times, begun, tree.visits, early=clocked)
+        timer = None if times is None else MoveTimer(*times, begun, tree.visits, early=clocked)
         most = MAX_COUNT if limit.visits is None else int(limit.visits)
 
         def step() -> StopReason | None:
@@ -398,9 +386,8 @@ class TreeEngine(Engine):
             if task.stop.is_set():
                 return StopReason.STOPPED
             if timer is not None and timer.ended(now, before, tree.lead):
-                used_up = StopReason.CLOCK if now - begun >= timer.time.optimum else StopReason.DECIDED
-                return used_up if clocked else StopReason.SECONDS
-            if limit.depth is not None and tree.depth() >= limit.depth:
+                return StopReason.CLOCK if clocked else StopReason.SECONDS
+            if limit.depth is not None and tree.depth >= limit.depth:
                 return StopReason.DEPTH
             if limit.nodes is not None and added >= limit.nodes:
                 return StopReason.NODES

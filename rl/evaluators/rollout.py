@@ -7,6 +7,6 @@ ROLLOUT = "rollout"
 
 
 class RolloutEvaluator(UniformEvaluator):
-    """Stands for random playouts: an `InlineSearcher` plays one from every leaf. Alone it knows no value."""
+    """Stands for random playouts: a `Searcher` plays one from every leaf. Alone it knows no value."""
 
     name = ROLLOUT

@@ -11,6 +11,7 @@ the same side may have to jump on: then both ends of the edge have the same side
 keeps its sign (`sign` +1); otherwise the value is negated (`sign` -1).
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,6 +40,7 @@ _NODE_FIELDS: list[Any] = [
     ("first_edge", np.int32),  # index of its first edge
     ("in_flight", np.int32),  # leaves below its edges that are in a batch and not yet evaluated
     ("plies", np.int16),  # of a proven win or loss: plies to the end of the game
+    ("depth", np.int16),  # plies from the root; a capture of several hops is one
     ("num_edges", np.uint8),  # number of legal actions
     ("sign", np.int8),  # -1 if the move to this node passed the turn, +1 if the same side moves again
     ("status", np.uint8),  # PENDING, OPEN, TERMINAL or NEW
@@ -76,6 +78,7 @@ TREE = np.dtype(
         ("simulations", np.int64),  # simulations backed up since the batch of trees was allocated
         ("nodes", np.int32),  # nodes in use; node 0 is the root
         ("edges", np.int32),  # edges in use
+        ("depth", np.int32),  # of the deepest node
         ("history_length", np.int32),  # rows of `history` in use
         ("table_size", np.int32),  # entries of the table of transpositions, from the first on
         ("table_used", np.int32),  # entries in use
@@ -138,10 +141,13 @@ class TreeBatch(NamedTuple):
     """[C, 2] int32, working memory of `ckai.rl.search.mcts.keep_subtree`."""
 
 
-Shapes = dict[str, tuple[tuple[int, ...], Any]]
+MEMORY_SHARE = 0.25
+"""Share of the memory of this process that trees without a given capacity may take."""
 
 
-def _shapes(game: Any, trees: int, nodes: int, leaves: int, transpositions: bool) -> Shapes:
+def _shapes(
+    game: Any, trees: int, nodes: int, leaves: int, transpositions: bool
+) -> dict[str, tuple[tuple[int, ...], Any]]:
     edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
     return {
         "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
@@ -164,48 +170,34 @@ def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
     return array
 
 
-def allocate_trees(
-    game: Any, trees: int, nodes: int, leaves: int, *, transpositions: bool = False
-) -> TreeBatch:
-    """Allocate a batch of empty trees.
-
-    Args:
-        game: the rules, see `ckai.rl.games.contract`.
-        trees: T, number of trees, 1 or more.
-        nodes: C, capacity of a tree in nodes, 1 or more.
-        leaves: most leaves of one tree in a batch; B = T * leaves.
-        transpositions: see `ckai.rl.search.transpositions`.
-
-    Returns:
-        The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
-    """
-    shapes = _shapes(game, trees, nodes, leaves, transpositions)
-    return TreeBatch(**{name: _zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
-
-
-def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, transpositions: bool = False) -> int:
+def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, transpositions: bool = True) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
     shapes = _shapes(game, trees, nodes, leaves, transpositions)
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
 
 
-MEMORY_SHARE = 0.25
-"""Share of the memory of this process that trees without a given capacity may take."""
+def allocate_trees(
+    game: Any, trees: int, nodes: int | None, leaves: int, *, transpositions: bool = True
+) -> TreeBatch:
+    """Allocate a batch of empty trees. A tree is used after `ckai.rl.search.batch.set_root_state`.
 
-
-def allocate_largest(game: Any, trees: int, leaves: int, *, transpositions: bool = False) -> TreeBatch:
-    """Allocate empty trees, see `allocate_trees`, that together may take `MEMORY_SHARE` of the memory.
-
-    Where the system refuses so much, as machines that do not overcommit may, they have half of it, and so on.
+    Args:
+        game: the rules, see `ckai.rl.games.contract`.
+        trees: T, number of trees, 1 or more.
+        nodes: C, capacity of a tree in nodes, 1 or more; None: all trees together may take `MEMORY_SHARE` of
+            the memory, or half of it where the system refuses so much, and so on.
+        leaves: most leaves of one tree in a batch; B = T * leaves.
+        transpositions: see `ckai.rl.search.transpositions`.
     """
-    few, more = (
-        tree_batch_bytes(game, trees, nodes, leaves, transpositions=transpositions) for nodes in (1, 1001)
-    )
-    nodes = max(1000, int(MEMORY_SHARE * available_memory() / (more - few)) * 1000)
+    largest, size = nodes is None, partial(tree_batch_bytes, transpositions=transpositions)
+    if nodes is None:
+        thousand = size(game, trees, 1001, leaves) - size(game, trees, 1, leaves)
+        nodes = max(1000, int(MEMORY_SHARE * available_memory() / thousand) * 1000)
     while True:
+        shapes = _shapes(game, trees, nodes, leaves, transpositions)
         try:
-            return allocate_trees(game, trees, nodes, leaves, transpositions=transpositions)
+            return TreeBatch(**{name: _zeros(*shape) for name, shape in shapes.items()})
         except (MemoryError, OSError):
-            if nodes <= 1000:
+            if not largest or nodes <= 1000:
                 raise
             nodes //= 2

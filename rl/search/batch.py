@@ -58,10 +58,7 @@ def prefetch_edges(trees, t, first, count):
 
 @hot
 def prefetch_leaves(trees, slots, first, end):
-    """Prefetch what the expansion and the backup of slots `first` to `end - 1` read.
-
-    On the way from a leaf to the root every read would wait for the one before: the slots name the path.
-    """
+    """Prefetch what `expand_slot` reads of slots `first` to `end - 1`, on the way to the root too."""
     for i in range(first, end):
         slot = slots[i]
         t = np.int64(slot.tree)
@@ -87,17 +84,11 @@ def can_traverse(trees, t, target_visits):
 
 @hot
 def traverse_trees(trees, first, count, constants, nodes, edges, active_trees):
-    """Walk in many trees to where their next descent ends, one level of each after the other.
+    """Walk in trees `first` to `first + count - 1` to where their next descent ends, level by level.
 
     The next level of one tree is on its way from memory while the others select. Nothing in the trees is
-    changed, so the descents can be ended in any order, see `select_leaves`.
-
-    Args:
-        trees, constants: see the module.
-        first, count: the trees, `first` to `first + count - 1`.
-        nodes, edges: `[count]` int64. Entries of `nodes` are 0 where to begin, else -1; filled with node and
-            edge where the traversal ended, -1 where there was none.
-        active_trees: `[count]` int64, overwritten.
+    changed. `nodes` and `edges`, `[count]` int64, are filled with the ends: entries of `nodes` are 0 where to
+    begin, else -1, and stay so. `active_trees`, `[count]` int64, is overwritten.
     """
     # Which trees continue is unpredictable: `active_trees` lists them, so nothing in the loops branches.
     active = 0
@@ -130,8 +121,7 @@ def traverse_trees(trees, first, count, constants, nodes, edges, active_trees):
 def expand_slot(trees, slots, slot, logits, values):
     """Expand the leaf in a slot with its priors, and back its value up; see `expand_and_backup`.
 
-    Returns 0.0, or NaN if a logit of a legal action or the value is not finite. Minus infinity passes as a
-    prior of 0 as long as another logit is more.
+    Returns 0.0, or NaN if the value or a logit of a legal action is not finite, minus infinity apart.
     """
     tree = get_tree(trees, np.int64(slots[slot].tree))
     node = np.int64(slots[slot].node)
@@ -149,14 +139,9 @@ def expand_slot(trees, slots, slot, logits, values):
 def expand_and_backup(trees, slots, logits, values):
     """Expand the first `slots` leaves of the batch with their priors, and back their values up.
 
-    Args:
-        trees: see the module.
-        slots: number of leaves in the batch.
-        logits: `[B, NUM_ACTIONS]` float32; the priors are their softmax over the legal actions.
-        values: `[B]` float32 for the side to move at the leaf; clipped to [-1, 1].
-
-    Returns:
-        Whether all of these are finite; if not, the trees of this batch must not be searched on.
+    `logits` is `[B, NUM_ACTIONS]` float32: the priors are their softmax over the legal actions; `values`
+    `[B]` float32 for the side to move at the leaf, clipped to [-1, 1]. Returns whether all of these are
+    finite; if not, the trees of this batch must not be searched on.
     """
     trees, logits, values = borrowed(trees), borrowed(logits), borrowed(values)
     not_finite = 0.0  # becomes NaN: a branch in the loop would cost more than it saves
@@ -187,20 +172,12 @@ def add_leaf(game, trees, t, slot, node):
 
 @hot
 def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, collisions, node, e):
-    """Run simulations in tree `t` up to their evaluation, one by one, and add their leaves to the batch.
+    """Run simulations in tree `t` up to their evaluation, and add their leaves to the batch from `slot` on.
 
     Ends when the root has `target_visits` (visits in flight included), is proven, `max_leaves` were added,
-    the tree is full, or every descent ends at a leaf that is in flight already.
-
-    Args:
-        game, trees, t, constants: see the module.
-        target_visits, max_leaves: int64, see above.
-        slot: int64, first free slot of the batch.
-        collisions: `[max_leaves]` int32, overwritten.
-        node, e: int64, where the first descent ends (see `traverse_trees`), -1 if unknown.
-
-    Returns:
-        The next free slot of the batch.
+    the tree is full, or every descent ends at a leaf that is in flight already. `collisions`,
+    `[max_leaves]` int32, is overwritten; `node` and `e` are where the first descent ends, -1 if that is
+    unknown (see `traverse_trees`). Numbers are int64. Returns the next free slot.
     """
     tree = get_tree(trees, t)
     added, num_collisions = 0, 0
@@ -231,17 +208,10 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
 
 @kernel
 def select_all_leaves(game, trees, constants, target_visits, leaves, visits_per_leaf):
-    """Fill the batch with leaves of every tree.
+    """Fill the batch with at most `leaves` leaves of every tree; return their number.
 
-    Args:
-        game, trees, constants: see the module.
-        target_visits: `[T]` int32, visit count at which the search of each root ends.
-        leaves: most leaves of one tree.
-        visits_per_leaf: 0, or the root visits that allow one more leaf, because leaves selected together do
-            not profit from each other's values.
-
-    Returns:
-        The number of leaves in the batch.
+    `target_visits` is `[T]` int32, see `select_leaves`; `visits_per_leaf` 0, or the root visits that allow
+    one more leaf: leaves selected together do not profit from each other's values.
     """
     game, trees = borrowed(game), borrowed(trees)
     slot = np.int64(0)
@@ -261,11 +231,8 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, visits_per_
 def set_root_state(game: Any, trees: TreeBatch, t: int, state: State, history: NDArray[np.int64]) -> None:
     """Empty tree `t` and make `state` its root.
 
-    Args:
-        game, trees, t: see the module.
-        state: its words.
-        history: `[n, STATE_WORDS]` int64, repetition keys of the earlier states, oldest first; those that do
-            not fit are dropped, oldest first.
+    `history` is `[n, STATE_WORDS]` int64, repetition keys of the earlier states, oldest first; the oldest
+    that do not fit are dropped.
     """
     n = min(len(history), trees.history.shape[1])
     trees.history[t, :n] = history[len(history) - n :]
@@ -279,9 +246,7 @@ def move_root(game, trees, t, action):
     """Play an action at the root of tree `t` and keep the subtree below it, see `keep_subtree`.
 
     Action -1 plays none: the tree becomes empty but for a root, whose state and `sign` stand in node 0.
-
-    Returns:
-        Whether the action is legal; if not, the tree is unchanged.
+    Returns whether the action is legal; if not, the tree is unchanged.
     """
     tree = get_tree(trees, t)
     if action >= 0:
@@ -300,25 +265,3 @@ def best_action(trees, t):
     """Return the action to play at the root of tree `t` (see `best_root_edge`)."""
     tree = get_tree(trees, t)
     return np.int64(tree.edges[best_root_edge(tree)].action)
-
-
-@kernel
-def deepest_ply(nodes: Any, first: Any, last: Any, plies: Any) -> Any:
-    """Compute the depth of nodes `first` to `last - 1` and return the greatest, 0 if there are none.
-
-    A capture of several hops is 1 ply, counted when the turn passes.
-
-    Args:
-        nodes: `[C]` NODE; a parent has a lower index than its children.
-        first, last: the range; the depths before `first` must be in `plies` already.
-        plies: `[C]` int16, depth of each node from the root; filled for the range.
-    """
-    deepest = 0
-    for node in range(first, last):
-        parent = nodes[node].parent
-        depth: Any = 0
-        if parent >= 0:
-            depth = np.int64(plies[parent]) + (1 if nodes[node].sign < 0 else 0)
-        plies[node] = depth
-        deepest = max(deepest, depth)
-    return deepest

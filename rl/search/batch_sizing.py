@@ -12,8 +12,10 @@ measured latency, so this is for searches with a time limit only.
 """
 
 import math
-import time
+import timeit
 from bisect import bisect_right
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,25 +32,22 @@ CALLS = 7
 """Calls of each size, of which the fastest counts: other work only makes calls slower."""
 
 
+@dataclass(frozen=True)
 class BatchSizer:
-    """Chooses the size of the next call, from the latency of an evaluator.
+    """Chooses the size of the next call, from the latency of an evaluator."""
 
-    Attributes:
-        overhead_positions: h, the number of positions that take as long as the overhead of a call.
-        cost: seconds that a position adds to a call, 0 if unknown.
-    """
-
-    def __init__(self, overhead_positions: float, cost: float = 0.0) -> None:
-        self.overhead_positions = max(overhead_positions, 0.1)
-        self.cost = cost
+    overhead: float
+    """h, the number of positions that take as long as the overhead of a call, above 0."""
+    cost: float = 0.0
+    """Seconds that a position adds to a call, 0 if unknown."""
 
     def max_latency(self, leaves: int) -> float:
         """Return the seconds that the largest call takes, of `leaves` leaves or `SIZES[-1]`."""
-        return (self.overhead_positions + min(leaves, SIZES[-1])) * self.cost
+        return (self.overhead + min(leaves, SIZES[-1])) * self.cost
 
     def leaves(self, visits: int) -> int:
         """Return the most leaves for a call when the root has this many visits."""
-        best = self.overhead_positions * (math.sqrt(1 + 2 * max(visits, 1) / self.overhead_positions) - 1)
+        best = self.overhead * (math.sqrt(1 + 2 * max(visits, 1) / self.overhead) - 1)
         return SIZES[max(0, bisect_right(SIZES, best) - 1)]
 
     @staticmethod
@@ -57,14 +56,11 @@ class BatchSizer:
         latencies = []
         for size in MEASURED:
             boards = np.zeros((size, game.POSITION_BYTES), np.int8)
-            logits, values = np.zeros((size, game.NUM_ACTIONS), np.float32), np.zeros(size, np.float32)
-            taken = []
+            outputs = np.zeros((size, game.NUM_ACTIONS), np.float32), np.zeros(size, np.float32)
             with one_torch_thread():
-                for _ in range(CALLS + 1):
-                    begun = time.perf_counter()
-                    evaluate_into(evaluator, boards, logits, values)
-                    taken.append(time.perf_counter() - begun)
-            latencies.append(min(taken[1:]))  # the first one prepares the size
+                evaluate = partial(evaluate_into, evaluator, boards, *outputs)
+                evaluate()  # prepares the size
+                latencies.append(min(timeit.repeat(evaluate, number=1, repeat=CALLS)))
         cost, overhead = np.polyfit(MEASURED, latencies, 1)
         cost = max(float(cost), 1e-9)
-        return BatchSizer(max(float(overhead), 0.0) / cost, cost)
+        return BatchSizer(max(float(overhead) / cost, 0.1), cost)

@@ -1,4 +1,4 @@
-"""Searches whose leaves are evaluated inside the kernels: no batches, no threads, no calls of Python.
+"""Evaluation of leaves inside the kernels: no batches, no threads, no calls of Python.
 
 `evaluate_leaf` is chosen at compile time by the type of its first argument:
 
@@ -10,32 +10,22 @@ of any strength.
 that are not quiet, such as those with a capture: these networks learn from quiet ones.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
-from numpy.typing import NDArray
 
 from ckai.game.intrinsics import borrowed, lent, taken
-from ckai.game.jit import INNER, compile_for, inner, kernel
+from ckai.game.jit import INNER, inner, kernel
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, activate, logit, value
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.games.playouts import playout
-from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.mcts import BACKED_UP, LEAF, backup, descend, get_tree, logits_to_priors, prepare
 from ckai.rl.search.proofs import PROOF_VALUE, shorten_proof
-from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import ALPHAZERO_C_BASE, SearchConstants
-
-ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
-"""Constants that suit equal priors over about 8 actions."""
-PLAYOUTS_PER_STEP, EVALUATIONS_PER_STEP = 512, 256
-"""Most simulations of one tree in a `step`, of playouts and of a network: they take about 2 ms."""
 
 MOST_CAPTURES = 32
 """Longest line of a quiescence search, in actions."""
@@ -64,6 +54,13 @@ def inline_network(evaluator: IntegerEvaluator, game: Any) -> InlineNetwork:
         np.zeros(game.POSITION_BYTES, np.int8),
         np.zeros((MOST_CAPTURES, game.MAX_LEGAL_ACTIONS), np.uint8),
     )
+
+
+def inline_evaluation(evaluator: Evaluator, game: Any) -> Playouts | InlineNetwork | None:
+    """Return what evaluates leaves in place of an evaluator inside the kernels, None if nothing does."""
+    if isinstance(evaluator, RolloutEvaluator):
+        return Playouts()
+    return inline_network(evaluator, game) if isinstance(evaluator, IntegerEvaluator) else None
 
 
 def evaluate_leaf(evaluation, game, tree, node):
@@ -142,14 +139,8 @@ def _select(evaluation, game, tree, node):
 def search_trees(game, trees, target_visits, chunk, constants, evaluation):
     """Search every tree until its root is proven, the tree is full or the root has enough visits.
 
-    Args:
-        game, trees, constants: see `ckai.rl.search.batch`.
-        target_visits: `[T]` int32, visit counts at which the searches of the roots end.
-        chunk: int64, most visits of a root in this call.
-        evaluation: `Playouts` or `InlineNetwork`.
-
-    Returns:
-        The number of evaluations, of all trees.
+    `target_visits` is `[T]` int32, `chunk` the most visits of a root in this call, `evaluation` `Playouts`
+    or an `InlineNetwork`. Returns the number of evaluations, of all trees.
     """
     game, trees, evaluation = borrowed(game), borrowed(trees), borrowed(evaluation)
     num_evaluations = 0
@@ -188,72 +179,3 @@ def evaluate_slots(evaluation, game, trees, slots, logits, values):
             action = np.int64(tree.edges[e].action)
             logits[slot, action] = logit(evaluation.weights, evaluation.hidden, action)
         values[slot] = settled_value(evaluation, game, contract.load_state(game, here.state))
-
-
-class InlineSearcher(Searcher):
-    """A `Searcher` whose leaves are evaluated inside the kernels, one after the other."""
-
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        *,
-        constants: SearchConstants | None = None,
-        game: Any = None,
-        chunk: int | None = None,
-        **settings: Any,
-    ) -> None:
-        """Allocate the trees; those of a network share evaluations, see `ckai.rl.search.transpositions`.
-
-        Args:
-            evaluator: an `IntegerEvaluator`, or a `RolloutEvaluator`.
-            constants: constants of the search; None: those that suit the evaluator.
-            game: see `Searcher`.
-            chunk: most simulations of one tree in a `step`; None: a few milliseconds' worth.
-            **settings: `trees`, `nodes` and `seed`, see `Searcher`; the seed is of the playouts too.
-        """
-        rules: Any = DEFAULT_GAME.rules if game is None else game
-        network = isinstance(evaluator, IntegerEvaluator)
-        self._evaluation: Playouts | InlineNetwork
-        if isinstance(evaluator, IntegerEvaluator):
-            self._evaluation = inline_network(evaluator, rules)
-        else:
-            self._evaluation = Playouts()
-            constants = constants or ROLLOUT_CONSTANTS
-        self.chunk = chunk or (EVALUATIONS_PER_STEP if network else PLAYOUTS_PER_STEP)
-        # Two playouts of a position are two samples.
-        super().__init__(evaluator, constants=constants, game=rules, transpositions=network, **settings)
-
-    def _compile_step(self, batch: Any, visits: NDArray[np.int32]) -> None:
-        constants, evaluation = self.constants, self._evaluation
-        trees, chunk = self.tree_batch, self.chunk
-        self._search = compile_for(search_trees, self.game, trees, visits, chunk, constants, evaluation)
-
-    def step(self, visits: NDArray[np.int32]) -> int:
-        """See `Searcher.step`: runs at most `chunk` simulations in every tree and returns their number."""
-        before = self.tree_batch.info["simulations"].sum()
-        visits = np.ascontiguousarray(visits, np.int32)
-        num_evaluations: int = self._search(
-            self.game, self.tree_batch, visits, self.chunk, self.constants, self._evaluation
-        )
-        self.evaluations += num_evaluations
-        return int(self.tree_batch.info["simulations"].sum() - before)
-
-
-def runs_inline(evaluator: Evaluator) -> bool:
-    """Return whether an `InlineSearcher` can search with an evaluator."""
-    return isinstance(evaluator, IntegerEvaluator | RolloutEvaluator)
-
-
-def make_searcher(
-    evaluator: Evaluator, *, batching: Mapping[str, Any] | None = None, **settings: Any
-) -> Searcher:
-    """Return the searcher of an engine or player, which keeps its trees from move to move.
-
-    Args:
-        evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`.
-        batching: `leaves`, `visits_per_leaf`, `batches` and `threads` of a `Searcher` that is none.
-        **settings: `trees`, `nodes`, `constants`, `game` and `seed`, see `Searcher`.
-    """
-    if runs_inline(evaluator):
-        return InlineSearcher(evaluator, **settings)
-    return Searcher(evaluator, **settings, **(batching or {}))

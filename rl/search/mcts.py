@@ -49,6 +49,7 @@ def reset(game, tree, state, passed):
     """Empty a tree and add `state` as its root, of status NEW or TERMINAL; the history stays as it is."""
     tree.info[0].nodes = 0
     tree.info[0].edges = 0
+    tree.info[0].depth = 0
     tree.info[0].root_prepared = 0
     empty_table(tree, MIN_ENTRIES)
     add_node(game, tree, state, np.int64(-1), np.int64(-1), passed)
@@ -58,16 +59,10 @@ def reset(game, tree, state, passed):
 
 @hot
 def terminal_or_tablebase(game, tree, state, parent, count):
-    """Return the proof of a state that needs no search: the game is over, or a tablebase has it.
+    """Return (whether the game is over, proof for the side to move or NONE, plies to the end) of a state.
 
-    Args:
-        game, tree: see the module.
-        state: a child of node `parent`; that is -1 at the root.
-        parent: see there.
-        count: number of legal actions in `state`.
-
-    Returns:
-        (whether the game is over, proof for the side to move in `state` or NONE, plies to the end).
+    A proof has a state where the game is over, or that a tablebase has. It is a child of node `parent`, -1 at
+    the root, and has `count` legal actions.
     """
     over, value = contract.outcome(game, state, count)
     if not over and contract.repetitions(game) > 0 and contract.repetition_window(game, state) > 0:
@@ -83,11 +78,8 @@ def terminal_or_tablebase(game, tree, state, parent, count):
 def add_node(game, tree, state, parent, edge, passed):
     """Add a node, with edges that have no priors yet; return its index, or -1 if the tree is full.
 
-    Args:
-        game, tree: see the module.
-        state: the node's state.
-        parent, edge: indices of the parent node and of the edge that leads here, -1 at the root.
-        passed: whether the move to this node passed the turn.
+    `parent` and `edge` are the indices of the node and the edge that lead here, -1 at the root; `passed` says
+    whether that move passed the turn.
     """
     node = np.int64(tree.info[0].nodes)
     first = np.int64(tree.info[0].edges)
@@ -109,6 +101,8 @@ def add_node(game, tree, state, parent, edge, passed):
     here.proof = NONE
     here.plies = 0
     here.status = PENDING
+    here.depth = tree.nodes[parent].depth + passed if parent >= 0 else 0
+    tree.info[0].depth = max(tree.info[0].depth, here.depth)
     over, proof, plies = terminal_or_tablebase(game, tree, state, parent, count)
     if over:
         here.status = TERMINAL
@@ -192,17 +186,12 @@ def prove_root(game, tree):
 
 @hot
 def descend(game, tree, constants, node, e):
-    """Run the selection and expansion of one simulation: follow edges from the root and add a node.
+    """Run the selection and expansion of one simulation: follow edges from a root that is not proven.
 
-    Args:
-        game, tree, constants: see the module; the root is not proven.
-        node, e: where the descent ends, if that is known (see `traverse_trees`); else `e` is -1.
-
-    Returns:
-        How the descent ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
-        (BACKED_UP, node): a proven node or a transposition, whose value was backed up. (COLLISION, node): a
-        leaf that is in flight already. (FULL, -1): there is no room for another node. The last two leave the
-        tree unchanged.
+    `node` and `e` are where the descent ends, if that is known (see `traverse_trees`); else `e` is -1.
+    Returns how it ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
+    (BACKED_UP, node): a proven node or a transposition, whose value was backed up. (COLLISION, node): a leaf
+    that is in flight already. (FULL, -1): there is no room for another node. The last two change nothing.
     """
     if tree.nodes[0].status == NEW:
         tree.nodes[0].status = PENDING
@@ -307,36 +296,21 @@ def best_root_edge(tree):
     draws), the most visits, then the highest Q, the highest prior, the lowest action; if all edges lose, the
     longest loss.
     """
-    first = np.int64(tree.nodes[0].first_edge)
-    best = first
-    for e in range(first + 1, first + tree.nodes[0].num_edges):
-        if is_better_edge(tree, e, best):
+    best = np.int64(tree.nodes[0].first_edge)
+    for e in range(best + 1, best + tree.nodes[0].num_edges):
+        if rank(tree, e) > rank(tree, best):
             best = e
     return best
 
 
 @inner
-def is_better_edge(tree, e, other):
-    """Return whether root edge `e` ranks above root edge `other` in the order of `best_root_edge`."""
-    proof, other_proof = tree.edges[e].proof, tree.edges[other].proof
-    if (proof == WIN) != (other_proof == WIN):
-        return proof == WIN
-    if (proof == LOSS) != (other_proof == LOSS):
-        return other_proof == LOSS
-    if tree.nodes[0].proof == DRAW and (proof == DRAW) != (other_proof == DRAW):
-        return proof == DRAW
-    if proof == WIN and tree.edges[e].plies != tree.edges[other].plies:
-        return tree.edges[e].plies < tree.edges[other].plies
-    if proof == LOSS and tree.edges[e].plies != tree.edges[other].plies:
-        return tree.edges[e].plies > tree.edges[other].plies
-    n, other_n = tree.edges[e].visits, tree.edges[other].visits
-    if n != other_n:
-        return n > other_n
-    if n > 0:
-        q, other_q = tree.edges[e].value_sum / n, tree.edges[other].value_sum / other_n
-        if q != other_q:
-            return q > other_q
-    return tree.edges[e].prior > tree.edges[other].prior
+def rank(tree, e):
+    """Return what a root edge ranks by in `best_root_edge`, a tuple."""
+    edge = tree.edges[e]
+    won, lost = edge.proof == WIN, edge.proof == LOSS
+    drawn = tree.nodes[0].proof == DRAW and edge.proof == DRAW
+    q = edge.value_sum / max(1, edge.visits)
+    return won, not lost, drawn, np.int64(edge.plies) * (lost - won), edge.visits, q, edge.prior
 
 
 @hot
@@ -344,11 +318,9 @@ def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the new root, keep its subtree and drop the other nodes.
 
     The history gains the old root. The new root keeps its `sign`: whether the action passed the turn. No leaf
-    may be in flight. `scratch` is `[C, 2]` int32, overwritten.
-
-    Returns:
-        Whether there is a subtree. A child that does not exist or was never evaluated (it was proven when
-        added) has none: then only its state and `sign` stand in node 0, for `reset`.
+    may be in flight. `scratch` is `[C, 2]` int32, overwritten. Returns whether there is a subtree. A child
+    that does not exist or was never evaluated (it was proven when added) has none: then only its state and
+    `sign` stand in node 0, for `reset`.
     """
     nodes, edges, moved = tree.nodes, tree.edges, scratch
     state = contract.load_state(game, nodes[0].state)
@@ -364,6 +336,7 @@ def keep_subtree(game, tree, e, scratch):
     # every node and edge moves to a lower index, which was read before.
     # moved[old node, 0] is its new index, -1 if dropped; moved[new node, 1] the old index of its first edge.
     kept, kept_edges, end = 0, 0, np.int64(tree.info[0].nodes)
+    above, deepest = nodes[new_root].depth, 0
     for node in range(new_root + 1):
         moved[node, 0] = -1
     for node in range(new_root, end):
@@ -385,6 +358,8 @@ def keep_subtree(game, tree, e, scratch):
         nodes[kept].parent = parent
         nodes[kept].parent_edge = edge
         nodes[kept].first_edge = kept_edges
+        nodes[kept].depth -= above
+        deepest = max(deepest, nodes[kept].depth)
         for i in range(first, first + count):
             edges[kept_edges] = edges[i]
             edges[kept_edges].child = -1
@@ -392,6 +367,7 @@ def keep_subtree(game, tree, e, scratch):
         kept += 1
     tree.info[0].nodes = kept
     tree.info[0].edges = kept_edges
+    tree.info[0].depth = deepest
     tree.info[0].root_prepared = 0
     refill_transpositions(tree)
     return True

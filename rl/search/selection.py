@@ -36,10 +36,6 @@ class SearchConstants(NamedTuple):
     noise_epsilon: float = 0.0
     """Weight of the Dirichlet noise in the root's priors, 0 (no noise) to 1."""
 
-    def typed(self) -> "SearchConstants":
-        """Return a copy with floats: `c_init=4`, an int, would recompile kernels."""
-        return SearchConstants(*map(float, self))
-
 
 @hot
 def puct_edge(tree, node, constants):

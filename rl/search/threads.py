@@ -89,89 +89,90 @@ def quick_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-class Helpers:
+class Turns:
     """Threads that fill, evaluate and back up batches of their own, one at a time in the trees.
 
-    From `start` to `stop` the caller has the trees for itself, except in the block of `released`. So nothing
-    changes while it reads them, and nobody waits for a thread that hands batches out.
+    The caller is number 0, with the trees for itself from `take` to `give`. If the turns are `ordered`, they
+    go round, so that what is found does not depend on timing; else whoever is ready is next, so that nobody
+    waits for a slower one.
     """
 
     def __init__(self) -> None:
-        self._trees = threading.Lock()
-        self._mine = False
-        """Whether the caller has locked the trees."""
-        self._working: list[JoinableThread] = []
+        self.ordered = True
+        self._changed = threading.Condition()
+        self._turn: int | None = 0
+        """Who has the trees, or may take them; None: anybody."""
+        self._threads: list[JoinableThread] = []
         self._errors: list[BaseException] = []
         self._over = False
 
     @property
     def running(self) -> bool:
         """Whether threads were started and not stopped."""
-        return bool(self._working)
-
-    @property
-    def ended(self) -> bool:
-        """Whether one of the threads has ended by itself, after an error or because it found no work."""
-        return not all(worker.is_alive() for worker in self._working)
+        return bool(self._threads)
 
     def start(self, works: Sequence[tuple[Callable[[], bool], Callable[[], None]]]) -> None:
-        """Start a thread for each pair of functions, which it calls in turn until `stop`.
+        """Start a thread for each pair of functions, which it calls until `stop`.
 
-        Args:
-            works: functions that back up and fill a batch, in the trees, and return whether it has leaves (if
-                not, the thread ends); and functions that evaluate the batch.
+        One backs up and fills a batch, in the trees, and returns whether it has leaves; one evaluates it.
         """
-        self._over = False
-        self._take()
-        for work in works:
+        for number, work in enumerate(works, 1):
             # Daemons, so that a search that a program leaves running does not keep it from ending.
-            worker = JoinableThread(target=self._work, args=work, daemon=True)
-            worker.start()
-            self._working.append(worker)
+            self._threads.append(JoinableThread(target=self._work, args=(number, *work), daemon=True))
+            self._threads[-1].start()
 
-    def _work(self, fill: Callable[[], bool], evaluate: Callable[[], None]) -> None:
+    def _work(self, number: int, fill: Callable[[], bool], evaluate: Callable[[], None]) -> None:
         use_one_torch_thread()
         try:
-            while True:
-                with self._trees:
-                    if self._over or not fill():
-                        return
-                evaluate()
+            while self._has_turn(number):
+                filled = fill()
+                self.give(number, filled)
+                if filled:
+                    evaluate()
         except BaseException as error:
-            self._errors.append(error)
+            with self._changed:
+                self._errors.append(error)
+                self._changed.notify_all()
 
-    @contextmanager
-    def released(self) -> Iterator[None]:
-        """Leave the trees to the threads during the block of the `with` statement."""
-        if not self._working:
-            yield
-            return
-        self._give()
-        try:
-            yield
-        finally:
-            self._take()
+    def _has_turn(self, number: int) -> bool:
+        """Wait for the turn of a thread; return whether it has the trees, and does not have to end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._ending or self._turn in (None, number))
+            if not self._ending:
+                self._turn = number
+            return not self._ending
 
-    def _take(self) -> None:
-        self._trees.acquire()
-        self._mine = True
+    @property
+    def _ending(self) -> bool:
+        return self._over or bool(self._errors)
 
-    def _give(self) -> None:
-        if self._mine:  # not if Ctrl-C came while the caller waited for them
-            self._mine = False
-            self._trees.release()
+    def take(self) -> None:
+        """Wait for the caller's turn; raises what a function has raised."""
+        if not self._has_turn(0):
+            self.stop()
+
+    def give(self, number: int, filled: bool) -> None:
+        """End the turn of a thread, or of the caller, that has filled its batch, or found nothing to do.
+
+        Then the others have theirs first.
+        """
+        with self._changed:
+            in_order = self.ordered or not filled
+            self._turn = (number + 1) % (1 + len(self._threads)) if in_order else None
+            self._changed.notify_all()
 
     def stop(self) -> None:
         """End the threads and wait for them; a batch that they filled is evaluated then, but not backed up.
 
-        Raises:
-            Exception: what one of the functions raised.
+        Raises what a function has raised. It is the caller's turn afterwards.
         """
-        self._over = True
-        self._give()
-        for worker in self._working:
-            worker.join()
-        self._working.clear()
+        with self._changed:
+            self._over = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        self._over, self._turn = False, 0
         errors, self._errors = self._errors, []
         if errors:
             raise errors[0]

@@ -13,7 +13,7 @@ Arguments are named as in `ckai.rl.search.mcts`.
 
 import numpy as np
 
-from ckai.datasets.splitmix import GOLDEN
+from ckai.datasets.splitmix import MIX_1
 from ckai.game.intrinsics import prefetch
 from ckai.game.jit import hot, inner
 from ckai.rl.games.contract import NONE
@@ -31,7 +31,7 @@ HALF = np.uint64(32)
 def prefetch_transposition(tree, state):
     """Prefetch where the node of a state would be in the table."""
     if len(tree.transpositions) > 0:
-        prefetch(tree.transpositions, place_of(tree, hash_of(state)))
+        prefetch(tree.transpositions, place_of(hash_of(state), tree.info[0].table_size))
 
 
 @hot
@@ -102,15 +102,16 @@ def hash_of(state):
     """Return a hash of a state, uint64; it is a tuple of words, or an array."""
     mixed = np.uint64(0)
     for i in range(len(state)):
-        mixed = (mixed ^ np.uint64(state[i])) * GOLDEN
+        mixed = (mixed ^ np.uint64(state[i])) * MIX_1
         mixed ^= mixed >> HALF
     return mixed
 
 
 @hot
-def place_of(tree, mixed):
-    """Return the entry at which the search for a hash begins."""
-    return np.int64((mixed & LOW) * np.uint64(tree.info[0].table_size) >> HALF)
+def place_of(mixed, size):
+    """Return where a hash belongs in a table of so many entries."""
+    # The upper half of a product: a remainder without a division.
+    return np.int64((mixed & LOW) * np.uint64(size) >> HALF)
 
 
 @hot
@@ -127,7 +128,7 @@ def find_or_enter(tree, node):
     The table grows once it is half full.
     """
     mixed = hash_of(tree.nodes[node].state)
-    place = place_of(tree, mixed)
+    place = place_of(mixed, tree.info[0].table_size)
     entry = tree.transpositions[place]
     while entry != 0 and ((entry ^ mixed) >> HALF != 0 or not are_equal(tree, node, np.int64(entry & LOW))):
         place = next_place(tree, place)
@@ -158,9 +159,10 @@ def enlarge(tree, size):
     """Give the table another size; its entries stay."""
     entries = tree.transpositions[: tree.info[0].table_size].copy()
     empty_table(tree, size)
+    size = tree.info[0].table_size
     for entry in entries:
         if entry != 0:
-            place = place_of(tree, hash_of(tree.nodes[np.int64(entry & LOW)].state))
+            place = place_of(hash_of(tree.nodes[np.int64(entry & LOW)].state), size)
             while tree.transpositions[place] != 0:
                 place = next_place(tree, place)
             tree.transpositions[place] = entry

@@ -14,7 +14,7 @@ from ckai.game import Game, Position
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
-from ckai.rl.alphabeta.memory import FULL_WIDTH, NODES, VALUE_SCALE
+from ckai.rl.alphabeta.memory import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.alphabeta import AlphaBetaEngine, whole_moves
 from ckai.rl.engine.limit import Limit
@@ -202,7 +202,7 @@ def test_several_threads_search_one_position(evaluator):
         result = search.search(pack(position), seconds=0.05)
         assert result.action in position.legal_actions()
         assert threading.active_count() == before
-    counted = [int(memory.counters[NODES]) for memory in search.memories]
+    counted = [int(memory.progress["nodes"][0]) for _, memory in search.workers]
     assert all(counted)
     assert result.nodes == sum(counted)
     won = search.search(pack(Position.from_fen("W:WK18,K15:BK4")), seconds=60)  # ends with the proof

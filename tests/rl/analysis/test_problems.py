@@ -170,7 +170,7 @@ class Wavering:
     def __init__(self, *reports):
         self.reports = reports
 
-    def search(self, position, limit, *, on_result, interval):
+    def search(self, position, limit, *, on_result):
         for each in self.reports[:-1]:
             on_result(each)
         return self.reports[-1]

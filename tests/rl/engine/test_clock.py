@@ -10,7 +10,7 @@ import pytest
 from ckai.game import Position, Reason
 from ckai.rl.engine import tree
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.limit import Limit, MoveTime
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.engine.text import EngineText
@@ -24,7 +24,7 @@ from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn, match_pdn, parse_match_games
 from ckai.rl.search.batch_sizing import SIZES, BatchSizer
-from ckai.rl.search.move_time import MoveTime, MoveTimer, RootLead, move_time, root_lead
+from ckai.rl.search.move_time import MoveTimer, RootLead, root_lead
 
 START = Position.start()
 
@@ -109,28 +109,30 @@ def test_a_clock_runs_only_while_it_is_started():
 @pytest.mark.parametrize("plies", [0, 30, 500])
 def test_a_move_never_takes_more_than_there_is(increment, moves, plies):
     for left in (-3, 0, 0.01, 0.5, 60, 7200):
-        target, most = move_time(left, increment, moves, plies, margin=0.05)
+        limit = Limit(clock=left, increment=increment, remaining_moves=moves)
+        target, most = limit.move_time(plies, margin=0.05)
         assert 0 <= target <= most <= max(0.0, left - 0.05)
         assert (target > 0) == (left > 0.05)
 
 
 def test_time_is_shared_out_over_the_moves_to_come():
-    assert move_time(3600, plies=0).optimum == pytest.approx(3600 / 36, rel=0.01)
-    assert move_time(3600, plies=100).optimum == pytest.approx(3600 / 12, rel=0.01)
-    assert move_time(60, moves=10, margin=0).optimum == pytest.approx(6)
-    assert move_time(60, moves=1, margin=0) == MoveTime(60, 60)
-    assert move_time(60, 2.0).optimum - move_time(60).optimum == pytest.approx(2)
+    assert Limit(clock=3600).move_time(0, 0.0).optimum == pytest.approx(3600 / 36)
+    assert Limit(clock=3600).move_time(100, 0.0).optimum == pytest.approx(3600 / 12)
+    assert Limit(clock=60, remaining_moves=10).move_time(0, 0.0).optimum == pytest.approx(6)
+    assert Limit(clock=60, remaining_moves=1).move_time(0, 0.0) == MoveTime(60, 60)
+    assert Limit(clock=36, increment=2).move_time(0, 0.0).optimum == pytest.approx(1 + 2)
+    assert Limit(clock=60, seconds=0.5).move_time(0, 0.0) == MoveTime(0.5, 0.5)
 
 
 # --- when a search ends --------------------------------------------------------------------------------
 
 
 def test_an_unsettled_search_goes_on():
-    thinking = MoveTimer(MoveTime(10, 20), 0.0, 0)
+    thinking = MoveTimer(10, 20, 0.0, 0)
     assert not thinking.ended(10.0, 1000, lambda: RootLead(0, False))
     assert not thinking.ended(19.9, 1990, lambda: RootLead(900, False))
     assert thinking.ended(20.0, 2000, lambda: RootLead(0, False))
-    thinking = MoveTimer(MoveTime(10, 20), 0.0, 0)
+    thinking = MoveTimer(10, 20, 0.0, 0)
     assert not thinking.ended(9.9, 990, lambda: RootLead(0, True))
     assert thinking.ended(10.2, 1020, lambda: RootLead(0, True))
 
@@ -166,13 +168,13 @@ def test_a_move_without_an_alternative_takes_one_evaluation(leaning):
     only = "W:W5:B2,3"
     assert len(Position.from_fen(only).legal_moves()) == 1
     result = leaning.search(only, Limit(clock=3600))
-    assert (result.reason, result.sims) == (StopReason.DECIDED, 1)
+    assert (result.reason, result.sims) == (StopReason.CLOCK, 1)
 
 
 def test_a_search_by_clock_ends_with_its_decision(leaning):
-    target = move_time(3600).optimum
+    target = Limit(clock=3600).move_time(0, 0.02).optimum
     result = leaning.search(START, Limit(clock=3600))
-    assert result.reason == StopReason.DECIDED
+    assert result.reason == StopReason.CLOCK
     assert 0.5 * target < result.seconds < 0.95 * target
     best, second = sorted(result.visits.values(), reverse=True)[:2]
     assert best > 2 * second

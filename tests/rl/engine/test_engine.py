@@ -26,16 +26,6 @@ def engine():
     return Engine.load("uniform")
 
 
-def test_a_third_repetition_is_a_draw_inside_the_search(engine):
-    # White's king can only shuffle; every way back stands for the third time.
-    game = Game(Position.from_fen("B:WK32:BK1"))
-    for move in ("1-5", "32-28", "5-1", "28-32") * 2:
-        game.push(move)
-    game.pop()  # 28-32 would make the first position stand for the third time
-    found = engine.search(game.position, sims=3000, history=game.history)
-    assert found.proofs["28-32"] == ("draw", None)
-
-
 def test_history_as_fen_tells_the_quiet_count(engine):
     game = Game(Position.from_fen("B:WK32:BK1"))
     for move in ("1-5", "32-28", "5-1"):

@@ -16,6 +16,7 @@ import pytest
 
 import ckai.rl.engine
 from ckai.game import Position
+from ckai.rl.engine import base
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import MoveMap, StopReason, Value
@@ -65,7 +66,6 @@ def test_the_examples_in_the_docstrings(name):
         ({"visits": 0}, "expected visits from 1 to 2,147,483,647, found 0"),
         ({"visits": 2**31}, "expected visits from 1"),
         ({"visits": 1.5}, "expected visits from 1"),
-        ({"visits": True}, "expected visits from 1"),
         ({"depth": -1}, "expected depth from 1"),
         ({"nodes": 0}, "expected nodes from 1"),
         ({"seconds": 0}, "expected seconds > 0, found 0"),
@@ -88,11 +88,6 @@ def test_a_limit_is_given_one_way(engine):
     for begin in (engine.search, engine.analysis):
         with pytest.raises(TypeError, match=r"expected a Limit, such as Limit\(visits=400\), found 400"):
             begin(START, 400)
-    for number in (math.nan, 2.5, -1):
-        with pytest.raises(ValueError, match="integer lines >= 0"):
-            engine.search(START, lines=number)
-    with pytest.raises(ValueError, match="interval >= 0"):
-        engine.analysis(START, interval=-1)
 
 
 @pytest.mark.parametrize("evaluator", ["uniform", "rollout"])
@@ -234,8 +229,9 @@ def test_results_are_looked_up_by_move_or_text(engine):
 # --- analysis ------------------------------------------------------------------------------------------
 
 
-def test_an_analysis_grows_and_ends_with_its_limit(engine):
-    with engine.analysis(START, Limit(visits=3000), interval=0, lines=2) as analysis:
+def test_an_analysis_grows_and_ends_with_its_limit(engine, monkeypatch):
+    monkeypatch.setattr(base, "INTERVAL", 0)
+    with engine.analysis(START, Limit(visits=3000), lines=2) as analysis:
         results = list(analysis)
     sims = [result.sims for result in results]
     assert sims == sorted(sims)
@@ -250,7 +246,7 @@ def test_an_analysis_grows_and_ends_with_its_limit(engine):
 
 def test_leaving_the_loop_stops_the_search():
     with TreeEngine(Slow()) as engine:
-        for result in engine.analysis(START, interval=0.01):
+        for result in engine.analysis(START):
             if result.sims > 20:
                 break
         # No `with` block, and nothing else is under way:
@@ -268,8 +264,9 @@ def test_leaving_the_block_stops_the_search():
         assert engine.search(START, sims=1).sims >= 1
 
 
-def test_an_analysis_can_be_stopped_from_outside(engine):
-    analysis = engine.analysis(START, interval=0)
+def test_an_analysis_can_be_stopped_from_outside(engine, monkeypatch):
+    monkeypatch.setattr(base, "INTERVAL", 0)
+    analysis = engine.analysis(START)
     results = []
     for result in analysis:
         results.append(result)

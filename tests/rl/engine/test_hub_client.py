@@ -51,7 +51,6 @@ def test_two_of_ckai_play_each_other():
             (Limit(depth=2), None),
             (Limit(seconds=0.005), None),
             (None, TimeControl(1, 0.01)),
-            (None, TimeControl(1, 0, 10)),
         ):
             engine.limit, engine.control = limit, control
             result = play_match(engine, engine, draw_openings(1, 0), max_plies=24)

@@ -430,16 +430,6 @@ def test_earlier_positions_count_for_repetitions(spec):
     engine.close()
 
 
-@pytest.mark.parametrize("spec", ["alphabeta:ckai@6", "alphabeta@6"])
-def test_a_position_that_the_clock_has_drawn_is_searched_as_if_it_had_not(spec):
-    """White exchanges into a won ending; who takes all replies for draws plays any move."""
-    engine = Engine.load(spec)
-    game = Game(Position.from_fen("W:WK18,K15:BK4:H80"))
-    for _ in range(5):
-        assert str(engine.play(game, Limit(depth=6)).move) == "15-11"
-    engine.close()
-
-
 def test_a_forced_move_by_a_clock_takes_no_time():
     engine = Engine.load("alphabeta:ckai")
     game = Game(Position.from_fen("B:W18,22,26:B14,5,1"))

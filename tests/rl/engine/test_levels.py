@@ -104,7 +104,7 @@ def test_texts():
     assert Engine.load(f"level:{FULL_LEVEL}@0.2s").limit == Limit(seconds=0.2)
     for text in (f"level:{FULL_LEVEL}", "alphabeta:ckai@0.2s"):
         engine = Engine.load(text, threads=3)
-        assert (engine.by_time, len(engine._alpha_beta.memories)) == (True, 3)
+        assert (engine.by_time, len(engine._alpha_beta.workers)) == (True, 3)
 
 
 @pytest.mark.parametrize("text", ["level:0", "level:99", "level:", "level:x", "level:-1", "level:²"])

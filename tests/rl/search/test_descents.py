@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_search import exploration
 from tree_game import draw, endless
-from tree_search import CONSTANTS, drawings, edges, proof_of, search
+from tree_search import CONSTANTS, drawings, edges, proof_of
 
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import PENDING
+from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.searcher import Searcher
 
 Path = tuple[int, ...]
@@ -82,35 +83,20 @@ def test_the_leaves_of_a_batch_are_those_of_the_slow_twin(seed: int, leaves: int
 
 
 @settings(max_examples=60)
-@given(drawings(), st.integers(2, 16))
-def test_descents_that_meet_proofs_end_with_the_result_and_nothing_in_flight(root: Any, leaves: int) -> None:
-    if not root.children:
-        return
-    found = search(root, 3000, leaves=leaves)
-    tree = found.tree_batch
-    nodes, used = tree.nodes[0, : tree.info["nodes"][0]], tree.edges[0, : tree.info["edges"][0]]
-    assert found.root(0)["proof"] in (proof_of(root), NONE)
-    assert not nodes["in_flight"].any()
-    assert not used["in_flight"].any()
-    for e, edge in enumerate(used):
-        if edge["child"] >= 0:
-            assert nodes["parent_edge"][edge["child"]] == e
-            assert nodes["visits"][edge["child"]] == edge["visits"]
-
-
-@settings(max_examples=60)
 @given(
     drawings(),
     st.integers(1, 16),
     st.integers(1, 3),
     st.sampled_from([10, 50, 2000]),
+    st.sampled_from([None, BatchSizer(100.0)]),
 )
-def test_batches_in_flight(root: Any, leaves: int, batches: int, nodes: int) -> None:
+def test_batches_in_flight(root: Any, leaves: int, batches: int, nodes: int, sizer: Any) -> None:
     if not root.children:
         return
     game, oracle, _ = draw(root)
     found = Searcher(oracle, nodes=nodes, leaves=leaves, batches=batches, game=game)
     found.set_root(0, (0, 0))
+    found.batch_sizer = sizer
     with closing(found):
         while found.step(np.array([100], np.int32)):
             assert found.root(0)["visits"] + found.root(0)["in_flight"] <= 100

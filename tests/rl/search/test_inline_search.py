@@ -6,12 +6,10 @@ import torch
 
 from ckai.game import Position, kernels
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.connect4 import Connect4
-from ckai.rl.search.inline_search import InlineSearcher, make_searcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
@@ -22,8 +20,8 @@ def evaluator(encoding="pieces"):
     return IntegerEvaluator(build("swift", {"hidden": 32, "narrow": 8, "narrowest": 8, "encoding": encoding}))
 
 
-class Settled:
-    """The same in batches: positions with captures have the value of the best line of captures."""
+class InBatches:
+    """The same network, which the searcher does not know as one that its kernels can evaluate."""
 
     name = "in batches"
 
@@ -31,7 +29,14 @@ class Settled:
         self.inner = inner
 
     def evaluate(self, boards, *outputs):
-        logits, values = self.inner.evaluate(boards, *outputs)
+        return self.inner.evaluate(boards, *outputs)
+
+
+class Settled(InBatches):
+    """Positions with captures have the value of the best line of captures."""
+
+    def evaluate(self, boards, *outputs):
+        logits, values = super().evaluate(boards, *outputs)
         values[:] = [self.value(*unpacked(board)) for board in boards]
         return logits, values
 
@@ -71,7 +76,8 @@ def searched(searcher, state, visits):
 @pytest.mark.parametrize("chunk", [1, 7, 10_000])
 def test_the_tree_is_that_of_batches_of_one(chunk):
     network, state = evaluator(), pack(Position.start())
-    inline = InlineSearcher(network, nodes=600, chunk=chunk)
+    inline = Searcher(network, nodes=600)
+    inline.chunk = chunk
     assert searched(inline, state, 500) == searched(Searcher(Settled(network), nodes=600), state, 500)
     assert inline.root(0)["visits"] == 500
 
@@ -79,14 +85,8 @@ def test_the_tree_is_that_of_batches_of_one(chunk):
 @pytest.mark.slow
 def test_other_games_are_searched():
     network = evaluator("connect4")
-    trees = [make(network, nodes=400, game=Connect4()) for make in (InlineSearcher, Searcher)]
-    assert searched(trees[0], (0, 0), 300) == searched(trees[1], (0, 0), 300)
-
-
-def test_the_factory_takes_the_search_that_suits():
-    assert isinstance(make_searcher(evaluator()), InlineSearcher)
-    network = TorchEvaluator(build("swift", {"hidden": 8}))
-    assert not isinstance(make_searcher(network), InlineSearcher)
+    inline, batches = (Searcher(each, nodes=400, game=Connect4()) for each in (network, InBatches(network)))
+    assert searched(inline, (0, 0), 300) == searched(batches, (0, 0), 300)
 
 
 def test_an_engine_searches_with_integers():

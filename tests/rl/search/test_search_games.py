@@ -23,7 +23,6 @@ from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.playouts import playout
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.tictactoe import TicTacToe
-from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
@@ -69,7 +68,7 @@ def uniform(trees):
 
 
 def rollout(trees):
-    return InlineSearcher(RolloutEvaluator(), trees=trees, nodes=802, game=TicTacToe(), seed=3)
+    return Searcher(RolloutEvaluator(), trees=trees, nodes=802, game=TicTacToe(), seed=3)
 
 
 @pytest.mark.parametrize("make", [uniform, rollout])
@@ -215,7 +214,7 @@ def test_playouts_of_checkers_end_as_random_games_do(fen):
 
 
 def search(fen, sims, seed=0):
-    searcher = InlineSearcher(RolloutEvaluator(), nodes=sims + 1, seed=seed)
+    searcher = Searcher(RolloutEvaluator(), nodes=sims + 1, seed=seed)
     searcher.set_root(0, pack(Position.from_fen(fen)))
     searcher.run(np.array([sims], np.int32))
     return searcher
@@ -233,7 +232,8 @@ def test_uct_follows_from_the_seed_and_not_from_the_chunk():
     assert (
         one.tree_batch.nodes.tobytes() == same.tree_batch.nodes.tobytes() != other.tree_batch.nodes.tobytes()
     )
-    chunks = InlineSearcher(RolloutEvaluator(), nodes=3001, chunk=7)
+    chunks = Searcher(RolloutEvaluator(), nodes=3001)
+    chunks.chunk = 7
     chunks.set_root(0, pack(Position.start()))
     chunks.run(np.array([3000], np.int32))
     assert chunks.tree_batch.nodes.tobytes() == one.tree_batch.nodes.tobytes()

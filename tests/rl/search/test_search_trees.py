@@ -1,6 +1,6 @@
 """The search on hand-made trees, one test per rule, and against a plain Python reference implementation."""
 
-from concurrent.futures import Future
+import time
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,6 @@ def test_value_flips_when_the_turn_passes() -> None:
 def test_value_keeps_its_sign_between_two_hops() -> None:
     found = search(Leaf((Leaf(deep(), guess=0.5), False)), 2)
     assert edges(found)["value_sum"][0] == pytest.approx(0.5)
-
-
-def test_value_over_two_hops_and_a_turn() -> None:
-    found = search(Leaf((Leaf(Leaf(deep(), guess=0.25)), False)), 3)
-    assert edges(found)["value_sum"][0] == pytest.approx(0.0 - 0.25)
 
 
 def test_no_legal_move_loses_and_the_edge_there_is_a_proven_win() -> None:
@@ -89,12 +84,6 @@ def test_all_drawn_is_a_draw() -> None:
     assert found.root(0)["value_sum"] / found.root(0)["visits"] == pytest.approx(0.0)
 
 
-def test_a_draw_is_better_than_a_loss() -> None:
-    found = search(Leaf(Leaf(Leaf(value=-1.0)), Leaf(value=0.0), prior=[0.9, 0.1]), 100)
-    assert found.root(0)["proof"] == DRAW
-    assert found.best(0) == 1
-
-
 def test_equal_visits_go_to_the_higher_value_then_the_lower_action() -> None:
     equal = search(Leaf(deep(), deep()), 3)
     assert edges(equal)["visits"].tolist() == [1, 1]
@@ -110,30 +99,26 @@ def test_a_batch_holds_each_leaf_once() -> None:
     assert (edges(found)["in_flight"] == 0).all()
 
 
-class AtOnce:
-    """An executor without threads."""
+class Uneven(UniformEvaluator):
+    """Takes a different time for every call."""
 
-    def submit(self, call: Any, *arguments: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(call(*arguments))
-        return future
+    def evaluate(self, boards: Any, out_logits: Any = None, out_values: Any = None) -> Any:
+        time.sleep(0.0005 * (hash(boards.tobytes()) % 4))
+        return super().evaluate(boards, out_logits, out_values)
 
 
-def test_results_with_batches_in_flight_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    def tree(threads: bool) -> Any:
-        searcher = Searcher(
-            UniformEvaluator(), nodes=3000, leaves=8, visits_per_leaf=4, batches=3, game=Checkers()
-        )
-        if not threads:
-            monkeypatch.setattr(searcher, "_threads", AtOnce())
+def test_results_with_batches_in_flight_do_not_depend_on_threads() -> None:
+    def tree(evaluator: Any) -> Any:
+        searcher = Searcher(evaluator, nodes=1000, leaves=8, visits_per_leaf=4, batches=3, game=Checkers())
         searcher.set_root(0, pack(Position.start()))
-        searcher.run(np.array([2000], np.int32))
-        assert searcher.root(0)["visits"] == 2000
+        searcher.run(np.array([700], np.int32))
+        searcher.flush()
+        assert searcher.root(0)["visits"] == 700
         used = searcher.tree_batch.info[0]
         assert (searcher.tree_batch.edges[0]["in_flight"] == 0).all()
         return searcher.tree_batch.nodes[0, : used["nodes"]], searcher.tree_batch.edges[0, : used["edges"]]
 
-    for mine, others in zip(tree(True), tree(False), strict=True):
+    for mine, others in zip(tree(UniformEvaluator()), tree(Uneven()), strict=True):
         assert (mine == others).all()
 
 

@@ -12,7 +12,6 @@ from ckai.game import Position
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.inline_search import make_searcher
 from ckai.rl.search.searcher import Searcher
 
 START = pack(Position.start())
@@ -97,7 +96,7 @@ def test_noise_at_a_root_stays_there():
 
 
 def test_two_playouts_of_a_position_are_two_samples():
-    searcher = make_searcher(RolloutEvaluator(), nodes=2000)
+    searcher = Searcher(RolloutEvaluator(), nodes=2000)
     searcher.set_root(0, START)
     searcher.run(np.array([1500], np.int32))
     assert searcher.tree_batch.transpositions.size == 0
