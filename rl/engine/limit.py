@@ -1,6 +1,7 @@
 """Limits of a search, and the time that a search by a clock may take."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ MAX_RATIO = 3.0
 """Largest multiple of a move's time that a search may take while its result is unsettled."""
 OVERHEAD = 0.02
 """Seconds kept back on every move for what is not search: threads that wait for a core, passing the move."""
+CHECKS = 64
+"""How often a search looks, within the time of a move, whether it can end."""
 
 
 class MoveTime(NamedTuple):
@@ -96,3 +99,42 @@ class Limit:
     def __repr__(self) -> str:
         given = (f"{name}={value!r}" for name, value in vars(self).items() if value != getattr(Limit, name))
         return f"Limit({', '.join(given)})"
+
+
+class MoveTimer:
+    """One move by time: decides when its search ends.
+
+    By the rules EARLY and UNST of Huang, Coulom and Lin: before its time if its first move can no longer
+    change, after it while the most visited move is not the one of the highest value.
+    """
+
+    def __init__(self, time: MoveTime, begun: float, visits: int, *, early: bool = True) -> None:
+        """Begin a move, now, with `visits` of the root; `early`: the search may end before its time."""
+        self.early, self.begun = early, begun
+        self.optimum, self.maximum = time
+        self._first_visits, self._last = visits, (begun, visits)
+        self._interval, self._next = self.optimum / CHECKS, begun
+
+    def ended(self, now: float, visits: int, compare: Callable[[], tuple[float, bool]]) -> bool:
+        """Return whether the search ends: its time is over, or its first move can no longer change.
+
+        `compare` returns the visits that the next move at the root lacks to the first one, infinite without a
+        next move, and whether no rival has a higher value; it is called only now and then.
+        """
+        if now - self.begun >= self.maximum:
+            return True
+        if not self.early or now < self._next:
+            return False
+        self._next = now + self._interval
+        spent, (last, last_visits) = now - self.begun, self._last
+        lead, settled = compare()
+        if lead == math.inf:
+            return True
+        if spent >= self.optimum:
+            return settled
+        if spent < self._interval:
+            return False
+        self._last = now, visits
+        # Batches grow with the tree, and so does the rate.
+        rate = max((visits - self._first_visits) / spent, (visits - last_visits) / max(now - last, 1e-9))
+        return lead > rate * (self.optimum - spent)

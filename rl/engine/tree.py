@@ -3,6 +3,7 @@
 `Tree` reads a search tree, whose edges are hops, as moves, lines and proofs.
 """
 
+import math
 import time
 from collections.abc import Sequence
 from functools import cache, partial
@@ -17,7 +18,7 @@ from ckai.game.warmup import compile_rules
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.engine.base import Engine, Task
-from ckai.rl.engine.limit import MAX_COUNT, OVERHEAD, Limit
+from ckai.rl.engine.limit import MAX_COUNT, OVERHEAD, Limit, MoveTimer
 from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value
 from ckai.rl.engine.text import DEFAULT_VISITS
 from ckai.rl.evaluators.move_priors import move_priors
@@ -27,13 +28,14 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.move_time import MoveTimer, RootLead, root_lead
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
 MAX_PV = 40
 """Most moves in a principal variation."""
+RIVAL = 0.1
+"""Share of the visits of the most visited move below which a higher value of another one does not count."""
 PROOFS: dict[int, Proof] = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
 LEAVES, VISITS_PER_LEAF = 256, 48
 """Most positions in one call of the network, and root visits that allow one more, unless time alone ends the
@@ -139,14 +141,15 @@ class Tree:
         """Positions in the tree."""
         return int(self.searcher.tree_batch.info[self.t]["nodes"])
 
-    def lead(self) -> RootLead:
-        """Compare the moves at the root, see `ckai.rl.search.move_time`."""
-        if len(moves := self.line[-1].legal_moves()) == 1:
-            return RootLead(np.inf, True)
-        found, action = root_lead(self.searcher.root_edges(self.t)), self.searcher.best(self.t)
-        # How the capture continues after its first hop may still change.
-        several = sum(move.actions[0] == action for move in moves) > 1
-        return RootLead(0.0, found.settled) if several else found
+    def lead(self) -> tuple[float, bool]:
+        """Compare the moves at the root that are not proven lost, see `MoveTimer.ended`."""
+        moves = [of for of in self._moves(self.line[-1], 0).values() if of.proof != LOSS]
+        if len(moves) < 2:
+            return math.inf, True
+        # Without visits a move counts as the worst.
+        found = sorted(((of.visits, -1.0 if of.value is None else of.value) for of in moves), reverse=True)
+        (visits, value), (others, _), *_ = found
+        return visits - others, value >= max(q for n, q in found if n >= RIVAL * visits)
 
     @property
     def depth(self) -> int:
@@ -378,7 +381,7 @@ class TreeEngine(Engine):
         too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
         tree.set_root(task.game, keep=not too_large)
         kept, evaluated = tree.nodes if tree.visits else 0, searcher.evaluations
-        timer = None if times is None else MoveTimer(*times, begun, tree.visits, early=clocked)
+        timer = None if times is None else MoveTimer(times, begun, tree.visits, early=clocked)
         most = MAX_COUNT if limit.visits is None else int(limit.visits)
 
         def step() -> StopReason | None:

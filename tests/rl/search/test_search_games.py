@@ -158,12 +158,12 @@ def test_every_end_of_connect4_within_three_moves_is_played_in_the_shortest_way(
 
 
 def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
-    # Wherever the side to move plays, the other completes one of two lines: eight visits prove it, the
-    # root's and one of each of its moves.
-    searcher = Searcher(UniformEvaluator(7), nodes=50, game=Connect4())
-    searcher.set_root(0, (0b1 << 7 * 6, sum(1 << 7 * c for c in (2, 3, 4))))
+    # Wherever the side to move plays, the other completes one of two lines: five visits prove it, the root's
+    # and one of each of its moves.
+    searcher = Searcher(UniformEvaluator(9), nodes=50, game=TicTacToe())
+    searcher.set_root(0, (0b010100000, 0b000001011))
     searcher.run(np.array([50], np.int32))
-    assert (searcher.root(0)["proof"], searcher.root(0)["visits"]) == (LOSS, 8)
+    assert (searcher.root(0)["proof"], searcher.root(0)["visits"]) == (LOSS, 5)
     assert searcher.root(0)["plies"] == 2
 
 
