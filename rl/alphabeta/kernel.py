@@ -179,16 +179,10 @@ def search_depth(game, evaluation, constants, memory, state, depth, root):
 def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     """Return the score of a state for the side to move: exact between `alpha` and `beta`, else a bound.
 
-    The best action at the root is in `memory.progress`, also after a search that was stopped.
-
-    Args:
-        tools: pointer to the rules, the `InlineNetwork`, the `Constants` and the `Memory`.
-        state: the state.
-        depth: int64, plies left; 0 or below: quiescence search.
-        alpha, beta: int64, the window.
-        at, root: int64, indices of the state and of the root in `memory.path`.
-        plies: int64, plies from the root.
-        within: int64, 1 if the state is within a move of several actions, else 0.
+    The best action at the root is in `memory.progress`, also after a search that was stopped. `tools` points
+    to the rules, the `InlineNetwork`, the `Constants` and the `Memory`; the rest are int64: `depth` plies
+    left, from 0 on a quiescence search; `at` and `root` the indices of the state and the root in
+    `memory.path`; `plies` those from the root; `within` 1 if the state is within a move, else 0.
     """
     game, evaluation, constants, memory = taken(tools)
     memory.progress[0].nodes += 1

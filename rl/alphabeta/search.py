@@ -136,16 +136,13 @@ class AlphaBetaSearch:
         depth: int | None = None,
         on_depth: Callable[[AlphaBetaResult], None] | None = None,
     ) -> AlphaBetaResult:
-        """Search a state, which has a legal action.
+        """Search a state, which has a legal action, for some seconds, positions, or to a depth in plies.
 
         Args:
-            state: the state.
-            history: earlier states of the game, oldest first; those that cannot be repeated may be left out.
-            seconds: end after this time.
+            state, history: the state and the earlier ones of the game, oldest first; those that cannot be
+                repeated may be left out.
             soft_seconds: end after a depth that leaves no more than half of this time: a depth takes about
                 as long as all those before it, or longer.
-            nodes: end after this many positions.
-            depth: end after the search of this depth in plies.
             on_depth: called with the result so far after every depth.
         """
         memory, helpers = self.memory, self.workers[1:] if nodes is None and depth is None else []

@@ -244,10 +244,8 @@ def _number(text: str | None) -> float | None:
 class HubSession(Session):
     """One conversation. Every line gets its answer or one `error` line, also while a search runs.
 
-    Args:
-        parameters: what the other side may set before `init`: by name what `param` says of it, a text, an
-            `enum` of words, or an `int` from 0. `load` gets their values.
-        ends: `load` and `write`, see `Session`.
+    `parameters` are what the other side may set before `init`: by name what `param` says of it, a text, an
+    `enum` of words, or an `int` from 0; `load` gets their values. `ends`: `load` and `write`, see `Session`.
     """
 
     def __init__(self, parameters: Mapping[str, dict[str, Any]], *ends: Callable[[Any], Any]) -> None:

@@ -139,18 +139,10 @@ class Searcher:
     def step(self, visits: NDArray[np.int32]) -> int:
         """Back up a batch, fill it with new leaves and evaluate them; other threads do the same meanwhile.
 
-        Args:
-            visits: `[T]` int32, visit count at which the search of each root ends; visits kept from an
-                earlier search count.
-
-        Returns:
-            The number of leaves in flight, of all batches, or of simulations inside the kernels; 0 once all
-            searches have ended.
-
-        Raises:
-            ValueError: the evaluator answered with another shape, or with a number that is not finite.
-            Exception: whatever else the evaluator raised. After any of these errors leaves are still in
-                flight: call `discard`.
+        `visits` is `[T]` int32, the visit count at which the search of each root ends; visits kept from an
+        earlier search count. Returns the number of leaves in flight, or of simulations inside the kernels; 0
+        once all searches have ended. Raises what the evaluator does, or a ValueError about its answer; leaves
+        are in flight then: call `discard`.
         """
         self._visits = np.ascontiguousarray(visits, np.int32)
         if self.inline is not None:
@@ -239,9 +231,3 @@ class Searcher:
     def root(self, t: int) -> Any:
         """Return the NODE record of the root of tree `t`, as a view."""
         return self.tree_batch.nodes[t, 0]
-
-    def root_edges(self, t: int) -> Any:
-        """Return the EDGE records of the root of tree `t`, as a view; none before it is expanded."""
-        root = self.root(t)
-        first = int(root["first_edge"])
-        return self.tree_batch.edges[t, first : first + int(root["num_edges"])]

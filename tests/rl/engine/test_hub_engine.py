@@ -10,7 +10,7 @@ import time
 from importlib.metadata import version
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ckai.game import Game, Position
@@ -340,29 +340,6 @@ def test_a_search_that_fails_still_has_a_move(talk):
     assert lines[-1] == "done move=9-13"
 
 
-_WORDS = "hub init pos level go stop ponder-hit ping new-game set-param think ponder analyze pos= moves="
-WORDS = [*_WORDS.split(), START, '"', "11-15", "=", "depth=1", "time=1", "inc=", "start", " "]
-LINES = st.one_of(
-    st.text(),
-    st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join),
-    st.lists(st.sampled_from(WORDS), max_size=6).map("".join),
-)
-
-
-@settings(max_examples=60)
-@given(st.lists(LINES, max_size=12))
-def test_no_lines_end_it(lines):
-    talk = Talk()
-    talk.session.handle("init")
-    for line in lines:
-        assert talk.session.handle(line) or line.split()[0].startswith("quit")
-    talk.session.handle("stop")
-    talk.heard()
-    talk.say("ping")
-    assert talk.heard() == ["pong"]
-    talk.session.close()
-
-
 # --- serving ----------------------------------------------------------------------------------------
 
 
@@ -456,24 +433,15 @@ def until(process, start):
 
 @pytest.mark.slow
 @pytest.mark.programs
-def test_the_program_ends_with_its_input():
-    process = program("--engine", "uniform")
-    process.stdin.write("hub\ninit\ngo think\n")
-    until(process, "info")
-    _, err = process.communicate()
-    assert process.returncode == 0, err
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals_end_it(number, status):
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (None, 0)])
+def test_signals_and_the_end_of_its_input_end_it(number, status):
     process = program(
         "--engine", "uniform", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
     )
     process.stdin.write("init\ngo analyze\n")
     until(process, "info")
-    process.send_signal(number)
+    if number is not None:
+        process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == status, err
     assert "Traceback" not in err

@@ -65,6 +65,7 @@ def prove(tables, position, limit=80):
     return int(proof), int(plies)
 
 
+@pytest.mark.slow
 def test_the_shipped_tables_are_those_that_are_built(tables, tmp_path):
     path = table_path(SHIPPED, tmp_path)
     header = build_tables(SHIPPED, path)
