@@ -13,6 +13,8 @@ from ckai.rl.alphabeta.search import AlphaBetaSearch
 class Guesses(IntegerEvaluator):
     """An integer network that gives every node of a tree its `guess` and its `prior`."""
 
+    position_bytes, num_actions = 2, WIDTH
+
     def __init__(self, nodes):
         units = 2 + WIDTH  # the guess above 0, below 0, and a logit for every action
         first = np.zeros((len(nodes), units), np.int16)
