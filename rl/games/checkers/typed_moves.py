@@ -46,7 +46,7 @@ def read_typed_move(position: Position, text: str) -> Move:
     begun = [move for move in legal if move.from_square == first]
     if len(readings[0]) == 1 and begun:
         raise MoveError(f"'{shown}' is half a move; {_list(begun, f'from {first}: ')}")
-    for fits in (lambda move, squares: move.path == tuple(squares), Move.visits, _begins):
+    for fits in (lambda move, squares: move.path == tuple(squares), _goes, _begins):
         found = {move for squares in readings for move in legal if fits(move, squares)}
         if len(found) == 1:
             return found.pop()
@@ -54,6 +54,11 @@ def read_typed_move(position: Position, text: str) -> Move:
             ways = " or ".join(map(str, sorted(found)))
             raise MoveError(f"'{shown}' is ambiguous: {ways}; type all squares")
     raise MoveError(f"'{shown}' is illegal{_why(position, first, begun)}")
+
+
+def _goes(move: Move, squares: Sequence[int]) -> bool:
+    """Whether a move goes from the first square to the last and visits the others in order."""
+    return len(squares) > 1 and move.path[-1] == squares[-1] and _begins(move, squares)
 
 
 def _begins(move: Move, squares: Sequence[int]) -> bool:
