@@ -68,9 +68,8 @@ PHASES = {
     "--visits",
     multiple=True,
     type=click.IntRange(1),
-    default=SOLVED_VISITS,
-    show_default=True,
-    help="Visits per search with --solved; may be repeated.",
+    help="Visits per search with --solved; may be repeated.  "
+    f"[default: {', '.join(map(str, SOLVED_VISITS))}]",
 )
 @json_option
 def command(
@@ -97,8 +96,10 @@ def command(
     if solved:
         if paths or split:
             raise click.UsageError("--solved has positions of its own; omit --data and --split")
-        _evaluate_solved(checkpoint, visits, as_json)
+        _evaluate_solved(checkpoint, visits or SOLVED_VISITS, as_json)
         return
+    if visits:
+        raise click.UsageError("expected --visits together with --solved, found no --solved")
     loaded = load_checkpoint(checkpoint)
     paths = paths or (newest_rows(),)
     evaluation = evaluate_checkpoint(

@@ -168,7 +168,7 @@ def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
     assert players["30 visits"]["End-Easy"]["mistakes"] < players["policy"]["End-Easy"]["mistakes"]
     status, text, _ = ckai("evaluate", tmp_path / "best.ckpt", *options)
     low, high = Mistakes(8, players["policy"]["End-Easy"]["mistakes"]).interval
-    assert f"({100 * low:.1f} to {100 * high:.1f})" in text
+    assert f"({low:.1%} to {high:.1%})" in text
 
 
 @pytest.mark.parametrize(
