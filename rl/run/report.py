@@ -59,6 +59,10 @@ def pool_scores(games: Sequence[GameHeader]) -> dict[str, dict[str, int]]:
     return dict(sorted(counts.items(), key=lambda each: int(each[0])))
 
 
+NOISE = 10.0
+"""Elo that the match of a generation cannot tell from nothing: of equals the newest network is the best."""
+
+
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
     """Return the Elo of each generation above the first network: the running sum over accepted networks.
 
@@ -74,9 +78,9 @@ def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def best_generation(history: Sequence[dict[str, Any]]) -> int:
-    """Return the generation with the highest Elo (`elo_curve`); of equals, and without matches, the newest.
+    """Return the newest generation that is less than `NOISE` below the highest Elo (`elo_curve`).
 
-    It is 0 for the first network.
+    It is 0 for the first network; without matches it is the newest.
     """
     curve = [0.0, *elo_curve(history)]
-    return max(range(len(curve)), key=lambda n: (curve[n], n))
+    return max(n for n, elo in enumerate(curve) if elo > max(curve) - NOISE)

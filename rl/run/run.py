@@ -9,7 +9,7 @@
     matches/0004.pdn         games of the gate match of network 4
     generations/0004.json    all measurements; marks the generation as finished
     latest.ckpt              the network with which self-play continues
-    best.ckpt                the network with the highest Elo in metrics.csv; without matches the latest
+    best.ckpt                the newest network within 10 Elo of the highest in metrics.csv
     metrics.csv              the measurements of every generation as a table; also metrics.png, tensorboard/
 
 Every file is written under a temporary name and renamed, or only grows, and nobody writes the file of another

@@ -118,7 +118,8 @@ def test_the_best_of_equals_is_the_newest():
     assert best_generation([measured(), measured()]) == 2
     assert best_generation([measured(-10.0)]) == 0
     assert best_generation([measured(10.0), measured(-10.0), measured(10.0)]) == 3
-    assert best_generation([measured(10.0), measured(90.0, accepted=False), measured(-1.0)]) == 2
+    assert best_generation([measured(10.0), measured(90.0, accepted=False), measured(-10.0)]) == 2
+    assert best_generation([measured(-6.8), measured(3.4), measured(0.0)]) == 3  # equals
 
 
 def test_a_run_continues_where_it_stopped(tmp_path, network):
