@@ -60,8 +60,7 @@ class SharedCores:
         seconds = now[0] - self._before[0]
         if seconds >= self.SECONDS:
             others = (now[1] - self._before[1]) / seconds
-            cores = len(psutil.cpu_times(percpu=True))
-            self._found = max(1, min(self.most, round(cores - others)))
+            self._found = max(1, min(self.most, round((psutil.cpu_count() or 1) - others)))
             self._before = now
         return self._found
 

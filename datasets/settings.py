@@ -167,7 +167,7 @@ class Setting:
 
     @property
     def range(self) -> str:
-        """Bounds as text: `>= 1`, `> 0`, `in [0, 1)`; for a tuple those of its items; empty if none."""
+        """Bounds as text: `>= 1`, `> 0`, `in [0, 1)`; for a tuple the bounds of its items; empty if none."""
         parts = list(self.field.metadata)
         if tuple in self.types:  # tuple[Annotated[float, Field(...)], ...]
             item = get_args(self.field.annotation)[0]

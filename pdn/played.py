@@ -24,8 +24,8 @@ _FORFEIT = re.compile(
     r"|crash\w*)\b",
     re.IGNORECASE,
 )
-"""Words of a Termination tag that says that the moves did not decide the result, those of the PGN standard
-among them ("time forfeit", "rules infraction", "abandoned")."""
+"""Words of a Termination tag that says that the moves did not decide the result, also in the PGN
+standard ("time forfeit", "rules infraction", "abandoned")."""
 _SCORES = np.array([UNKNOWN_Z, 1, -1, 0, UNKNOWN_Z], np.int8)
 """Of Black, by the value of a result."""
 

@@ -106,7 +106,7 @@ def _read(source: Readable, name: str) -> Generator[PdnGame, None, None]:
 
 
 def build_game(played: PlayedGames, g: int, path: str) -> PdnGame:
-    """Build game `g` of those of a chunk; `path` names the source."""
+    """Build game `g` of a chunk; `path` names the source."""
     return _Builder(played, g, path).game
 
 

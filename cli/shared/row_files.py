@@ -18,7 +18,7 @@ def newest_rows() -> Path:
 
 
 def row_files(path: Path) -> list[Path]:
-    """Return the Parquet files that a path stands for: itself, or those of a run, oldest first."""
+    """Return the Parquet files that a path stands for: itself, or the shards of a run, oldest first."""
     from ckai.datasets.reader import check_dataset
     from ckai.datasets.schema import DatasetError
     from ckai.rl.run.run import Run

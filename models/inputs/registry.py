@@ -1,4 +1,4 @@
-"""Encodings by name: those of checkers, and those that the modules of games and networks register.
+"""Encodings by name: of checkers, and what the modules of games and networks register.
 
 Those modules are found by the entry points of the groups `ckai.games` (see `ckai.rl.games.registry`) and
 `ckai.networks` (see `ckai.models.registry`), so a checkpoint of any installed game can be read without
@@ -49,7 +49,7 @@ def register_encoding(name: str) -> Callable[[_E], _E]:
 
 
 def encoding_names() -> list[str]:
-    """Return the names of all encodings, including those of installed games and networks."""
+    """Return the names of all encodings, also of installed games and networks."""
     _load_packages()
     return list(_ENCODINGS)
 

@@ -89,7 +89,7 @@ class _Group:
         starts: Sequence[NDArray[np.int64]],
         size: int,
     ) -> None:
-        """Allocate `size` records; `starts` has the states of openings, and then those of rows, if any."""
+        """Allocate `size` records; `starts` has the states of openings, and then of rows, if any."""
         self.evaluator, self.config, self.spec, self.starts = evaluator, config, spec, starts
         self.game = spec.make_rules(tables)
         self.records = make_records(self.game, size, MAX_PLIES if config.nodes else config.plies)

@@ -83,4 +83,5 @@ def best_generation(history: Sequence[dict[str, Any]]) -> int:
     It is 0 for the first network; without matches it is the newest.
     """
     curve = [0.0, *elo_curve(history)]
-    return max(n for n, elo in enumerate(curve) if elo > max(curve) - NOISE)
+    least = max(curve) - NOISE
+    return max(n for n, elo in enumerate(curve) if elo > least)

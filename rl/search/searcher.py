@@ -43,7 +43,7 @@ class _Batch:
 class Searcher:
     """T searches side by side, each in its own tree; the leaves of all trees are evaluated in one call.
 
-    Those of an `IntegerEvaluator` or a `RolloutEvaluator` are evaluated inside the kernels, one by one.
+    An `IntegerEvaluator` and a `RolloutEvaluator` evaluate leaves inside the kernels, one by one.
 
     Attributes:
         tree_batch: the trees, a `TreeBatch`.

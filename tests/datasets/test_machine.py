@@ -52,11 +52,11 @@ def test_the_cores_that_others_leave(monkeypatch, others, left, most):
     """For ten seconds this process uses 1.5 cores of four, and others the rest."""
     now = SimpleNamespace(seconds=0.0)
 
-    def machine_times(percpu=False):
-        times = SimpleNamespace(user=now.seconds * (1.2 + others), system=now.seconds * 0.3, nice=0.0)
-        return [times] * 4 if percpu else times
+    def machine_times():
+        return SimpleNamespace(user=now.seconds * (1.2 + others), system=now.seconds * 0.3, nice=0.0)
 
     monkeypatch.setattr(psutil, "cpu_times", machine_times)
+    monkeypatch.setattr(psutil, "cpu_count", lambda: 4)
     monkeypatch.setattr(psutil.Process, "nice", lambda self: 0)
     own = SimpleNamespace(user=0.0, system=0.0)
     monkeypatch.setattr(psutil.Process, "cpu_times", lambda self: own)

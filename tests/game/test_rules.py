@@ -28,7 +28,7 @@ RULES = {
     "no piece is jumped twice": ("B:W6,7,14,15:BK2", "2x9x18x11x2 2x11x18x9x2"),
     "a circle may be left": ("B:W6,7,14,15,22:BK2", "2x9x18x11x2 2x9x18x25 2x11x18x9x2 2x11x18x25"),
     "a man crowned in a capture stops there": ("B:W25,26:B21", "21x30"),
-    "a king goes on from its last row": ("B:W25,26:BK21", "21x30x23"),
+    "a king captures on from its last row": ("B:W25,26:BK21", "21x30x23"),
 }
 
 

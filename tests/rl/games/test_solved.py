@@ -30,7 +30,7 @@ def stones_of(position):
 
 
 def random_position(rng, stones):
-    """A position with so many stones in which the game goes on."""
+    """A position with so many stones in which the game is not over."""
     while True:
         position = SPEC.position()
         while (moves := position.legal_moves()) and stones_of(position) < stones:
