@@ -82,7 +82,9 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option(
     "--seed", type=click.IntRange(0), help="Seed of the search and of random choices.  [default: random]"
 )
-@click.option("--show", is_flag=True, help="Show the engine's value, moves and PV.")
+@click.option(
+    "--show", is_flag=True, help="Show the engine's value, moves and PV, or ckai's where it has none."
+)
 @click.option(
     "--pdn",
     "file",

@@ -103,6 +103,8 @@ class TerminalGame:
         self._announced = False
         self.reply: SearchResult | None = None
         """The engine's last move, until a person moves."""
+        self.opinion: SearchResult | None = None
+        """With `show`, the analyst's search of the same position, where the engine gave no value."""
         self._set_clocks()
 
     def _sit(self, humans: Collection[Side]) -> None:
@@ -216,7 +218,11 @@ class TerminalGame:
         def choose(engine: Engine, stop: Stop) -> SearchResult:
             return choose_move(engine, self.game, clock=clock, chance=self.chance, stop=stop)
 
-        self.reply = self._wait(self.opponent, choose)
+        self.reply, self.opinion = self._wait(self.opponent, choose), None
+        # With a clock its time would be the engine's.
+        silent = self.reply.lines[0].value is None and self.analyst is not self.opponent and not self.clocks
+        if self.show_search and silent:
+            self.opinion = self._asked(lambda: self.search(self.game, 1))
         self.push(self.reply.move)
         self.show()
 
@@ -302,7 +308,10 @@ class TerminalGame:
         """Return the lines next to or below the board."""
         game, lines = self.game, []
         if self.reply is not None:
-            lines = [*self._reply_lines(self.reply, self.opponent, "plays", whole=self.show_search), Text()]
+            lines = self._reply_lines(self.reply, self.opponent, "plays", whole=self.show_search)
+            if self.show_search and self.opinion is not None:
+                lines += self._reply_lines(self.opinion, self.analyst, "would play", whole=True)
+            lines.append(Text())
         elif game.moves:
             lines = [Text(f"{self.name(other(self.side))} played {game.moves[-1]}"), Text()]
         if self.clocks:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from terminal_game import FirstMove, only_game, table
 
+from ckai.cli.playing.engines import LazyEngine
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.sides import game_of
 from ckai.cli.playing.start import opening_moves
@@ -17,6 +18,7 @@ from ckai.game import Game
 from ckai.pdn import read_games
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.result import SearchResult
+from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import get_game
 
 CHECKERS = get_game("checkers")
@@ -330,6 +332,16 @@ def test_a_player_without_a_search_declines_draws():
     assert "the engine declines the draw" in shown.getvalue()
     assert "ckai test would play 9-13" in shown.getvalue()
     assert texts(script) == ["11-15", "21-17"]
+
+
+def test_show_has_the_analysts_value_where_the_engine_has_none():
+    analyst = LazyEngine(lambda: FirstMove(0.123), "ckai")
+    extra = {"show": True, "analyst": analyst}
+    script, shown = table("11-15\n", engine=RandomEngine(seed=1), extra=extra)
+    script.play()
+    text = shown.getvalue()
+    assert f"ckai test plays {script.game.moves[-1]}\n" in text
+    assert "ckai would play 21-17\nexpected score of Black: 44%" in text
 
 
 # --- typed lines ------------------------------------------------------------------------------------------
