@@ -19,7 +19,7 @@ from ckai.datasets.files import first_line
 from ckai.datasets.rows import Rows
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS
-from ckai.models.inference.evaluator import AUTO, BackendError, Boards, Evaluator, Floats, legal_policy
+from ckai.models.inference.evaluator import AUTO, Boards, Evaluator, Floats
 from ckai.models.inference.threads import use_one_torch_thread
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.encodings import Encoding
@@ -133,23 +133,8 @@ def sample_positions(number: int, encoding: Encoding, seed: int = 0) -> Boards:
 def evaluate_positions(
     evaluator: Evaluator, boards: Boards, encoding: Encoding
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Evaluate positions `[B, position_bytes]` int8 as a search does.
-
-    Returns:
-        `[B, NUM_ACTIONS]` probabilities, a softmax over the legal actions, and `[B]` values for the side to
-        move.
-
-    Raises:
-        BackendError: an output is NaN or infinite.
-    """
-    logits, values = evaluator.evaluate(boards)
-    policy = legal_policy(logits, encoding.legal_mask(boards))
-    if not (np.isfinite(policy).all() and np.isfinite(values).all()):
-        raise BackendError(
-            f"{evaluator.name}: expected finite outputs, found NaN or infinity: the weights are of no use; "
-            "take an earlier checkpoint or train again"
-        )
-    return policy, values.astype(np.float64)
+    """Evaluate positions `[B, position_bytes]` int8 as a search does; see `Evaluator.policy`."""
+    return evaluator.policy(boards, encoding.legal_mask(boards))
 
 
 class Predictions(NamedTuple):
@@ -176,7 +161,8 @@ def predict(
         Probabilities of the actions (illegal ones masked out before the softmax) and values.
 
     Raises:
-        ValueError: a position without a legal move, or boards that the network is not for.
+        ValueError: a position without a legal move, boards that the network is not for, or outputs that are
+            not finite.
 
     Examples:
         >>> from ckai.game import Position
@@ -200,9 +186,8 @@ def predict(
         evaluator = TorchEvaluator(evaluator)
     policy = np.zeros(legal.shape, np.float32)
     value = np.empty(len(boards), np.float32)
+    actions = evaluator.num_actions  # games with fewer actions use the first of the 128
     for start in range(0, len(boards), batch_size):
-        stop = min(start + batch_size, len(boards))
-        logits, value[start:stop] = evaluator.evaluate(boards[start:stop])
-        actions = logits.shape[1]  # games with fewer actions use the first of the 128
-        policy[start:stop, :actions] = legal_policy(logits, legal[start:stop, :actions])
+        part = slice(start, start + batch_size)
+        policy[part, :actions], value[part] = evaluator.policy(boards[part], legal[part, :actions])
     return Predictions(policy, value)

@@ -67,6 +67,20 @@ class Evaluator(ABC):
         self._fill(boards, logits, values)
         return logits, values
 
+    def policy(
+        self, boards: Boards, legal: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return `[B, num_actions]` probabilities, see `legal_policy`, and `[B]` values, see `evaluate`.
+
+        Raises:
+            BackendError: one of them is NaN or infinite.
+        """
+        logits, values = self.evaluate(boards)
+        policy = legal_policy(logits, legal)
+        if not (np.isfinite(policy).all() and np.isfinite(values).all()):
+            raise non_finite_error(self)
+        return policy, values.astype(np.float64)
+
     @abstractmethod
     def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:
         """Write the results of `evaluate`, whose arguments are right."""
@@ -81,6 +95,14 @@ def _output(name: str, out: Floats | None, shape: tuple[int, ...]) -> Floats:
     if out.dtype != np.float32 or out.shape != shape:
         raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
     return out
+
+
+def non_finite_error(evaluator: Evaluator) -> BackendError:
+    """Return the error to raise for logits or values that are not finite."""
+    return BackendError(
+        f"evaluator {evaluator.name}: expected finite logits and values, found NaN or infinity: the network "
+        "may have diverged in training; take an earlier checkpoint or train again"
+    )
 
 
 def legal_policy(logits: Floats, legal: NDArray[np.bool_]) -> NDArray[np.float64]:

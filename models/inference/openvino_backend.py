@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import os
 import threading
 import warnings
 from typing import Any, cast
@@ -10,7 +9,7 @@ from typing import Any, cast
 import torch
 
 from ckai.models.inference.devices import cpu_has_bf16
-from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, Floats, import_extra
+from ckai.models.inference.evaluator import Boards, Evaluator, Floats, import_extra
 from ckai.models.inference.torch_backend import float32_copy
 from ckai.models.layers.network import Network
 
@@ -18,30 +17,14 @@ _loading = threading.Lock()
 
 
 @functools.cache
-def _make_core() -> tuple[Any, int]:
-    return import_extra("openvino", "openvino").Core(), os.getpid()
-
-
-def _load_core() -> Any:
+def _core() -> Any:
     """Return OpenVINO's core: one for the whole process, which is never released.
 
     A core gives the thread that makes it a stack for signal handlers, and takes it away when it is released.
     If another core was made since, the thread is left with the address of a stack that is gone, and the next
     signal, such as that of Ctrl-C, ends the process.
     """
-    with _loading:
-        core, process = _make_core()
-    _check_process(process)
-    return core
-
-
-def _check_process(process: int) -> None:
-    """Refuse a process forked from one that has OpenVINO's core: the threads it waits for are not there."""
-    if process != os.getpid():
-        raise BackendError(
-            "expected OpenVINO in the process that loaded it, found one forked from it; start processes with "
-            'multiprocessing.get_context("spawn"), or load with evaluator="torch"'
-        )
+    return import_extra("openvino", "openvino").Core()
 
 
 class OpenVINOEvaluator(Evaluator):
@@ -64,7 +47,8 @@ class OpenVINOEvaluator(Evaluator):
             BackendError: OpenVINO is not installed.
         """
         openvino = import_extra("openvino", "openvino")
-        core, self._process = _load_core(), os.getpid()
+        with _loading:
+            core = _core()
         rows = float32_copy(network)
         example = torch.zeros(4, rows.width, dtype=torch.int8)
         with warnings.catch_warnings():
@@ -91,8 +75,6 @@ class OpenVINOEvaluator(Evaluator):
         self.name = f"{network.architecture}, openvino {precision}, cpu"
 
     def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:
-        """See `Evaluator._fill`; raises `BackendError` in a process that was forked."""
-        _check_process(self._process)
         size = len(boards)
         if not size:
             return

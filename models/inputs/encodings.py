@@ -62,7 +62,6 @@ class Encoding(nn.Module):
         NUM_ACTIONS: number of actions.
         BYTES_PER_SQUARE: a board is the first bytes of all squares, then their second ones, and so on.
         EXTRA: bytes per position that only the CPU can compute, see `extra`.
-        EXTRA_TEXT: what they are, for programs that take an exported network.
         EXTRA_BITS: 4 if all of these are in [-8, 7] and their number is even, else 8.
         STEPS: whether action i is a step from square i // 4 in direction i % 4.
         VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
@@ -81,7 +80,6 @@ class Encoding(nn.Module):
     NUM_ACTIONS: ClassVar[int]
     BYTES_PER_SQUARE: ClassVar[int] = 1
     EXTRA: ClassVar[int] = 0
-    EXTRA_TEXT: ClassVar[str] = ""
     EXTRA_BITS: ClassVar[int] = 8
     STEPS: ClassVar[bool] = False
     VALUES: ClassVar[tuple[int, ...]] = ()
@@ -370,11 +368,6 @@ class TacticsEncoding(CheckersEncoding):
     VERSION, PARTS = "tactics-1", (*MovesEncoding.PARTS, "material", "loss")
     DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
     EXTRA_BITS = 4
-    EXTRA_TEXT = (
-        "128 for each search, of 0 and of 2 plies (tactics4: and of 4) and all captures after them: for each "
-        "action the material in half men (a man 2, a king 3; -6 to 6) that it wins by force for the side to "
-        "move, 0 if it is illegal"
-    )
 
 
 class DeepTacticsEncoding(TacticsEncoding):

@@ -22,14 +22,7 @@ import numpy as np
 from ckai.game.intrinsics import lent, taken
 from ckai.game.jit import hot, inner, kernel
 from ckai.models.inference.integers import activate, logit, value
-from ckai.rl.alphabeta.memory import (
-    INFINITE,
-    MAX_HISTORY,
-    MAX_PATH,
-    PROVEN,
-    VALUE_SCALE,
-    WON,
-)
+from ckai.rl.alphabeta.memory import INFINITE, MAX_HISTORY, MAX_PATH, PROVEN, VALUE_SCALE, WON
 from ckai.rl.alphabeta.transpositions import (
     EXACT,
     LOWER,
@@ -47,6 +40,15 @@ from ckai.rl.games.contract import DRAW, NONE, WIN
 
 TOP_RANK = 1000.0
 """Rank of the table's action, above that of any other."""
+KILLER_BONUS = 1.0
+"""Log odds that a killer move is worth, as the best history of an action is."""
+POLICY_DEPTH = 2
+"""Least depth at which the network's policy orders the moves."""
+UNLIKELY = 3.0
+"""An action more than this many log odds below the likeliest is reduced by one more ply."""
+_LOGS = np.log([1, *range(1, 64)])
+REDUCTIONS = np.maximum(np.floor(0.8 + np.outer(_LOGS, _LOGS) / 2.5), 1).astype(np.int8)
+"""[depths, moves] int8: plies that a late move is reduced by; what is beyond is reduced as the last."""
 
 
 @hot
@@ -68,7 +70,7 @@ def evaluate(game, evaluation, memory, state, at):
 
 
 @hot
-def rank_actions(evaluation, constants, memory, first, count, at, by_policy):
+def rank_actions(evaluation, memory, first, count, at, by_policy):
     """Fill `order` with a rank for the legal actions from number `first` on at `at`.
 
     The policy reads `evaluation.hidden`, which must be of this state; its likeliest action has about rank 0.
@@ -82,11 +84,10 @@ def rank_actions(evaluation, constants, memory, first, count, at, by_policy):
             likeliest = max(likeliest, order[i])
     else:
         order[first:count] = 0.0
-    weight = constants.history_weight / MAX_HISTORY
     for i in range(first, count):
-        rank = order[i] - likeliest + weight * memory.history[actions[i]]
+        rank = order[i] - likeliest + memory.history[actions[i]] / MAX_HISTORY
         if actions[i] == memory.killers[at, 0] or actions[i] == memory.killers[at, 1]:
-            rank += constants.killer_bonus
+            rank += KILLER_BONUS
         order[i] = rank
 
 
@@ -135,11 +136,10 @@ def reward(memory, at, i, depth):
 
 
 @hot
-def reduction_of(constants, memory, depth, i, rank):
+def reduction_of(depth, i, rank):
     """Return the plies that action number `i` is reduced by."""
-    reductions = memory.reductions
-    plies = np.int64(reductions[min(depth, len(reductions) - 1), min(i, reductions.shape[1] - 1)])
-    if rank < -constants.unlikely:
+    plies = np.int64(REDUCTIONS[min(depth, len(REDUCTIONS) - 1), min(i, len(REDUCTIONS) - 1)])
+    if rank < -UNLIKELY:
         plies += 1
     return max(np.int64(0), min(plies, depth - 1))
 
@@ -229,7 +229,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
             # Of any depth, it is nearer the truth than the network's own.
             if abs(score) < PROVEN and (bound == EXACT or (bound == LOWER) == (score > static)):
                 guess = score
-    by_policy = count > 1 and depth >= constants.policy_depth
+    by_policy = count > 1 and depth >= POLICY_DEPTH
     near = quiet and count > 1 and depth <= constants.static_depth
     known = static != NO_SCORE
     wanted = not known and (leaf or near or (quiet and by_policy))
@@ -251,7 +251,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     if at > root and table_action < 0 and depth >= constants.internal_depth:
         depth -= 1
     if not ranked:
-        rank_actions(evaluation, constants, memory, 0, count, at, by_policy)
+        rank_actions(evaluation, memory, 0, count, at, by_policy)
         if table_action >= 0:
             for i in range(count):
                 if actions[i] == table_action:
@@ -261,7 +261,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
         if i == 1 and ranked:
             if by_policy:
                 evaluate(game, evaluation, memory, state, at)
-            rank_actions(evaluation, constants, memory, 1, count, at, by_policy)
+            rank_actions(evaluation, memory, 1, count, at, by_policy)
         if i > 0 or not ranked:
             take_best(memory, at, i, count)
         action, rank = np.int64(actions[i]), memory.order[at, i]
@@ -269,7 +269,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
         left = depth - (constants.forced_plies if count == 1 and not quiet else 1) if passed else depth
         reduction = np.int64(0)
         if quiet and passed and depth >= constants.reduction_depth and i >= constants.full_depth_moves:
-            reduction = reduction_of(constants, memory, depth, i, rank)
+            reduction = reduction_of(depth, i, rank)
         # All but the first are expected to be no better: a null window, first at a lower depth.
         high = beta if i == 0 else low + 1
         while True:

@@ -47,8 +47,6 @@ class Memory(NamedTuple):
     """[MAX_PATH, 2] int16: the last two actions that refuted a sibling, -1 if there are none."""
     history: Any
     """[NUM_ACTIONS] int64: how well an action did, 0 being average; in the view of the mover."""
-    reductions: Any
-    """[depths, moves] int8: plies that a late move is reduced by, see `Constants.reductions`."""
     progress: Any
     """[1] PROGRESS."""
     stop: Any
@@ -56,24 +54,12 @@ class Memory(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """What is searched less, and the order of moves; margins are scores. See docs/search.md."""
+    """What is searched less; margins are scores. See docs/search.md."""
 
     full_depth_moves: int = 3
     """Actions searched without a reduction."""
     reduction_depth: int = 2
     """Least depth for reductions."""
-    reduction_base: float = 0.8
-    """Late moves are reduced by this plus log(depth) log(move number) / divisor, rounded down, 1 or more."""
-    reduction_divisor: float = 2.5
-    """See `reduction_base`."""
-    unlikely: float = 3.0
-    """An action more than this many log odds below the likeliest is reduced by one more ply."""
-    policy_depth: int = 2
-    """Least depth at which the network's policy orders the moves."""
-    history_weight: float = 1.0
-    """Log odds that the best history of an action is worth."""
-    killer_bonus: float = 1.0
-    """Log odds that a killer move is worth."""
     static_depth: int = 4
     """Greatest depth at which a position is pruned for its network's score alone."""
     static_margin: int = 1250

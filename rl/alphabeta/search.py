@@ -31,17 +31,6 @@ MAX_PV = 40
 """Most actions in the principal variation of a result."""
 SHUFFLE = MAX_HISTORY // 8
 """Most that a seed adds to the history of an action: about equal moves change places."""
-REDUCED_DEPTHS, REDUCED_MOVES = 64, 64
-"""Size of the array of reductions; what is beyond it is reduced as its last."""
-
-
-def reductions(constants: Constants) -> NDArray[np.int8]:
-    """Return the plies that a late move is reduced by, `[depths, moves]`; see `Constants`."""
-    depths, moves = np.arange(1, REDUCED_DEPTHS + 1), np.arange(1, REDUCED_MOVES + 1)
-    depths[1:], moves[1:] = depths[:-1].copy(), moves[:-1].copy()
-    logs = np.log(depths)[:, None] * np.log(moves)[None, :]
-    plies = np.floor(constants.reduction_base + logs / constants.reduction_divisor)
-    return np.maximum(plies, 1).astype(np.int8)
 
 
 @dataclass(frozen=True)
@@ -104,7 +93,6 @@ class AlphaBetaSearch:
             order=np.zeros((MAX_PATH, most), np.float32),
             killers=np.full((MAX_PATH, 2), -1, np.int16),
             history=np.zeros(self.game.NUM_ACTIONS, np.int64),
-            reductions=reductions(self.constants),
             progress=np.zeros(1, PROGRESS),
             stop=stop,
         )

@@ -28,7 +28,7 @@ from ckai.datasets.schema import DatasetError, check_rows_path
 from ckai.datasets.split import position_keys
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import from_numpy, table_writer
-from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.evaluator import Evaluator, non_finite_error
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import use_one_torch_thread
 from ckai.models.inputs.packing import pack_rows
@@ -36,7 +36,6 @@ from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.games import play_game
 from ckai.rl.distill.walks import STREAM, Walks, arrive, decode_boards, step_walks
-from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -140,7 +139,7 @@ class _Group:
                         break
             if not (games["status"] == PLAYING).any():
                 return
-            evaluate_into(self.evaluator, self.walks.boards, logits, values)
+            self.evaluator.evaluate(self.walks.boards, logits, values)
             rules = self.config.explore, self.config.plies
             if step_walks(self.game, self.walks, self.records, *rules, logits, values) < 0:
                 raise non_finite_error(self.evaluator)

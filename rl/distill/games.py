@@ -12,12 +12,7 @@ import numpy as np
 from ckai.game.intrinsics import lent
 from ckai.game.jit import inner, kernel
 from ckai.rl.alphabeta.kernel import alpha_beta, is_repeated
-from ckai.rl.alphabeta.memory import (
-    INFINITE,
-    PROVEN,
-    VALUE_SCALE,
-    WON,
-)
+from ckai.rl.alphabeta.memory import INFINITE, PROVEN, VALUE_SCALE, WON
 from ckai.rl.alphabeta.transpositions import MAX_DEPTH
 from ckai.rl.distill.walks import SHARES, add_count, add_row
 from ckai.rl.games import contract

@@ -81,8 +81,8 @@ def game(
         forbids_repetition: whether an action is illegal if the `key` of the state that it leads to occurred
             before in the game, see `may_repeat`. `legal` knows no earlier states; the search removes such
             actions.
-        lookahead: whether the search looks 1 ply ahead for the end of the game from every new node, and for
-            shorter ways to a proven end. Worth its time in games that end suddenly, by a line of stones.
+        lookahead: whether the search looks 1 ply ahead for the end of the game from every new node. Worth its
+            time in games that end suddenly, by a line of stones.
 
     Raises:
         ValueError: a constant out of range.

@@ -82,7 +82,7 @@ TREE = np.dtype(
         ("history_length", np.int32),  # rows of `history` in use
         ("table_size", np.int32),  # entries of the table of transpositions, from the first on
         ("table_used", np.int32),  # entries in use
-        ("root_prepared", np.uint8),  # 1 once the root's priors have their noise, 2 at the end
+        ("root_prepared", np.uint8),  # 1 once the root's priors have their noise
     ],
     align=True,
 )

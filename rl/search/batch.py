@@ -30,7 +30,6 @@ from ckai.rl.search.mcts import (
     prepare,
     reset,
 )
-from ckai.rl.search.proofs import shorten_proof
 from ckai.rl.search.selection import puct_edge
 
 BLOCK = 32
@@ -202,7 +201,6 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
             break
     for i in range(num_collisions):
         add_in_flight(tree, np.int64(collisions[i]), -1)
-    shorten_proof(game, tree, np.int64(0))
     return slot
 
 

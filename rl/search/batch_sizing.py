@@ -22,7 +22,6 @@ import numpy as np
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import one_torch_thread
-from ckai.rl.evaluators.calling import evaluate_into
 
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Sizes of calls."""
@@ -58,7 +57,7 @@ class BatchSizer:
             boards = np.zeros((size, game.POSITION_BYTES), np.int8)
             outputs = np.zeros((size, game.NUM_ACTIONS), np.float32), np.zeros(size, np.float32)
             with one_torch_thread():
-                evaluate = partial(evaluate_into, evaluator, boards, *outputs)
+                evaluate = partial(evaluator.evaluate, boards, *outputs)
                 evaluate()  # prepares the size
                 latencies.append(min(timeit.repeat(evaluate, number=1, repeat=CALLS)))
         cost, overhead = np.polyfit(MEASURED, latencies, 1)

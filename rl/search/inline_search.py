@@ -25,7 +25,7 @@ from ckai.rl.games.contract import NONE
 from ckai.rl.games.playouts import playout
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.mcts import BACKED_UP, LEAF, backup, descend, get_tree, logits_to_priors, prepare
-from ckai.rl.search.proofs import PROOF_VALUE, shorten_proof
+from ckai.rl.search.proofs import PROOF_VALUE
 
 MOST_CAPTURES = 32
 """Longest line of a quiescence search, in actions."""
@@ -159,7 +159,6 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
                 num_evaluations += 1
             elif ending != BACKED_UP:
                 break
-        shorten_proof(game, tree, np.int64(0))
     return num_evaluations
 
 

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.game.jit import compile_for
-from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
+from ckai.models.inference.evaluator import Evaluator, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees
@@ -179,7 +178,7 @@ class Searcher:
 
     def _evaluate(self, batch: _Batch) -> None:
         n = batch.slots
-        evaluate_into(self.evaluator, batch.tree_batch.boards[:n], batch.logits[:n], batch.values[:n])
+        self.evaluator.evaluate(batch.tree_batch.boards[:n], batch.logits[:n], batch.values[:n])
 
     def _back_up(self, batch: _Batch) -> None:
         if not batch.slots:

@@ -11,9 +11,8 @@ import numpy as np
 
 from ckai.datasets.tables import Tables
 from ckai.game.jit import compile_for
-from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.evaluator import Evaluator, non_finite_error
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -183,7 +182,7 @@ class Group:
             evaluate_slots(self.inline, self.game, self.tree_batch, n, self.logits, self.values)
             return
         if self.pool is None:
-            evaluate_into(self.evaluator, boards, logits, values)
+            self.evaluator.evaluate(boards, logits, values)
             return
         trees = self.tree_batch.slots["tree"][:n]
         games = self.records.games[trees]
@@ -192,7 +191,7 @@ class Group:
             evaluator = self.evaluator if network < 0 else self.pool.evaluators[network]
             rows = np.flatnonzero(networks == network)
             some_logits, some_values = logits[rows], values[rows]
-            evaluate_into(evaluator, boards[rows], some_logits, some_values)
+            evaluator.evaluate(boards[rows], some_logits, some_values)
             logits[rows], values[rows] = some_logits, some_values
 
     def step(self, on_game: Callable[[FinishedGame], None], progress: SelfPlayCounts) -> bool:

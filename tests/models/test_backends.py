@@ -6,8 +6,6 @@ import importlib.util
 import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -198,24 +196,3 @@ def test_the_environment_takes_the_place_of_auto(tmp_path, monkeypatch):
         monkeypatch.setenv("CKAI_EVALUATOR", name)
         with pytest.raises(ValueError, match=f"CKAI_EVALUATOR: .*{name}"):
             load_evaluator(path)
-
-
-@pytest.mark.slow
-def test_a_forked_process_gets_an_error_not_a_hang(networks):
-    """OpenVINO's threads are not in it; a pool would wait for ever."""
-    skip_without("openvino")
-    program = """
-import multiprocessing
-from ckai.rl import Engine
-engine = Engine.load("small", evaluator="openvino")
-engine.search("B:W21-32:B1-12", sims=300)
-def work(fen):
-    return str(engine.search(fen, sims=300).move)
-with multiprocessing.get_context("fork").Pool(1) as pool:
-    try:
-        print(pool.map_async(work, ["W:W21-32:B1-10,12,15"]).get(60))
-    except Exception as error:
-        print(type(error).__name__, error)
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200)
-    assert "BackendError expected OpenVINO in the process that loaded it" in ran.stdout, ran.stderr

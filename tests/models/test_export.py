@@ -55,10 +55,10 @@ def test_other_answers_are_not_kept(tmp_path, monkeypatch):
     network, other = (build("cnn2x2", SMALLEST).eval() for _ in range(2))
     made = export._onnx(other)
     monkeypatch.setattr(export, "_onnx", lambda network: made)
-    with pytest.raises(RuntimeError, match="found a difference of .*; the file was not kept"):
+    with pytest.raises(RuntimeError, match="the file was not kept"):
         export_network(network, tmp_path / "net.onnx")
     torch.nn.init.constant_(network.value.bias, float("nan"))
-    with pytest.raises(BackendError, match="expected finite outputs"):
+    with pytest.raises(BackendError, match="expected finite logits and values"):
         export_network(network, tmp_path / "net.onnx")
     assert list(tmp_path.iterdir()) == []
 

@@ -17,11 +17,9 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
-from ckai.rl.games.connect4 import Connect4, four
-from ckai.rl.games.connect4.solver import Connect4Solver
+from ckai.rl.games.connect4 import four
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.playouts import playout
-from ckai.rl.games.registry import get_game
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
@@ -130,31 +128,6 @@ def test_connect4_lines_and_the_gap_between_columns():
     assert four(sum(1 << c * 7 for c in range(4)))
     assert four(sum(1 << c * 7 + c for c in range(4)))
     assert four(sum(1 << c * 7 + 3 - c for c in range(4)))
-
-
-@pytest.mark.slow
-def test_every_end_of_connect4_within_three_moves_is_played_in_the_shortest_way():
-    """By the exact solver: the winner hurries, and the loser delays."""
-    spec, solver, rng = get_game("connect4"), Connect4Solver(8), random.Random(4)
-    found = {plies: {} for plies in range(1, 7)}  # an odd number: the side to move wins, else it loses
-    while min(map(len, found.values())) < 100:
-        position = spec.position()
-        while position.outcome() is None:
-            if sum(map(int.bit_count, position.state)) >= 20:
-                truth = solver.solve(position)
-                if truth.value and truth.plies in found:
-                    found[truth.plies][position.state] = position
-            position = position.push(rng.choice(position.legal_moves()))
-    for plies, positions in found.items():
-        searcher = Searcher(UniformEvaluator(7), trees=100, nodes=4000, game=Connect4())
-        for t, state in zip(range(100), sorted(positions)[:100], strict=True):
-            searcher.set_root(t, state)
-        searcher.run(np.full(100, 4000, np.int32))
-        for t, state in enumerate(sorted(positions)[:100]):
-            root = searcher.root(t)
-            assert (root["proof"], root["plies"]) == (WIN if plies % 2 else LOSS, plies), state
-            after = spec.position(step(Connect4(), state, searcher.best(t)))
-            assert solver.solve(after).plies == plies - 1
 
 
 def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
