@@ -1,7 +1,6 @@
 """`Searcher`: searches many positions at once, each in its own tree, with shared batches of evaluations."""
 
-from contextlib import suppress
-from functools import partial
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -9,19 +8,19 @@ from numpy.typing import NDArray
 
 from ckai.game.jit import compile_for
 from ckai.models.inference.evaluator import Evaluator, non_finite_error
-from ckai.rl.games.contract import State, as_state
+from ckai.models.inference.threads import use_one_torch_thread
+from ckai.rl.games.contract import State
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees
 from ckai.rl.search.batch import best_action, expand_and_backup, move_root, select_all_leaves, set_root_state
 from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import Playouts, inline_evaluation, search_trees
 from ckai.rl.search.selection import ALPHAZERO_C_BASE, SearchConstants
-from ckai.rl.search.threads import Turns
 
-THREADS = 2
-"""Threads, each with its batch, of a search by time; more in flight are worth less than they cost."""
+BATCHES_BY_TIME = 2
+"""Batches in flight in a search by time; more are worth less than they cost."""
 MIN_THREADED_LEAVES = 16
-"""Smallest batch with which several threads search a tree by time."""
+"""Smallest batch by time of which several are in flight."""
 ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
 INLINE_SIMULATIONS, INLINE_PLAYOUTS = 256, 512
@@ -37,6 +36,8 @@ class _Batch:
         self.logits, self.values = np.zeros((size, actions), np.float32), np.zeros(size, np.float32)
         self.slots = 0
         """Leaves in flight."""
+        self.evaluation: Future[None] | None = None
+        """Their evaluation in another thread."""
 
 
 class Searcher:
@@ -75,8 +76,8 @@ class Searcher:
             nodes: capacity of a tree in nodes; None: all trees together may take a quarter of the memory.
             leaves: most leaves of one tree in a batch. Leaves in flight count as visits, which spreads them.
             visits_per_leaf: root visits that allow one more leaf in a batch; 0: always up to `leaves`.
-            batches: batches in flight, each filled, evaluated and backed up by a thread. They are filled in
-                turn, so the results do not depend on timing; in a search by time by whoever is ready.
+            batches: batches in flight, each evaluated by a thread. They are filled in turn, so the results do
+                not depend on timing; in a search by time the first that is ready is filled.
             constants: constants of the search; None: those that suit the evaluator.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             seed: seed of the noise at the roots and of playouts.
@@ -102,7 +103,7 @@ class Searcher:
             _Batch(self.tree_batch, n * trees * leaves, trees * leaves, self.game.NUM_ACTIONS)
             for n in range(batches)
         ]
-        self._turns = Turns()
+        self._pool = ThreadPoolExecutor(batches, "evaluator", use_one_torch_thread)
         self._visits = np.zeros(trees, np.int32)
         self.evaluations = 0
         self._compile()
@@ -136,7 +137,7 @@ class Searcher:
         set_root_state(self.game, self.tree_batch, t, state, keys)
 
     def step(self, visits: NDArray[np.int32]) -> int:
-        """Back up a batch, fill it with new leaves and evaluate them; other threads do the same meanwhile.
+        """Back up batches, fill them with new leaves and evaluate them.
 
         `visits` is `[T]` int32, the visit count at which the search of each root ends; visits kept from an
         earlier search count. Returns the number of leaves in flight, or of simulations inside the kernels; 0
@@ -149,17 +150,21 @@ class Searcher:
             step = (self.game, self.tree_batch, self._visits, self.chunk, self.constants, self.inline)
             self.evaluations += self._search(*step)
             return int(self.tree_batch.info["simulations"].sum() - before)
-        turns, (own, *others) = self._turns, self._batches
+        most, batches = len(self._batches), self._batches
         if self.batch_sizer is not None:
-            others = others[: THREADS - 1] if self._most_leaves()[0] >= MIN_THREADED_LEAVES else []
-        if others and not turns.running:
-            turns.ordered = self.batch_sizer is None
-            turns.start([(partial(self._fill, batch), partial(self._evaluate, batch)) for batch in others])
-        filled = self._fill(own)
-        turns.give(0, filled)
-        if filled:
-            self._evaluate(own)
-        turns.take()
+            most = min(most, BATCHES_BY_TIME if self._most_leaves()[0] >= MIN_THREADED_LEAVES else 1)
+            wait([each.evaluation for each in batches if each.evaluation], return_when=FIRST_COMPLETED)
+            batches = [
+                each
+                for number, each in enumerate(batches)
+                if (each.evaluation.done() if each.evaluation else number < most)
+            ]
+        for batch in batches:
+            if self._fill(batch):
+                if most == 1:
+                    self._evaluate(batch)
+                else:
+                    batch.evaluation = self._pool.submit(self._evaluate, batch)
         return self.in_flight
 
     def _most_leaves(self) -> tuple[int, int]:
@@ -181,6 +186,9 @@ class Searcher:
         self.evaluator.evaluate(batch.tree_batch.boards[:n], batch.logits[:n], batch.values[:n])
 
     def _back_up(self, batch: _Batch) -> None:
+        if batch.evaluation is not None:
+            batch.evaluation.result()
+            batch.evaluation = None
         if not batch.slots:
             return
         if not self._expand(batch.tree_batch, batch.slots, batch.logits, batch.values):
@@ -190,23 +198,19 @@ class Searcher:
 
     def flush(self) -> None:
         """Wait for all batches in flight and back them up; raises what `step` does."""
-        self._turns.stop()
         for batch in self._batches:
             self._back_up(batch)
 
     def discard(self) -> None:
-        """Drop all leaves in flight, as after an error; all trees are reduced to their roots."""
-        self.close()
+        """Drop all leaves in flight, as after an error; every tree needs a new root then."""
         for batch in self._batches:
-            batch.slots = 0
-        for t in range(len(self.tree_batch.nodes)):
-            history = self.tree_batch.history[t, : self.tree_batch.info[t]["history_length"]].copy()
-            self.set_root(t, as_state(self.root(t)["state"]), history)
+            if batch.evaluation is not None:
+                wait([batch.evaluation])
+            batch.slots, batch.evaluation = 0, None
 
     def close(self) -> None:
         """Stop the threads."""
-        with suppress(Exception):
-            self._turns.stop()
+        self._pool.shutdown()
 
     def run(self, visits: NDArray[np.int32]) -> None:
         """Search until every root has its visits or is proven, or its tree is full; see `step`."""

@@ -71,6 +71,7 @@ def test_an_error_in_another_thread_is_raised_in_the_callers(found, watched, ans
     with pytest.raises((RuntimeError, ValueError), match=error):
         go_on(found, pause=0.01 if ending == "flush" else 0.0)
     found.discard()
+    found.set_root(0, pack(Position.start()))
     assert found.in_flight == found.root(0)["visits"] == 0
     watched.answer = None
     for _ in range(50):
