@@ -13,14 +13,7 @@ from ckai.datasets.split import Split
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.data_splits import MOST_GAMES, known, learned_games
 from ckai.models.evaluation.metrics import measure
-from ckai.models.inference.backends import evaluate_positions, sample_positions
 from ckai.models.inference.devices import pick_device
-from ckai.models.inference.torch_backend import TorchEvaluator
-
-DEFAULT_SEED, DEFAULT_HELDOUT = 0, 0.1
-
-SAMPLE = 64
-"""Positions on which the outputs of a network are looked at before it is measured."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,6 @@ def evaluate_checkpoint(
     Raises:
         DatasetError: data that cannot be used, or no rows on that side.
         CheckpointError: weights that do not fit the architecture.
-        BackendError: the network's outputs are not finite.
 
     Examples:
         >>> from ckai.models import load_checkpoint
@@ -71,8 +63,7 @@ def evaluate_checkpoint(
     """
     network = checkpoint.network()
     stored = checkpoint.info.get("split", {})
-    seed, share = int(stored.get("seed", DEFAULT_SEED)), float(stored.get("heldout", DEFAULT_HELDOUT))
-    evaluate_positions(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
+    seed, share = int(stored.get("seed", 0)), float(stored.get("heldout", 0.1))
     data = RowsDataModule(
         paths, heldout=share, split_seed=seed, need_both_sides=False, game=network.encode.GAME
     )

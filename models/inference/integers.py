@@ -285,10 +285,16 @@ def arranged(integers: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return found
 
 
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """Return zeros that begin with a cache line; NumPy asks for huge pages for large arrays."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    room = np.zeros(size + CACHE_LINE, np.uint8)
+    return room[-room.ctypes.data % CACHE_LINE :][:size].view(dtype).reshape(shape)
+
+
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
     """Return a copy that begins with a cache line: no vector of it is in two."""
-    room = np.empty(array.nbytes + CACHE_LINE, np.uint8)
-    copy = room[-room.ctypes.data % CACHE_LINE :][: array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = aligned_zeros(array.shape, array.dtype)
     copy[...] = array
     return copy
 
@@ -319,7 +325,7 @@ class IntegerEvaluator(Evaluator):
         """Return new arrays for `activate`, aligned with cache lines; every thread needs its own."""
         weights, inputs = self.weights, self.position_bytes - 1 + len(self.weights.pairs)
         widths = weights.policy.shape[-1], weights.second_bias.shape[-1], weights.third_bias.shape[-1]
-        wide, narrow, narrowest = (aligned(np.zeros(each, np.int16)) for each in widths)
+        wide, narrow, narrowest = (aligned_zeros((each,), np.int16) for each in widths)
         return Hidden(
             wide,
             narrow,

@@ -266,7 +266,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
             take_best(memory, at, i, count)
         action, rank = np.int64(actions[i]), memory.order[at, i]
         after, passed = contract.play(game, state, action)
-        left = depth - (constants.forced_plies if count == 1 and not quiet else 1) if passed else depth
+        left = depth - (passed and (count > 1 or quiet))
         reduction = np.int64(0)
         if quiet and passed and depth >= constants.reduction_depth and i >= constants.full_depth_moves:
             reduction = reduction_of(depth, i, rank)

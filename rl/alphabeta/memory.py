@@ -68,9 +68,7 @@ class Constants(NamedTuple):
     """How far it must be below the window, per ply of depth."""
     internal_depth: int = 4
     """Least depth at which a state without an action in the table is searched one ply less."""
-    forced_plies: int = 0
-    """Plies that a capture counts whose last hop is the only legal action."""
 
 
-FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER, forced_plies=1)
+FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER)
 """Search everything: the score is that of minimax with the same evaluation."""

@@ -11,12 +11,11 @@ import numpy as np
 
 from ckai.game.intrinsics import lent
 from ckai.game.jit import inner, kernel
-from ckai.rl.alphabeta.kernel import alpha_beta, is_repeated
+from ckai.rl.alphabeta.kernel import alpha_beta, terminal_score
 from ckai.rl.alphabeta.memory import INFINITE, PROVEN, VALUE_SCALE, WON
 from ckai.rl.alphabeta.transpositions import MAX_DEPTH
 from ckai.rl.distill.walks import SHARES, add_count, add_row
 from ckai.rl.games import contract
-from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.selfplay.recording import FINISHED, count_action
 
@@ -46,8 +45,10 @@ def play_game(
     while True:
         actions = memory.actions[root]
         count = contract.legal(game, state, actions)
-        result, over = settled(game, memory, state, count, root, passed)
-        if over:
+        key = contract.key(game, state)
+        over, score = terminal_score(game, memory, state, key, count, root, np.int64(0), not passed)
+        if over or contract.repetition_window(game, state) >= QUIET_PLIES:
+            result = np.int64(np.sign(score))
             break
         drawn = np.int64(actions[np.int64(uniform(stream) * count)])
         if here.ply < random_plies or count == 1:
@@ -64,28 +65,13 @@ def play_game(
             if here.rows == records.rows.shape[1] or (explore > 0.0 and here.ply >= plies):
                 result = np.int64(0)
                 break
-        contract.store_state(memory.path[root], contract.key(game, state))
+        contract.store_state(memory.path[root], key)
         state, passed = contract.play(game, state, action)
         count_action(here, passed)
         root = root + 1 if contract.repetition_window(game, state) else np.int64(0)
     if explore == 0.0:
         here.result = result if here.side == 0 else -result
     here.status = FINISHED
-
-
-@inner
-def settled(game, memory, state, count, root, passed):
-    """Return (result for the side to move, whether a game needs no further move)."""
-    over, value = contract.outcome(game, state, count)
-    if over:
-        return np.int64(value), True
-    if not passed:
-        return np.int64(0), False
-    proof, _ = contract.tablebase_value(game, state)
-    if proof != NONE:
-        return np.int64(proof == WIN) - np.int64(proof == LOSS), True
-    drawn = is_repeated(game, memory, state, contract.key(game, state), root)
-    return np.int64(0), drawn or contract.repetition_window(game, state) >= QUIET_PLIES
 
 
 @inner

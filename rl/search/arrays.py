@@ -18,11 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.machine import available_memory
+from ckai.models.inference.integers import CACHE_LINE, aligned_zeros
 
 Array = NDArray[Any]
-
-CACHE_LINE = 64
-"""Bytes that the CPU reads at once."""
 
 PENDING, OPEN, TERMINAL, NEW = 0, 1, 2, 3
 """Status of a node.
@@ -161,15 +159,6 @@ def _shapes(
     }
 
 
-def _zeros(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return zeros from a multiple of `CACHE_LINE` on; NumPy asks for huge pages for large arrays."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    whole = np.zeros(size + CACHE_LINE, np.uint8)
-    first = -whole.ctypes.data % CACHE_LINE
-    array: Array = whole[first : first + size].view(dtype).reshape(shape)
-    return array
-
-
 def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, transpositions: bool = True) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
     shapes = _shapes(game, trees, nodes, leaves, transpositions)
@@ -196,7 +185,7 @@ def allocate_trees(
     while True:
         shapes = _shapes(game, trees, nodes, leaves, transpositions)
         try:
-            return TreeBatch(**{name: _zeros(*shape) for name, shape in shapes.items()})
+            return TreeBatch(**{name: aligned_zeros(*shape) for name, shape in shapes.items()})
         except (MemoryError, OSError):
             if not largest or nodes <= 1000:
                 raise

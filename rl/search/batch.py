@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from ckai.game.intrinsics import borrowed, choose, prefetch
 from ckai.game.jit import hot, kernel
+from ckai.models.inference.integers import CACHE_LINE
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE, State
-from ckai.rl.search.arrays import CACHE_LINE, EDGE, OPEN, PATH, TreeBatch
+from ckai.rl.search.arrays import EDGE, OPEN, PATH, TreeBatch
 from ckai.rl.search.mcts import (
     BACKED_UP,
     COLLISION,

@@ -23,8 +23,8 @@ MIN_THREADED_LEAVES = 16
 """Smallest batch by time of which several are in flight."""
 ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
-INLINE_SIMULATIONS, INLINE_PLAYOUTS = 256, 512
-"""Most simulations of one tree in a step inside the kernels, of a network and of playouts: about 2 ms."""
+INLINE_SIMULATIONS = 256
+"""Most simulations of one tree in a step inside the kernels: 1 or 2 ms."""
 
 
 class _Batch:
@@ -92,7 +92,7 @@ class Searcher:
             leaves = batches = 1
         constants = constants or (ROLLOUT_CONSTANTS if playouts else SearchConstants())
         self.constants = SearchConstants(*map(float, constants))  # an int would recompile kernels
-        self.chunk = INLINE_PLAYOUTS if playouts else INLINE_SIMULATIONS
+        self.chunk = INLINE_SIMULATIONS
         self.leaves, self.visits_per_leaf = leaves, visits_per_leaf
         self.batch_sizer: BatchSizer | None = None
         # Two playouts of a position are two samples.

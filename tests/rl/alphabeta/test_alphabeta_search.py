@@ -41,7 +41,7 @@ def evaluator():
     return IntegerEvaluator(network)
 
 
-def minimax(evaluator, position, depth, plies=0, forced=1):
+def minimax(evaluator, position, depth, plies=0):
     """The score of a position for the side to move, by the definition: every move, no bounds, no table."""
     moves = position.legal_moves()
     if not moves:
@@ -53,8 +53,8 @@ def minimax(evaluator, position, depth, plies=0, forced=1):
     scores = []
     for move in moves:
         alone = captures and sum(other.actions[:-1] == move.actions[:-1] for other in moves) == 1
-        left = max(depth, 0) - (forced if alone else 1)
-        scores.append(-minimax(evaluator, position.push(move), left, plies + 1, forced))
+        left = max(depth, 0) - (0 if alone else 1)
+        scores.append(-minimax(evaluator, position.push(move), left, plies + 1))
     return max(scores)
 
 
@@ -70,13 +70,12 @@ def test_an_unfinished_depth_proves_no_loss(evaluator, fen):
 
 @pytest.mark.parametrize("fen", POSITIONS)
 @pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize("forced", [0, 1])
-def test_the_value_is_that_of_minimax(evaluator, fen, depth, forced):
+def test_the_value_is_that_of_minimax(evaluator, fen, depth):
     position = Position.from_fen(fen)
     # A table of one entry remembers nothing of use, so that no deeper score takes the place of a shallower.
-    search = AlphaBetaSearch(evaluator, entries=1, constants=FULL_WIDTH._replace(forced_plies=forced))
+    search = AlphaBetaSearch(evaluator, entries=1, constants=FULL_WIDTH)
     result = search.search(pack(position), depth=depth)
-    wanted = minimax(evaluator, position, depth, forced=forced)
+    wanted = minimax(evaluator, position, depth)
     if abs(wanted) >= 20_000:
         assert result.plies == 30_000 - abs(wanted)
     else:
