@@ -30,7 +30,7 @@ from ckai.cli.shared.run_estimate import evaluations_of
 from ckai.datasets.convert import parse_files
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
-from ckai.models.inference.backends import best_rate, evaluate_positions, sample_positions
+from ckai.models.inference.backends import best_rate, sample_positions
 from ckai.models.inference.cuda_backend import CUDA, CudaEvaluator, find_gpu
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
@@ -151,9 +151,9 @@ class Bench:
         rows = sample_positions(self.sizes.positions, network.encode)
         mine = self.evaluator(network, dtype)
         with without_tf32():
-            found = evaluate_positions(mine, rows, network.encode)
+            found = mine.policy(rows, network.encode.legal_mask(rows))
         mine.close()
-        exact = evaluate_positions(TorchEvaluator(network), rows, network.encode)
+        exact = TorchEvaluator(network).policy(rows, network.encode.legal_mask(rows))
         policy, value = (float(np.abs(a - b).max()) for a, b in zip(found, exact, strict=True))
         verdict = "within" if max(policy, value) <= bound else "MORE THAN"
         return f"probability {policy:.1g}, value {value:.1g}", f"{verdict} {bound:g}"

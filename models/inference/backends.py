@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ckai.datasets.files import first_line
 from ckai.datasets.rows import Rows
@@ -128,13 +127,6 @@ def best_rate(
 def sample_positions(number: int, encoding: Encoding, seed: int = 0) -> Boards:
     """Return positions to test a network on: `[number, position_bytes]` int8, see `Encoding.sample`."""
     return encoding.sample(number, np.random.default_rng(seed))
-
-
-def evaluate_positions(
-    evaluator: Evaluator, boards: Boards, encoding: Encoding
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Evaluate positions `[B, position_bytes]` int8 as a search does; see `Evaluator.policy`."""
-    return evaluator.policy(boards, encoding.legal_mask(boards))
 
 
 class Predictions(NamedTuple):

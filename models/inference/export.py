@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ckai.datasets.files import refuse_to_replace, write_whole
-from ckai.models.inference.backends import evaluate_positions, sample_positions
+from ckai.models.inference.backends import sample_positions
 from ckai.models.inference.evaluator import import_extra, legal_policy
 from ckai.models.inference.torch_backend import TorchEvaluator, float32_copy
 from ckai.models.layers.network import Network
@@ -55,7 +55,7 @@ def export_network(network: Network, path: Path, *, force: bool = False) -> Diff
     refuse_to_replace(path, force)
     encode = network.encode
     boards = sample_positions(POSITIONS, encode)
-    policy, value = evaluate_positions(TorchEvaluator(network), boards, encode)
+    policy, value = TorchEvaluator(network).policy(boards, encode.legal_mask(boards))
     data = _onnx(network)
     session = import_extra("onnxruntime", "onnx").InferenceSession(data, providers=["CPUExecutionProvider"])
     logits, values = session.run(None, {"boards": encode.append_extra(boards)})

@@ -43,7 +43,6 @@ class Encoding(nn.Module):
         BYTES_PER_SQUARE: a board is the first bytes of all squares, then their second ones, and so on.
         EXTRA: bytes per position that only the CPU can compute, see `extra`.
         EXTRA_BITS: 4 if all of these are in [-8, 7] and their number is even, else 8.
-        STEPS: whether action i is a step from square i // 4 in direction i % 4.
         VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
         JUMPER: whether the plane after these marks the jumper.
         PAIRS: for each direction the next square of every square, -1 off the board. The planes after the
@@ -61,7 +60,6 @@ class Encoding(nn.Module):
     BYTES_PER_SQUARE: ClassVar[int] = 1
     EXTRA: ClassVar[int] = 0
     EXTRA_BITS: ClassVar[int] = 8
-    STEPS: ClassVar[bool] = False
     VALUES: ClassVar[tuple[int, ...]] = ()
     JUMPER: ClassVar[bool] = False
     PAIRS: ClassVar[tuple[tuple[int, ...], ...]] = ()
@@ -146,7 +144,6 @@ class CheckersEncoding(Encoding):
     GAME = DEFAULT_GAME_NAME
     SHAPE = (ROWS, COLUMNS)
     NUM_ACTIONS = NUM_ACTIONS
-    STEPS = True
     MAX_PIECES = 24
     PARTS: ClassVar[tuple[str, ...]]
     DEPTHS: ClassVar[tuple[int, ...]] = ()

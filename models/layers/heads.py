@@ -51,8 +51,6 @@ class StepPolicy(nn.Module):
     ) -> None:
         """Create the layers, with `hidden` units in the dense part; 0 omits it."""
         super().__init__()
-        if actions != 4 * squares:
-            raise ValueError(f"expected four actions for each of {squares} squares, found {actions}")
         self.inner = nn.Conv2d(channels, channels, 1)
         self.out = nn.Conv2d(channels, 4, 1, bias=False)
         self.bias = nn.Parameter(torch.zeros(actions))

@@ -62,18 +62,13 @@ class ResNet(Network):
         self.stem = nn.Conv2d(self.encode.PLANES, channels, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(channels)
         self.blocks = nn.Sequential(*(self.block() for _ in range(settings.blocks)))
+        squares, actions, hidden = self.encode.board_size, self.encode.NUM_ACTIONS, settings.policy_hidden
         self.policy: nn.Module
-        if self.encode.STEPS:
-            self.policy = StepPolicy(
-                channels,
-                settings.policy_hidden,
-                squares=self.encode.board_size,
-                actions=self.encode.NUM_ACTIONS,
-            )
+        if actions == 4 * squares:
+            self.policy = StepPolicy(channels, hidden, squares=squares, actions=actions)
         else:
-            hidden = settings.policy_hidden or settings.value_hidden
-            self.policy = PlanesPolicy(channels, self.encode.board_size, hidden, self.encode.NUM_ACTIONS)
-        self.value = PlanesValue(channels, self.encode.board_size, settings.value_hidden, settings.value)
+            self.policy = PlanesPolicy(channels, squares, hidden or settings.value_hidden, actions)
+        self.value = PlanesValue(channels, squares, settings.value_hidden, settings.value)
 
     def block(self) -> nn.Module:
         """One block of the tower."""

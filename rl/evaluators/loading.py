@@ -37,7 +37,7 @@ def load_evaluator(
     if integers is not None and named == AUTO and backend in (AUTO, INTEGERS):
         return IntegerEvaluator(np.load(integers))
     from ckai.models.checkpoint import load_network  # PyTorch, which takes seconds to import
-    from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
+    from ckai.models.inference.backends import make_evaluator, sample_positions
 
     network = load_network(source, game)
     try:
@@ -45,5 +45,6 @@ def load_evaluator(
     except ValueError as error:
         raise type(error)(f"CKAI_EVALUATOR: {error}" if named != AUTO else str(error)) from error
     # The first call compiles what encodes positions and sets the backend up; it also finds a network of NaN.
-    evaluate_positions(evaluator, sample_positions(1, network.encode), network.encode)
+    boards = sample_positions(1, network.encode)
+    evaluator.policy(boards, network.encode.legal_mask(boards))
     return evaluator

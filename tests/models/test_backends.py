@@ -16,7 +16,7 @@ from installed import skip_without
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference import backends
-from ckai.models.inference.backends import BACKENDS, evaluate_positions, make_evaluator
+from ckai.models.inference.backends import BACKENDS, make_evaluator
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.encodings import PlanesEncoding
@@ -74,8 +74,8 @@ def test_backends_agree_at_every_batch_size(networks, positions, name, backend):
     bound = ROUGH if "bf16" in evaluator.name or "bfloat16" in evaluator.name else EXACT
     for size in (300, 1, 7, 16, 17, 2, 255):
         for found, wanted in zip(
-            evaluate_positions(evaluator, positions[:size], PlanesEncoding()),
-            evaluate_positions(exact, positions[:size], PlanesEncoding()),
+            evaluator.policy(positions[:size], PlanesEncoding().legal_mask(positions[:size])),
+            exact.policy(positions[:size], PlanesEncoding().legal_mask(positions[:size])),
             strict=True,
         ):
             assert np.abs(found - wanted).max() <= bound

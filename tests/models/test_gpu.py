@@ -11,7 +11,7 @@ from whole_run import check_whole
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.backends import evaluate_positions, sample_positions
+from ckai.models.inference.backends import sample_positions
 from ckai.models.inference.cuda_backend import CudaEvaluator, find_gpu
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
@@ -55,11 +55,11 @@ def evaluators(network, gpu):
 def test_every_network_agrees_with_the_cpu(gpu, logged, name, encoding):
     network = tiny(name, encoding)
     rows = sample_positions(100, network.encode)
-    wanted = evaluate_positions(TorchEvaluator(network), rows, network.encode)
+    wanted = TorchEvaluator(network).policy(rows, network.encode.legal_mask(rows))
     for dtype, bound in ((torch.float32, 1e-4), (torch.bfloat16, 0.05)):
         mine = CudaEvaluator(network, gpu, dtype)
         for _ in range(3):  # captured, replayed, in both lanes
-            found = evaluate_positions(mine, rows, network.encode)
+            found = mine.policy(rows, network.encode.legal_mask(rows))
             assert max(np.abs(a - b).max() for a, b in zip(found, wanted, strict=True)) <= bound
         mine.close()
     assert not [line for line in logged if "CUDA" in line]  # every graph was captured

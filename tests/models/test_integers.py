@@ -7,7 +7,7 @@ import pytest
 import torch
 from pytorch_lightning.core.optimizer import LightningOptimizer
 
-from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
+from ckai.models.inference.backends import make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
@@ -106,8 +106,8 @@ def test_the_kernels_compute_what_the_twin_does(value, widths):
 def test_integers_are_close_to_the_floats(encoding):
     net = network(encoding=encoding)
     boards = sample_positions(300, net.encode)
-    exact = evaluate_positions(TorchEvaluator(net), boards, net.encode)
-    rounded = evaluate_positions(IntegerEvaluator(net), boards, net.encode)
+    exact = TorchEvaluator(net).policy(boards, net.encode.legal_mask(boards))
+    rounded = IntegerEvaluator(net).policy(boards, net.encode.legal_mask(boards))
     assert max(np.abs(a - b).max() for a, b in zip(rounded, exact, strict=True)) < 0.025
     assert np.ptp(exact[1]) > 0.01
 

@@ -15,7 +15,6 @@ from ckai.datasets.schema import DatasetError
 from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.backends import evaluate_positions
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.encodings import PlanesEncoding
@@ -45,7 +44,9 @@ def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
     rows = read_rows(path)
     assert positions == len(rows) >= SMALL.positions
     boards = np.concatenate([rows.board, rows.jumper[:, None], rows.quiet[:, None].astype(np.int8)], 1)
-    policy, values = evaluate_positions(teacher, np.ascontiguousarray(boards), PlanesEncoding())
+    policy, values = teacher.policy(
+        np.ascontiguousarray(boards), PlanesEncoding().legal_mask(np.ascontiguousarray(boards))
+    )
     batch = to_batch(rows)
     assert np.abs(batch["policy"].numpy() - policy).max() < 64 / SHARES + 1e-6
     assert np.abs(batch["q"].numpy() - values).max() < 1e-6
