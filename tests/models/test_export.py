@@ -23,7 +23,7 @@ SMALLEST = {"channels": 1, "hidden": 1}
 @pytest.mark.parametrize(
     ("model", "settings", "width", "version"),
     [
-        ("cnn2x2", {"channels": 4, "hidden": 8}, 34, "planes-1"),
+        ("cnn2x2", {"channels": 4, "hidden": 8}, 34, "grid-1"),
         ("senet", {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}, 290, "tactics-1"),
         ("senet", {"channels": 4, "blocks": 1, "encoding": "connect4"}, 44, "connect4-1"),
     ],
