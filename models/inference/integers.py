@@ -289,7 +289,8 @@ def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     """Return zeros that begin with a cache line; NumPy asks for huge pages for large arrays."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     room = np.zeros(size + CACHE_LINE, np.uint8)
-    return room[-room.ctypes.data % CACHE_LINE :][:size].view(dtype).reshape(shape)
+    array: NDArray[Any] = room[-room.ctypes.data % CACHE_LINE :][:size].view(dtype).reshape(shape)
+    return array
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:

@@ -17,8 +17,8 @@ from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import Playouts, inline_evaluation, search_trees
 from ckai.rl.search.selection import ALPHAZERO_C_BASE, SearchConstants
 
-BATCHES_BY_TIME = 2
-"""Batches in flight in a search by time; more are worth less than they cost."""
+THREADS = 2
+"""Threads, each with a batch, of a search by time; more in flight are worth less than they cost."""
 MIN_THREADED_LEAVES = 16
 """Smallest batch by time of which several are in flight."""
 ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
@@ -152,7 +152,7 @@ class Searcher:
             return int(self.tree_batch.info["simulations"].sum() - before)
         most, batches = len(self._batches), self._batches
         if self.batch_sizer is not None:
-            most = min(most, BATCHES_BY_TIME if self._most_leaves()[0] >= MIN_THREADED_LEAVES else 1)
+            most = min(most, THREADS if self._most_leaves()[0] >= MIN_THREADED_LEAVES else 1)
             wait([each.evaluation for each in batches if each.evaluation], return_when=FIRST_COMPLETED)
             batches = [
                 each
