@@ -4,7 +4,7 @@
     class LearnConfig:
         lr: float = setting(default=5e-4, gt=0, help="Peak learning rate")
 
-Such a class is a frozen dataclass of pydantic whose errors are one line (`expected lr > 0, found -1`). Its
+Such a class is a frozen dataclass of pydantic whose errors are one line (`lr: expected greater than 0, found -1`). Its
 fields serve config.json (`read_settings`), texts such as `learn.lr=0.001` (`parse_settings`), options of a
 command (`ckai.cli.shared.settings`) and the page docs/settings.md. Types are strict: a bool is not a number,
 but an integer is valid for a float. Importing pydantic takes 0.1 s, so `ckai --help` must not import this
@@ -15,6 +15,7 @@ import dataclasses
 import difflib
 import functools
 import json
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, is_dataclass
 from operator import getitem
@@ -29,14 +30,7 @@ STRICT = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 """What a plain dataclass needs as `__pydantic_config__` for `read_settings`."""
 FEW = 12
 """Most settings that a message lists."""
-_BOUNDS = ("ge", "gt", "le", "lt", "multiple_of")
-TYPE_NAMES = {  # types of settings in words
-    bool: "true or false",
-    int: "an integer",
-    float: "a number",
-    str: "a text",
-    dict: "a table",
-}
+_BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "multiple_of": "a multiple of"}
 
 
 def setting(
@@ -93,23 +87,22 @@ def _readable(cls: Any, error: pydantic.ValidationError) -> ValueError:
     """Convert the first error of pydantic to one line."""
     first = error.errors()[0]
     if first["type"] == "value_error":  # of a __post_init__
-        cause = first["ctx"]["error"]
-        assert isinstance(cause, ValueError)
+        cause: ValueError = first["ctx"]["error"]
         return cause
-    known = {one.path: one for one in all_settings(cls)}
-    path = ""
-    for part in first["loc"]:  # of a tuple, the number of the item comes after the setting
-        path = f"{path}.{part}" if path else str(part)
-        if path in known:
-            return known[path].refuse(first["input"], wrong_type=first["type"].endswith("_type"))
+    path = ".".join(map(str, first["loc"]))
     if first["type"] == "unexpected_keyword_argument":
-        return _unknown(known, path)
-    where = f" for {path}" if path else ""
-    return ValueError(f"expected a JSON object{where}, found {type(first['input']).__name__}")
+        return _unknown([one.path for one in all_settings(cls)], path)
+    return _refusal(path, error)
 
 
-def _unknown(known: Iterable[str], path: str) -> ValueError:
-    close, known = difflib.get_close_matches(path, known, 1, 0.75), list(known)
+def _refusal(path: str, error: pydantic.ValidationError) -> ValueError:
+    first = error.errors()[0]
+    wanted = first["msg"].removeprefix("Input should be ")
+    return ValueError(f"{path or 'settings'}: expected {wanted}, found {reprlib.repr(first['input'])}")
+
+
+def _unknown(known: list[str], path: str) -> ValueError:
+    close = difflib.get_close_matches(path, known, 1, 0.75)
     every = f"expected one of {', '.join(known)}" if len(known) <= FEW else "docs/settings.md lists them"
     hint = f"did you mean {close[0]}?" if close else every
     return ValueError(f"unknown setting {path}; {hint}")
@@ -167,23 +160,13 @@ class Setting:
 
     @property
     def range(self) -> str:
-        """Bounds as text: `>= 1`, `> 0`, `in [0, 1)`; for a tuple the bounds of its items; empty if none."""
+        """Bounds as text, such as `> 0, <= 1`; for a tuple the bounds of its items; empty if none."""
         parts = list(self.field.metadata)
         if tuple in self.types:  # tuple[Annotated[float, Field(...)], ...]
             item = get_args(self.field.annotation)[0]
             parts += [part for inner in getattr(item, "__metadata__", ()) for part in inner.metadata]
-        b = {name: getattr(part, name) for part in parts for name in _BOUNDS if hasattr(part, name)}
-        low, high = b.get("ge", b.get("gt")), b.get("le", b.get("lt"))
-        if low is not None and high is not None:
-            text = f"in {'[' if 'ge' in b else '('}{low}, {high}{']' if 'le' in b else ')'}"
-        elif low is not None:
-            text = f"{'>=' if 'ge' in b else '>'} {low}"
-        else:
-            text = "" if high is None else f"{'<=' if 'le' in b else '<'} {high}"
-        if "multiple_of" in b:
-            even = "even" if b["multiple_of"] == 2 else f"a multiple of {b['multiple_of']}"
-            text = f"{text} and {even}" if text else even
-        return text
+        found = [(name, part) for name in _BOUNDS for part in parts if hasattr(part, name)]
+        return ", ".join(f"{_BOUNDS[name]} {getattr(part, name)}" for name, part in found)
 
     def check(self, value: Any) -> Any:
         """Validate a value and return it as the setting stores it.
@@ -192,12 +175,10 @@ class Setting:
             ValueError: a wrong type, or out of range.
         """
         whole: Any = getitem(Annotated, (self.field.annotation, self.field))
-        adapter: Any = pydantic.TypeAdapter(whole, config=STRICT)
         try:
-            return adapter.validate_python(value)
+            return pydantic.TypeAdapter(whole, config=STRICT).validate_python(value)
         except pydantic.ValidationError as error:
-            first = error.errors()[0]
-            raise self.refuse(first["input"], wrong_type=first["type"].endswith("_type")) from None
+            raise _refusal(self.path, error) from None
 
     def parse(self, text: str) -> Any:
         """Parse a text as JSON, or return it unchanged; does not validate."""
@@ -209,18 +190,6 @@ class Setting:
             except ValueError:
                 pass
         return text
-
-    def refuse(self, value: Any, *, wrong_type: bool = False) -> ValueError:
-        """Return the error for an invalid value: of a wrong type, or out of range."""
-        if self.choices:
-            *others, last = self.choices
-            return ValueError(f"expected {self.path} {', '.join(others)} or {last}, found {value!r}")
-        if tuple in self.types:
-            return ValueError(f"expected numbers {self.range} for {self.path}, found {value!r}")
-        if wrong_type or not self.range:
-            types = " or ".join(TYPE_NAMES[each] for each in self.types if each in TYPE_NAMES)
-            return ValueError(f"expected {types} for {self.path}, found {value!r}")
-        return ValueError(f"expected {self.path} {self.range}, found {value!r}")
 
 
 def all_settings(cls: Any, path: str = "", heading: str = "") -> Iterator[Setting]:
@@ -258,7 +227,7 @@ def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if name not in known:
-            raise _unknown(known, name)
+            raise _unknown(list(known), name)
         if not equals:
             raise ValueError(f"expected {name}=VALUE, found {pair!r}")
         values[name] = known[name].check(known[name].parse(text))

@@ -1,7 +1,7 @@
 """Probe tables: result, distance, best moves and the whole line, for one position or for many at once.
 
 The tables ignore draws by move count and by repetition. A win in n plies certainly stands if the halfmove
-clock plus n is within the limit, and nearly always otherwise, as most wins capture or move a man on the way.
+clock plus n is within the limit, and often otherwise, as most wins capture or move a man on the way.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from ckai.datasets.tables.index import MAX_PIECES
 from ckai.datasets.tables.layout import TableLayout
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN, best_capture, look
 from ckai.game.jit import inner, kernel
-from ckai.game.kernels import apply_hop, legal_hops, lowest, popcount
+from ckai.game.kernels import popcount
 from ckai.game.moves import Move
 from ckai.game.position import Position
 
@@ -30,9 +30,6 @@ LOSS: Final = "loss"
 DRAW: Final = "draw"
 ADJUDICATED = "adjudicated by endgame tables"
 """Termination tag of a game that ended with the result of the tables."""
-
-_MAX_SEARCHED: Final = 100
-"""Positions searched, at most, to prove that a win comes before the draw by the halfmove clock."""
 
 Values = NDArray[np.uint8]
 
@@ -47,7 +44,7 @@ def _value(own, opp, kings, jumper, values, lookup):
 
 @inner
 def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, lookup):
-    """The value of a position in the tables if the draw by the halfmove clock cannot change it, else UNKNOWN.
+    """The value of a position in the tables if it ends before the draw by the halfmove clock, else UNKNOWN.
 
     Args:
         own, opp, kings, jumper: the position, with pieces on both sides.
@@ -56,68 +53,7 @@ def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, look
         values, lookup: of the tables' layout.
     """
     value = _value(own, opp, kings, jumper, values, lookup)
-    if value == DRAWN or halfmove_clock + value <= limit:
-        return value
-    if jumper < 0 and _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
-        return value
-    return np.int64(UNKNOWN)
-
-
-@inner
-def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
-    """Whether the winner, either side, wins before the limit against every defence.
-
-    Captures and steps of men reset the clock on the way. The winner follows the tables, and all replies are
-    tried. False if that needs more than `_MAX_SEARCHED` positions.
-    """
-    if own | opp == kings:  # only captures reset the clock, and the tables' line rarely has one
-        return False
-    waiting = np.empty((_MAX_SEARCHED, 5), np.int64)
-    waiting[0] = own, opp, kings, halfmove_clock, value
-    first, last = 0, 1
-    while first < last:
-        own, opp, kings, halfmove_clock, value = waiting[first]
-        first += 1
-        if halfmove_clock + value <= limit:
-            continue
-        a, b, c, d, jumps = legal_hops(own, opp, kings, -1)
-        if halfmove_clock >= limit or (jumps and value - 1 > limit):
-            return False
-        if jumps:
-            continue
-        only = np.int64(-1)
-        if value & 1:  # prefer a step of a man, which resets the clock
-            only = _step_to(own, opp, kings, own & ~kings, value - 1, values, lookup)
-            if only < 0:
-                only = _step_to(own, opp, kings, own & kings, value - 1, values, lookup)
-        for direction in range(4):
-            sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
-            while sources:
-                action = lowest(sources) * 4 + direction
-                sources &= sources - 1
-                if only >= 0 and action != only:
-                    continue
-                if last == _MAX_SEARCHED:
-                    return False
-                o, p, k, _, count, _ = apply_hop(own, opp, kings, halfmove_clock, action)
-                waiting[last] = o, p, k, count, np.int64(look(o, p, k, values, lookup))
-                last += 1
-    return True
-
-
-@inner
-def _step_to(own, opp, kings, movers, wanted, values, lookup):
-    """A step of one of `movers` to a position with the value `wanted` (for its side to move), or -1."""
-    a, b, c, d, _ = legal_hops(own, opp, kings, -1)
-    for direction in range(4):
-        sources = (a if direction == 0 else b if direction == 1 else c if direction == 2 else d) & movers
-        while sources:
-            action = lowest(sources) * 4 + direction
-            sources &= sources - 1
-            o, p, k, _, _, _ = apply_hop(own, opp, kings, np.int64(0), action)
-            if look(o, p, k, values, lookup) == wanted:
-                return action
-    return np.int64(-1)
+    return value if value == DRAWN or halfmove_clock + value <= limit else np.int64(UNKNOWN)
 
 
 @kernel

@@ -54,12 +54,12 @@ def selfplay():
 @pytest.mark.parametrize(
     ("cls", "words", "message"),
     [
-        (RunConfig, ("--lr", -1), "Invalid value for '--lr': expected lr > 0, found -1"),
-        (RunConfig, ("--lr", "nan"), "expected lr > 0, found nan"),
-        (RunConfig, ("--sims", 0), "expected sims >= 1, found 0"),
-        (RunConfig, ("--sims", 8.5), "expected an integer for sims, found 8.5"),
-        (RunConfig, ("--gate-games", 3), "expected games >= 0 and even, found 3"),
-        (PretrainConfig, ("--setting", "heldout=1"), "expected heldout in [0, 1), found 1"),
+        (RunConfig, ("--lr", -1), "Invalid value for '--lr': lr: expected greater than 0, found -1"),
+        (RunConfig, ("--lr", "nan"), "lr: expected a finite number, found nan"),
+        (RunConfig, ("--sims", 0), "sims: expected greater than or equal to 1, found 0"),
+        (RunConfig, ("--sims", 8.5), "sims: expected a valid integer, found 8.5"),
+        (RunConfig, ("--gate-games", 3), "games: expected a multiple of 2, found 3"),
+        (PretrainConfig, ("--setting", "heldout=1"), "heldout: expected less than 1, found 1"),
         (RunConfig, ("--gate", "16"), "'--gate': '16' is not one of"),
         (RunConfig, ("--setting", "lr=16"), "unknown setting lr"),
     ],

@@ -170,10 +170,10 @@ def test_weights_of_another_kind_are_refused(path, change, message, capfd):
         ),
         ({"architecture": "x" * 10**5}, "expected one of the networks"),
         ({"settings": {"channels": 4, "hidden": 8}}, r"of shape .*8.*, found .*16"),
-        ({"settings": {"channels": 0}}, "expected channels >= 1, found 0"),
-        ({"settings": {"channels": "4"}}, "expected an integer for channels, found '4'"),
+        ({"settings": {"channels": 0}}, "channels: expected greater than or equal to 1, found 0"),
+        ({"settings": {"channels": "4"}}, "channels: expected a valid integer, found '4'"),
         ({"settings": {3: 4}}, "unknown setting 3; expected one of encoding, value, channels, hidden"),
-        ({"settings": {"encoding": []}}, r"expected a text for encoding, found \[\]"),
+        ({"settings": {"encoding": []}}, r"encoding: expected a valid string, found \[\]"),
         ({"settings": {"channels": 10**6, "hidden": 10**6}}, "weights, found a far larger one"),
         ({"settings": {"channels": 10**18}}, "net.ckpt: "),
         (

@@ -370,7 +370,7 @@ def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
         (["--data", "none.parquet"], 1, "none.parquet: expected a data set, found no such file"),
         (["--model", "cnn9"], 1, f"expected one of the networks {', '.join(names())}, found 'cnn9'"),
         (["--set", "channels"], 1, "expected channels=VALUE, found 'channels'"),
-        (["--lr", "-1"], 2, "expected lr > 0, found -1"),
+        (["--lr", "-1"], 2, "lr: expected greater than 0, found -1"),
     ],
 )
 def test_bad_input_is_one_line(data, tmp_path, ckai, arguments, code, message):

@@ -116,30 +116,6 @@ def test_a_win_that_the_count_would_take_is_not_taken_for_one(tables, quiet):
     assert refused > 0 or quiet < 60
 
 
-def test_a_man_that_steps_in_time_begins_the_count_again(tables):
-    """What the search is probed is sure is won by what is sure, against any defence, within the count."""
-    rng = random.Random(5)
-    limit, checked = 12, 0
-    for position in placements(rng, 3000):
-        position = replace(position, halfmove_clock=rng.randrange(limit))
-        proof, plies = prove(tables, position, limit)
-        if proof != PROVEN_WIN or position.halfmove_clock + plies <= limit:
-            continue
-        checked += 1
-        here = position
-        while True:
-            after = [here.push(move) for move in here.legal_moves()]
-            if any(not p.legal_moves() for p in after):
-                break
-            sure = {p: prove(tables, p, limit) for p in after}
-            here = min((p for p in after if sure[p][0] == PROVEN_LOSS), key=lambda p: sure[p][1])
-            assert here.halfmove_clock < limit
-            here = here.push(rng.choice(here.legal_moves()))
-            assert here.halfmove_clock < limit
-            assert prove(tables, here, limit)[0] == PROVEN_WIN
-    assert checked > 20
-
-
 def test_a_won_ending_is_not_left_for_one_that_the_count_draws(tables):
     """Two kings against one, and only moves that win at once or soon are left by the count."""
     rng = random.Random(9)
