@@ -57,11 +57,6 @@ def _print(tally: "Tally", seconds: float) -> None:
         click.echo(f"  {count:,} {reason}")
     for count, what in (
         (tally.games_without_moves, "kept without moves, and so without rows"),
-        (
-            tally.result_conflicts,
-            "with a Result tag that contradicts the result after the moves (the latter is used)",
-        ),
-        (tally.results_unread, "with a Result tag that is no result: rows without z"),
         (tally.forfeits, "lost on time or otherwise off the board, by Termination: rows without z"),
     ):
         if count:

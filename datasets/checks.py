@@ -20,8 +20,6 @@ ROUNDING: Final = 1e-4
 
 _FAULTS: Final = (
     ("", ""),
-    ("ply", "ply >= 0"),
-    ("hop", "hop >= 0"),
     ("key", "a row after the one before by (game, ply, hop)"),
     ("z", "a z of -1, 0 or 1"),
     ("q", "a q in [-1, 1]"),
@@ -33,7 +31,7 @@ _FAULTS: Final = (
     ("visits", "visits of the legal actions"),
 )
 """Column and what is expected of it, by the number that `_first_fault` returns."""
-_, _PLY, _HOP, _ORDER, _Z, _Q, _QUIET, _BOARD, _JUMPER, _LEGAL, _LABEL, _VISITS = range(len(_FAULTS))
+_, _ORDER, _Z, _Q, _QUIET, _BOARD, _JUMPER, _LEGAL, _LABEL, _VISITS = range(len(_FAULTS))
 
 
 def check_rows(path: Path, rows: Rows, first: int, before: Key | None, game: str) -> Key:
@@ -50,10 +48,7 @@ def check_rows(path: Path, rows: Rows, first: int, before: Key | None, game: str
         The key of the last row.
 
     Raises:
-        DatasetError: rows that are not sorted, or there twice; a ply, hop or halfmove clock below 0; an
-            action played, or with visits, that is not legal; a result or a search's value outside [-1, 1],
-            other than NaN. In checkers also: a board or a jumper that cannot be, and a mask of other than the
-            legal actions.
+        DatasetError: the first row that is not as `_FAULTS` expects.
     """
     visits = rows.visits or Visits(np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0, np.uint32))
     arrays: tuple[NDArray[Any], ...] = (
@@ -77,7 +72,7 @@ def check_rows(path: Path, rows: Rows, first: int, before: Key | None, game: str
         found = f"{visits.counts[entry]} of {visits.labels[entry]}"
     elif name == "key":
         key = (int(rows.game[at]), int(rows.ply[at]), int(rows.hop[at]))
-        found = f"{key}; a file has each row once, in order"
+        found = f"{key}; a file has each row once, in order, with ply and hop from 0"
     elif name == "board":
         found = np.unique(rows.board[at]).tolist()
     else:
@@ -101,13 +96,9 @@ def _first_fault(  # type: ignore[no-untyped-def]
     mask = np.empty(16, np.uint8)
     actions = 8 * legal.shape[1]
     for i in range(len(game)):
-        if ply[i] < 0:
-            return i, _PLY, 0
-        if hop[i] < 0:
-            return i, _HOP, 0
         here = (np.int64(game[i]), np.int64(ply[i]), np.int64(hop[i]))
         last = before if i == 0 else (np.int64(game[i - 1]), np.int64(ply[i - 1]), np.int64(hop[i - 1]))
-        if not here > last:
+        if not here > last or ply[i] < 0 or hop[i] < 0:
             return i, _ORDER, 0
         if z[i] < -1 or z[i] > 1:
             return i, _Z, 0

@@ -40,10 +40,6 @@ class Tally:
     """One a hop, so at least as many as plies."""
     games_without_moves: int = 0
     """Kept games that have headers but no rows."""
-    result_conflicts: int = 0
-    """Games whose Result tag contradicts the result after their moves; the latter is used."""
-    results_unread: int = 0
-    """Games whose Result tag is not a result of PDN, with none after their moves: rows without z."""
     forfeits: int = 0
     """Games with a result that their Termination tag says was not played (on time, an illegal move,
     abandoned): rows without z."""
@@ -63,8 +59,7 @@ def parse_files(
 
     Rows number the games from 0 across all files, messages and the list from 1 within each file. A game with
     an error keeps the legal moves before it; a game without any legal move, of another draughts variant or
-    from an impossible position is rejected. Games without moves are kept and have no rows. Copies of a game
-    are kept, and fall on one side of a split (`ckai.datasets.split`).
+    from an impossible position is rejected. Games without moves are kept and have no rows.
 
     Args:
         paths: one or several PDN files: plain, gzip, bzip2, zip (the `.pdn` files in it), or "-" for standard
@@ -131,7 +126,6 @@ def _count(tally: Tally, games: PdnGames) -> list[PdnError]:
     """Count games; return the errors of those that are not whole."""
     played = games.played
     found, whole, moved = played.games, played.whole, played.games["plies"] > 0
-    known, tagged = played.results != NO_RESULT, played.tag_results != NO_RESULT
     tally.games_read += len(found)
     tally.games_kept += int(whole.sum())
     tally.games_truncated += int((~whole & moved).sum())
@@ -139,10 +133,8 @@ def _count(tally: Tally, games: PdnGames) -> list[PdnError]:
     tally.games_without_moves += int((whole & ~moved).sum())
     tally.plies += int(found["plies"].sum())
     tally.rows += int(found["rows"].sum())
-    tally.result_conflicts += int((known & tagged & (played.results != played.tag_results)).sum())
-    texts = (played.tags[g].get("result", "") for g in np.flatnonzero(~known).tolist())
-    tally.results_unread += sum(text not in ("", "?") for text in texts)
-    tally.forfeits += int((played.forfeit & known & (played.results != UNKNOWN) & moved).sum())
+    decided = ~np.isin(played.results, (NO_RESULT, UNKNOWN))
+    tally.forfeits += int((played.forfeit & decided & moved).sum())
     refused = []
     for g in np.flatnonzero(~whole).tolist():
         error = games.read(g).problem

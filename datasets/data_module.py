@@ -182,7 +182,7 @@ class RowsDataModule(pl.LightningDataModule):
         for side, rows in self._rows.items():
             if split in (side, "all"):
                 for start in range(0, len(rows), _BLOCK_ROWS):
-                    yield rows.part(start, start + _BLOCK_ROWS)
+                    yield rows.take(slice(start, start + _BLOCK_ROWS))
 
     def batches(self, split: Split, size: int = _HELDOUT_BATCH) -> Iterator[Batch]:
         """The rows of one side in the order of `blocks`, in batches of at most `size`; see `prepare`."""

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, headers_path
 from ckai.datasets.tables import ADJUDICATED
 from ckai.datasets.writer import from_numpy, from_strings, row_table, table_writer, to_numpy
-from ckai.game import Game, Move, Position
+from ckai.game import Game, Position
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
 from ckai.game.squares import SQUARES
@@ -146,19 +145,13 @@ def _masks(board: NDArray[np.int8]) -> NDArray[np.uint32]:
     return masks
 
 
-def landings(board: NDArray[np.int8], label: NDArray[np.uint8]) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
-    """`[N]` whether hops from `[N, 32]` boards are jumps, and `[N]` the index where each ends."""
-    jumps = board[np.arange(len(board)), STEP_TO[label]] < 0
-    return jumps, np.where(jumps, JUMP_TO[label], STEP_TO[label])
-
-
 def _after(board: NDArray[np.int8], label: NDArray[np.uint8]) -> NDArray[np.int8]:
     """`[N, 32]` the boards after hops that end the turn, in the view of the next side to move."""
-    jumps, to = landings(board, label)
-    board, at, origin, beyond = board.copy(), np.arange(len(board)), label >> 2, STEP_TO[label]
-    piece = board[at, origin]
+    board, at, origin, middle = board.copy(), np.arange(len(board)), label >> 2, STEP_TO[label]
+    jumps, piece = board[at, middle] < 0, board[at, origin]
+    to = np.where(jumps, JUMP_TO[label], middle)
     board[at, origin] = 0
-    board[at[jumps], beyond[jumps]] = 0
+    board[at[jumps], middle[jumps]] = 0
     board[at, to] = np.where(to >= 28, 3, piece)
     return -board[:, ::-1]
 
@@ -172,13 +165,7 @@ class PdnGames(Games):
     """
 
     def __init__(self, chunk: Chunk, number: int, path: str = "") -> None:
-        """Play the games.
-
-        Args:
-            chunk: the games.
-            number: of its first one, in rows and headers.
-            path: name of the source.
-        """
+        """Play the games; `number` is that of the first one in rows and headers, `path` names the source."""
         self.played, self.name = PlayedGames(chunk, number), path
         self.readable = self.played.whole | (self.played.games["plies"] > 0)
         self._table = row_table(self.played.columns._asdict(), UNKNOWN_Z)
@@ -228,59 +215,42 @@ class RowGames(Games):
     """
 
     def __init__(self, file: RowFile) -> None:
-        """Read the headers.
-
-        Raises:
-            DatasetError: they cannot be read.
-        """
+        """Read the headers; DatasetError if they cannot be read."""
         self.file, self.name, self.known = file, str(file.path), True
         self.headers = self._read_headers()
         if file.game == DEFAULT_GAME_NAME:
             self.headers = self._name_openings(self.headers)
 
     def table(self, names: Sequence[str]) -> pa.Table:
-        """See `Games.table`.
-
-        Raises:
-            DatasetError: damaged data.
-        """
+        """See `Games.table`; DatasetError for damaged data."""
         table, most = self.file.table(*names), 8 * self.file.schema.field("legal").type.byte_width
         if "label" in names and pc.max(table["label"]).as_py() >= most:
             raise DatasetError(f"{self.name}: expected actions below {most} in label, found others")
         return table
 
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
-        """Yield games of checkers.
-
-        Raises:
-            DatasetError: rows that cannot be.
-        """
+        """Yield games of checkers; DatasetError for rows that cannot be."""
         for group in range(len(self.file.group_rows)):
             self.file.read(group)  # checks it
         table, headers = self.rows(which)
-        game, hop, black, quiet, label = (
-            _column(table, name) for name in ("game", "hop", "black", "quiet", "label")
-        )
-        board = _column(table, "board")
-        masks, (jumps, ends) = _masks(board), landings(board, label)
-        origin, to, over = (
-            np.where(black, index + 1, 32 - index)  # squares of PDN
-            for index in ((label >> 2).astype(np.int8), ends, STEP_TO[label])
-        )
-        columns = label, origin, to, np.where(jumps, over, 0)
-        hops = list(zip(*(column.tolist() for column in columns), strict=True))
-        begin = np.searchsorted(game, np.arange(len(headers) + 1)).tolist()
+        masks, label = _masks(_column(table, "board")), _column(table, "label")
+        black, quiet = _column(table, "black").tolist(), _column(table, "quiet").tolist()
+        begin = np.searchsorted(_column(table, "game"), np.arange(len(headers) + 1)).tolist()
+        moves = np.flatnonzero(_column(table, "hop") == 0)
         shard = {each["game"]: each for each in (self.file.shard or {"games": []})["games"]}
         numbers = sorted(self.found(which)["game"].to_pylist())
         for n, header in enumerate(headers.to_pylist()):
-            rows = range(begin[n], begin[n + 1])
-            starts = [row for row in rows if not hop[row]] + [rows.stop]
+            first, end = begin[n : n + 2]
             played = Game()
-            if rows:
-                own, opp, kings = masks[rows.start].tolist()
-                clock = int(quiet[rows.start])
-                played = Game(Position(own, opp, kings, bool(black[rows.start]), halfmove_clock=clock))
-            played.moves = [_move(hops[i:j]) for i, j in pairwise(starts)]
+            if first < end:
+                start = Position(*masks[first].tolist(), black[first], halfmove_clock=quiet[first])
+                played = Game(start)
+            starts = moves[(first < moves) & (moves < end)]
+            for actions in np.split(label[first:end], starts - first) if first < end else ():
+                move = played.position.move_of(actions.tolist())
+                if move is None:
+                    raise DatasetError(f"{self.name}: expected moves that follow one another, found others")
+                played.push(move)
             names = ("event", "date", "black", "white", "opening")
             tags = {name.capitalize(): header[name] for name in names if header[name] is not None}
             if shard:
@@ -338,18 +308,8 @@ def _column(table: pa.Table, name: str) -> NDArray[Any]:
     return to_numpy(array.flatten()).reshape(-1, 32) if name == "board" else to_numpy(array)
 
 
-def _move(hops: Sequence[tuple[int, int, int, int]]) -> Move:
-    """A move of hops: action, square it leaves, square it lands on, square of the captured piece or 0."""
-    labels, origins, landings, captured = zip(*hops, strict=True)
-    return Move((origins[0], *landings), labels, tuple(square for square in captured if square))
-
-
 def find_games(paths: Sequence[str | Path], query: Query) -> Iterator[tuple[Games, NDArray[np.int64]]]:
-    """Search PDN files and row files, in their order.
-
-    Args:
-        paths: PDN files, which may be packed, and row files, whose names end in .parquet.
-        query: what to find.
+    """Search PDN files, which may be packed, and row files (.parquet), in their order.
 
     Yields:
         Games of a part of a file, and the indices of those found.

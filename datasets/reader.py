@@ -44,12 +44,7 @@ class RowFile:
     """
 
     def __init__(self, path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> None:
-        """Open and check a file.
-
-        Args:
-            path: the file.
-            game: the game its rows must be of; None: any.
-        """
+        """Open and check a file; its rows must be of `game`, None: of any."""
         self.path = Path(path)
         self._file = _open(self.path)
         self.game = game or game_of(self._file.schema_arrow)
@@ -75,12 +70,7 @@ class RowFile:
         return file_digest(self.path)[:16]
 
     def read(self, group: int) -> Rows:
-        """Read and check one row group.
-
-        Raises:
-            DatasetError: damaged data, a null in a required column, or rows that cannot be, see
-                `check_rows`.
-        """
+        """Read and check one row group; DatasetError for damaged data, or rows that cannot be."""
         columns = self._columns(group, READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else []))
         wide = {
             "board": to_numpy(columns["board"].flatten()).reshape(-1, self._squares),
@@ -122,11 +112,7 @@ class RowFiles:
     """
 
     def __init__(self, paths: Sequence[str | Path], game: str | None = DEFAULT_GAME_NAME) -> None:
-        """Open and check all files; their rows must be of `game`, None: of any.
-
-        Raises:
-            DatasetError: see `RowFile`; or no path was given.
-        """
+        """Open and check all files, one or more; see `RowFile`."""
         if not paths:
             raise DatasetError("expected at least one data set, found none")
         self.files = [RowFile(path, game) for path in paths]
@@ -166,11 +152,7 @@ def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = DEFAULT_G
 
 
 def newest_dataset(folder: Path) -> Path:
-    """The most recently written row file in a folder; headers files do not count.
-
-    Raises:
-        DatasetError: if there is none.
-    """
+    """The most recently written row file in a folder; DatasetError if there is none."""
     files = [p for p in folder.glob("*.parquet") if not is_headers_path(p)]
     if not files:
         raise DatasetError(

@@ -22,20 +22,19 @@ class Visits:
     counts: NDArray[np.uint32]
     """`[entries]` uint32, visits of each action."""
 
-    def take(self, index: Index) -> "Visits":
-        """The rows at `index`, in its order."""
+    def take(self, index: Any) -> "Visits":
+        """The rows at `index`, numbers in any order, or a slice without a step, which shares memory."""
+        if isinstance(index, slice):
+            start, stop, _ = index.indices(len(self.offsets) - 1)
+            offsets = self.offsets[start : max(start, stop) + 1]
+            entries = slice(offsets[0], offsets[-1])
+            return Visits(offsets - offsets[0], self.labels[entries], self.counts[entries])
         starts = self.offsets[index]
         lengths = self.offsets[index + 1] - starts
         offsets = np.zeros(len(index) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
-        return Visits(offsets, self.labels[entries], self.counts[entries])
-
-    def part(self, start: int, stop: int) -> "Visits":
-        """The rows from `start` to `stop`, the last one excluded; shares memory."""
-        offsets = self.offsets[start : stop + 1]
-        entries = slice(offsets[0], offsets[-1])
-        return Visits(offsets - offsets[0], self.labels[entries], self.counts[entries])
+        picked = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Visits(offsets, self.labels[picked], self.counts[picked])
 
     def padded(self, label: Bytes) -> tuple[Bytes, NDArray[np.float32]]:
         """The visit counts as policy targets, as many entries for each row as the longest one lists.
@@ -97,19 +96,11 @@ class Rows:
         return len(self.label)
 
     def take(self, index: Any) -> "Rows":
-        """The rows at `index`, in its order: numbers, a mask or a slice, as numpy takes them."""
-        if not isinstance(index, np.ndarray) or index.dtype == np.bool_ or (index < 0).any():
+        """The rows at `index`, in its order: numbers, a mask, or a slice, which shares memory."""
+        if not (isinstance(index, slice) and index.step in (None, 1)):
             index = np.arange(len(self))[index]
-        return self._of(index, None if self.visits is None else self.visits.take(index))
-
-    def part(self, start: int, stop: int) -> "Rows":
-        """The rows from `start` to `stop`, the last one excluded; shares memory."""
-        visits = None if self.visits is None else self.visits.part(start, stop)
-        return self._of(slice(start, stop), visits)
-
-    def _of(self, index: Any, visits: Visits | None) -> "Rows":
         columns = {name: c[index] for name, c in vars(self).items() if isinstance(c, np.ndarray)}
-        return replace(self, **columns, visits=visits)
+        return replace(self, **columns, visits=None if self.visits is None else self.visits.take(index))
 
     def legal_mask(self) -> NDArray[np.bool_]:
         """`[N, 8 * mask bytes]` bool, True where the action is legal."""

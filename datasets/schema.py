@@ -66,20 +66,11 @@ SEARCH_COLUMNS: Final = ["q", "visits"]
 
 
 def selfplay_schema(game: str, squares: int, mask_bytes: int = LEGAL_MASK_BYTES) -> pa.Schema:
-    """The schema of a game's self-play rows.
-
-    Args:
-        game: its name, such as "checkers".
-        squares: entries of the `board` column.
-        mask_bytes: bytes of the `legal` column.
-    """
+    """The schema of a game's self-play rows: `squares` entries in `board`, `mask_bytes` in `legal`."""
     if game == DEFAULT_GAME_NAME:
         return SELFPLAY_SCHEMA
     schema = SELFPLAY_SCHEMA.with_metadata({**SELFPLAY_SCHEMA.metadata, GAME_KEY: game.encode()})
-    for name, type_ in (
-        ("board", pa.list_(pa.int8(), squares)),
-        ("legal", pa.binary(mask_bytes)),
-    ):
+    for name, type_ in ("board", pa.list_(pa.int8(), squares)), ("legal", pa.binary(mask_bytes)):
         at = schema.get_field_index(name)
         schema = schema.set(at, pa.field(name, type_, schema.field(at).nullable))
     return schema
@@ -155,15 +146,7 @@ def game_of(schema: pa.Schema) -> str:
 
 
 def check_schema(path: Path, schema: Any, game: str) -> bool:
-    """Check the columns of a row file.
-
-    Args:
-        path: the file.
-        schema: its Arrow schema.
-        game: the game its rows must be of.
-
-    Returns:
-        Whether it has the columns of self-play.
+    """Check the columns of a row file, which must be of a game; return whether it has those of self-play.
 
     Raises:
         DatasetError: it has other columns, or is of another version or game.

@@ -24,7 +24,7 @@ def row_table(
     Args:
         columns: those of `EXPERT_SCHEMA`, `[N]` each, but for `board`, `[N, squares]`, and `legal`, `[N, mask
             bytes]`, little-endian bits.
-        unknown: the value of `z` that means an unknown result; null in the file.
+        unknown: the value of `z` that becomes null.
         schema: of the table.
         **more: the other columns of the schema.
     """
