@@ -94,7 +94,10 @@ def parse_files(
     broken: PdnError | None = None
     total = 0 if STDIN in map(str, sources) else sum(sizes)
     done = 0
-    with table_writer(output) as rows, table_writer(headers_path(output), HEADERS_SCHEMA) as headers:
+    with (
+        table_writer(output) as write_rows,
+        table_writer(headers_path(output), HEADERS_SCHEMA) as write_headers,
+    ):
         for path, size in zip(sources, sizes, strict=True):
             for source in open_sources(path):
                 before, earlier, length = tally.games_read, len(refused), 0
@@ -102,8 +105,8 @@ def parse_files(
                     length = chunk.offset + len(chunk.data)
                     games = PdnGames(chunk, before + chunk.number, source.name)
                     refused += _count(tally, games)
-                    rows.write(games.table())
-                    headers.write(games.found(np.flatnonzero(games.readable)))
+                    write_rows(games.table())
+                    write_headers(games.found(np.flatnonzero(games.readable)))
                     if total and source.raw:
                         progress(done + source.raw.tell(), total)
                 if read := tally.games_read - before:

@@ -360,14 +360,17 @@ def rows_writer(
             f"{output}: expected rows of one game, found rows of {' and '.join(sorted(kinds))}"
         )
     schema = files[0].schema if files[0] and all(file and file.selfplay for file in files) else EXPERT_SCHEMA
-    with table_writer(output, schema) as rows, table_writer(headers_path(output), HEADERS_SCHEMA) as headers:
+    with (
+        table_writer(output, schema) as write_rows,
+        table_writer(headers_path(output), HEADERS_SCHEMA) as write_headers,
+    ):
         count = 0
 
         def write(games: Games, which: NDArray[np.int64]) -> None:
             nonlocal count
-            table, header = games.rows(which, count, schema)
-            rows.write(table)
-            headers.write(header)
+            rows, headers = games.rows(which, count, schema)
+            write_rows(rows)
+            write_headers(headers)
             count += len(which)
 
         yield write

@@ -1,6 +1,6 @@
 """Write Parquet files that appear under their name only when complete."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -76,36 +76,12 @@ def _bits(values: NDArray[np.bool_]) -> pa.Buffer:
     return pa.py_buffer(np.packbits(values, bitorder="little"))
 
 
-class TableWriter:
-    """Writes tables of rows to a Parquet file in row groups of ROW_GROUP rows; see `table_writer`."""
-
-    def __init__(self, writer: pq.ParquetWriter) -> None:
-        self._writer = writer
-        self._pending: list[pa.Table] = []
-        self._rows = 0
-
-    def write(self, table: pa.Table) -> None:
-        """Append a table of rows."""
-        self._pending.append(table)
-        self._rows += table.num_rows
-        if self._rows >= ROW_GROUP:
-            self._flush(self._rows - self._rows % ROW_GROUP)
-
-    def _flush(self, rows: int) -> None:
-        table = pa.concat_tables(self._pending)
-        self._writer.write_table(table.slice(0, rows), row_group_size=ROW_GROUP)
-        self._pending = [table.slice(rows)]
-        self._rows -= rows
-
-    def finish(self) -> None:
-        """Write the remaining rows."""
-        if self._rows:
-            self._flush(self._rows)
-
-
 @contextmanager
-def table_writer(path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> Iterator[TableWriter]:
+def table_writer(path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> Iterator[Callable[[pa.Table], None]]:
     """Write a Parquet file during a `with` block; it has its name when the block ends without an error.
+
+    Yields:
+        A function that appends a table, in row groups of at most `ROW_GROUP` rows.
 
     Raises:
         WriteError: it cannot be written; an existing file is unchanged.
@@ -122,6 +98,9 @@ def table_writer(path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> Iterator[Tabl
             write_page_checksum=True,
         ) as parquet,
     ):
-        writer = TableWriter(parquet)
-        yield writer
-        writer.finish()
+
+        def write(table: pa.Table) -> None:
+            if table.num_rows:
+                parquet.write_table(table, row_group_size=ROW_GROUP)
+
+        yield write

@@ -272,13 +272,13 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
             paths.append(path)
             total += pq.read_metadata(path).num_rows
     kept = _first_of_each(paths) if config.nodes else None
-    with table_writer(output, spec.schema) as writer:
+    with table_writer(output, spec.schema) as write:
         for path in paths:
             table = pq.read_table(path, page_checksum_verification=True).cast(spec.schema)
             if kept is not None:
                 here, kept = kept[: len(table)], kept[len(table) :]
                 table = table.filter(from_numpy(here))
-            writer.write(table)
+            write(table)
             written += table.num_rows
     return written
 
