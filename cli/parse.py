@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def command(files: tuple[Path, ...], output: Path | None, force: bool, as_json: bool) -> None:
     """Convert the games of PDN files to rows for training.
 
-    FILE may be compressed (.gz, .bz2, or .zip with .pdn files in it); - reads standard input. A game with an
+    FILE may be compressed (.gz, or .zip with .pdn files in it); - reads standard input. A game with an
     error keeps the legal moves before it. Incomplete games are listed, with line and reason, in
     <name>.refused.jsonl next to the rows.
     """

@@ -62,7 +62,7 @@ def parse_files(
     from an impossible position is rejected. Games without moves are kept and have no rows.
 
     Args:
-        paths: one or several PDN files: plain, gzip, bzip2, zip (the `.pdn` files in it), or "-" for standard
+        paths: one or several PDN files: plain, gzip, zip (the `.pdn` files in it), or "-" for standard
             input.
         output: the Parquet file of rows to write, a name that ends in `.parquet`; an existing one is
             replaced. The headers (`<name>.headers.parquet`) and the list of incomplete games

@@ -1,46 +1,32 @@
 """Rotated and mirrored rows: the symmetries of a board, drawn at random in training."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 from torch import Tensor
-
-
-class BoardSymmetry(Protocol):
-    """A rotation or reflection of the board, such as a `ckai.rl.games.spec.Symmetry`."""
-
-    @property
-    def squares(self) -> Sequence[int]:
-        """Byte i of the transformed board is byte `squares[i]` of the board."""
-        ...
-
-    @property
-    def actions(self) -> Sequence[int]:
-        """Action i on the transformed board is action `actions[i]` on the board."""
-        ...
 
 
 class Symmetries:
     """The symmetries of a board as tensors; number 0 changes nothing.
 
     Attributes:
-        squares: `[S, n]` int64, see `BoardSymmetry`.
-        actions: `[S, A]` int64.
+        squares: `[S, n]` int64: byte i of the transformed board is byte `squares[s, i]` of the board.
+        actions: `[S, A]` int64: action i on the transformed board is action `actions[s, i]` on the board.
         inverse: `[S, A]` int64: action i on the board is action `inverse[s, i]` on the transformed board.
     """
 
-    def __init__(self, symmetries: Sequence[BoardSymmetry]) -> None:
-        """Take the symmetries of a game, one or more, without the identity.
+    def __init__(self, symmetries: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+        """Take the squares and actions of a game's symmetries, without the identity.
 
         Raises:
             ValueError: there are none.
         """
         if not symmetries:
             raise ValueError("expected a game whose board has symmetries, found one without")
-        one = symmetries[0]
-        self.squares = _orders([each.squares for each in symmetries], len(one.squares))
-        self.actions = _orders([each.actions for each in symmetries], len(one.actions))
+        self.squares, self.actions = (
+            torch.tensor([list(range(len(orders[0]))), *map(list, orders)])
+            for orders in zip(*symmetries, strict=True)
+        )
         self.inverse = self.actions.argsort(1)
 
     def __len__(self) -> int:
@@ -78,7 +64,3 @@ class Symmetries:
 def in_order(values: Tensor, order: Tensor) -> Tensor:
     """Return `[B, n or more]` values with the first n of each row in an order, `[B, n]`; the rest stay."""
     return torch.cat([values.gather(1, order), values[:, order.shape[1] :]], 1)
-
-
-def _orders(orders: Sequence[Sequence[int]], size: int) -> Tensor:
-    return torch.tensor([list(range(size)), *map(list, orders)])

@@ -12,15 +12,7 @@ RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 
 @dataclass
 class PdnMove:
-    """A move with its annotations.
-
-    >>> import io
-    >>> from ckai.pdn import read_games
-    >>> (game,) = read_games(io.BytesIO(b"1. 11-15! $14 {sharp} (1. 9-13) *"))
-    >>> each = game.moves[0]
-    >>> each.move, each.marks, each.nags, each.comments, len(each.variations)
-    (<Move 11-15>, '!', [14], ['sharp'], 1)
-    """
+    """A move with its annotations."""
 
     move: Move
     nags: list[int] = field(default_factory=list)
@@ -35,14 +27,7 @@ class PdnMove:
 
 @dataclass
 class Variation:
-    """A line in brackets. It starts from the position before the move that it follows.
-
-    >>> import io
-    >>> from ckai.pdn import read_games
-    >>> (game,) = read_games(io.BytesIO(b"1. 11-15 (1. 9-13 22-18) (or anything else) *"))
-    >>> [str(each.move) for each in game.moves[0].variations[0].moves], game.moves[0].comments
-    (['9-13', '22-18'], ['(or anything else)'])
-    """
+    """A line in brackets. It starts from the position before the move that it follows."""
 
     comments: list[str] = field(default_factory=list)
     """Comments before its first move."""
@@ -56,9 +41,13 @@ class PdnGame:
 
     >>> import io
     >>> from ckai.pdn import read_games
-    >>> (game,) = read_games(io.BytesIO(b'[Event "Club"] 1. 11-15 22-18 2. 8-11 1-0'), "club.pdn")
+    >>> text = b'[Event "Club"] 1. 11-15! $14 {sharp} (1. 9-13) (or so) 22-18 2. 8-11 1-0'
+    >>> (game,) = read_games(io.BytesIO(text), "club.pdn")
     >>> game.header("event"), game.result, len(game.moves)
     ('Club', '1-0', 2)
+    >>> each = game.moves[0]
+    >>> each.move, each.marks, each.nags, each.comments, len(each.variations)
+    (<Move 11-15>, '!', [14], ['sharp', '(or so)'], 1)
     >>> str(game.problem)
     "club.pdn:1: game 1: ply 2: '8-11' is illegal here (legal: 15x22)"
     """
@@ -98,16 +87,9 @@ class PdnGame:
         return self.tag_result if self.termination_marker is None else self.termination_marker
 
     def play(self) -> Game:
-        """The main line as a `Game`, with the tags as its headers.
+        """The main line as a `Game`, with the tags as its headers; of repeated ones the first counts.
 
-        Of repeated tags the first counts. "Result" is `result`, or missing if that is None; SetUp and FEN are
-        left out because the game has its first position.
-
-        >>> import io
-        >>> from ckai.pdn import read_games
-        >>> (pdn_game,) = read_games(io.BytesIO(b'[Event "Club"] 1. 11-15 23-19 *'))
-        >>> pdn_game.play()
-        <Game 11-15 23-19 (Black to move)>
+        "Result" is `result`, or missing if that is None; SetUp and FEN are left out.
         """
         game = Game(self.start)
         for each in self.moves:
@@ -134,18 +116,6 @@ def from_game(game: Game, headers: Mapping[str, str], result: str = "*") -> PdnG
 
     Raises:
         ValueError: for an unknown result.
-
-    >>> from ckai.game import Game
-    >>> from ckai.pdn import from_game, write_game
-    >>> game = Game()
-    >>> _ = game.push("11-15")
-    >>> print(write_game(from_game(game, {"Event": "Club"})), end="")
-    [Event "Club"]
-    [Result "*"]
-    [GameType "21"]
-    <BLANKLINE>
-    1. 11-15 *
-    <BLANKLINE>
     """
     if result not in RESULTS:
         raise ValueError(f"expected one of the results {', '.join(RESULTS)}, found {result!r}")

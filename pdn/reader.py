@@ -41,7 +41,7 @@ def read_games(source: str | Path | Readable, name: str | None = None) -> Genera
     """Read games one at a time, in bounded memory.
 
     Args:
-        source: the path of a file, which may be compressed (gzip, bzip2, or zip: the games of all `.pdn`
+        source: the path of a file, which may be compressed (gzip, or zip: the games of all `.pdn`
             files in it), "-" for standard input, or a file open for reading bytes of text.
         name: the source's name in messages; default: its path.
 

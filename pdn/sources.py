@@ -1,9 +1,8 @@
-"""Where PDN text comes from: plain files, gzip, bzip2 and zip archives, and standard input.
+"""Where PDN text comes from: plain files, gzip and zip archives, and standard input.
 
 The format is recognised by the first bytes, not by the name: browsers unpack `.gz` files and keep the name.
 """
 
-import bz2
 import errno
 import gzip
 import lzma
@@ -22,7 +21,6 @@ STDIN = "-"
 """Path that stands for standard input."""
 _FORMS = {
     b"\x1f\x8b": "gzip file",
-    b"BZh": "bzip2 file",
     b"PK\x03\x04": "zip archive",
     b"PK\x05\x06": "zip archive",  # an empty one
 }
@@ -66,7 +64,7 @@ def source_stem(path: str | Path) -> str:
     if str(path) == STDIN:
         return "stdin"
     path = Path(path)
-    if path.suffix.lower() in (".gz", ".bz2", ".zip"):
+    if path.suffix.lower() in (".gz", ".zip"):
         path = path.with_suffix("")
         return path.stem if path.suffix.lower() == ".pdn" else path.name
     return path.stem
@@ -103,16 +101,14 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
         raw: Any = sys.stdin.buffer if stdin else open(path, "rb")  # noqa: SIM115 (closed below)
         first = raw.peek(4)  # still to be read
     form = next((form for start, form in _FORMS.items() if first.startswith(start)), "file")
-    unpack: Any = {"gzip file": gzip.open, "bzip2 file": bz2.open}.get(form, nullcontext)
+    unpack: Any = gzip.open if form == "gzip file" else nullcontext
     with nullcontext() if stdin else raw:
         progress = None if stdin or not raw.seekable() else raw
         if form != "zip archive":
             with unpack(raw) as file:
                 yield OpenedSource(name, file, form, progress)
         elif progress is None:
-            raise PdnError(
-                "expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name
-            )
+            raise PdnError("expected PDN or gzip, found a zip archive: save it and name the file", name)
         else:
             yield from _members(raw, name)
 
@@ -146,7 +142,7 @@ def _explained(name: str, form: str = "file") -> Iterator[None]:
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{name}: no such file; check the path") from error
     except (*_DAMAGE, OSError) as error:
-        # An OSError without a number is gzip's or bz2's; or the place of a member is before the archive.
+        # An OSError without a number is gzip's, or the place of a member is before the archive.
         number = error.errno if isinstance(error, OSError) else None
         if number is not None and not (form == "zip archive" and number == errno.EINVAL):
             why = error.strerror if isinstance(error, OSError) else error

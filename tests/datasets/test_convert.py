@@ -1,6 +1,5 @@
 """PDN to rows: every game accounted for, the fast reader like the complete one, files whole or not at all."""
 
-import bz2
 import errno
 import gzip
 import io
@@ -260,7 +259,6 @@ def zipped(members):
     ("name", "pack", "source"),
     [
         ("odd.pdn.gz", gzip.compress, "odd.pdn.gz"),
-        ("odd.pdn.bz2", bz2.compress, "odd.pdn.bz2"),
         ("odd.pdn", gzip.compress, "odd.pdn"),
         ("odd.pdn.gz", bytes, "odd.pdn.gz"),
         ("odd.zip", lambda data: zipped({"notes.txt": "1. 9-13 *", "x/odd.PDN": data}), "odd.zip/x/odd.PDN"),
@@ -306,8 +304,6 @@ ZIPPED = gzip.compress(LONG, mtime=0)  # with no time, every process has the sam
     [
         (ZIPPED[:-100], "expected a whole gzip file, found one that is damaged, cut short"),
         (ZIPPED[:2000] + bytes(9) + ZIPPED[2009:], "expected a whole gzip file"),
-        (bz2.compress(LONG)[:-100], "expected a whole bzip2 file"),
-        (bz2.compress(LONG)[:2000] + bytes(9) + bz2.compress(LONG)[2009:], "expected a whole bzip2 file"),
         (zipped({"a.pdn": LONG})[:-30], "expected a whole zip archive"),
         (zipped({"a.pdn": LONG})[:2000] + bytes(9) + zipped({"a.pdn": LONG})[2009:], "a whole zip archive"),
         (zipped({"a.txt": "1. 9-13 *"}), r"expected \.pdn files in the zip archive, found a\.txt"),
@@ -329,7 +325,7 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
     def on_stdin(data):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
-    for n, data in enumerate((ODD.encode(), gzip.compress(ODD.encode()), bz2.compress(ODD.encode()))):
+    for n, data in enumerate((ODD.encode(), gzip.compress(ODD.encode()))):
         on_stdin(data)
         tally = parse_files("-", tmp_path / f"{n}.parquet")
         assert tally.games_read == 10
@@ -337,7 +333,7 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
             "standard input"
         }
     on_stdin(zipped({"a.pdn": "1. 9-13 *"}))
-    with pytest.raises(PdnError, match="standard input: expected PDN, gzip or bzip2, found a zip archive"):
+    with pytest.raises(PdnError, match="standard input: expected PDN or gzip, found a zip archive"):
         parse_files("-", tmp_path / "rows.parquet")
     on_stdin(b"")
     with pytest.raises(PdnError, match=r"standard input: expected games of PDN .* found none in 0 bytes"):
