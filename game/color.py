@@ -5,14 +5,7 @@ from typing import Final
 
 
 class Color(StrEnum):
-    """A side. Its value is the lower-case word, so that `Color.BLACK == "black"`.
-
-    Black moves first.
-
-    >>> from ckai.game import Color
-    >>> Color("white").other
-    <Color.BLACK: 'black'>
-    """
+    """A side. Its value is the lower-case word, so that `Color.BLACK == "black"`."""
 
     BLACK = "black"
     WHITE = "white"

@@ -15,12 +15,7 @@ REPETITION_LIMIT: Final = 3
 
 
 class Reason(StrEnum):
-    """Why a game is over.
-
-    >>> from ckai.game import Position, Reason
-    >>> Position.from_fen("B:W18:B").outcome().reason is Reason.NO_PIECES
-    True
-    """
+    """Why a game is over."""
 
     NO_PIECES = "no pieces left"
     NO_MOVES = "no legal move"

@@ -1,7 +1,7 @@
 """Build tables, a class on each core."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,10 @@ def build_tables(
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Solve all positions with up to `pieces` pieces and write them to a table file.
+    """Solve all positions with up to `pieces` pieces, 2 to 6, and write them to a table file.
 
     Args:
-        pieces: 2 to 6.
+        pieces: on the board, both sides together.
         path: the file to write, usually `table_path(pieces, cache_folder())`.
         threads: CPU threads; None: one a core.
         progress: called with the positions solved and the positions in all.
@@ -37,8 +37,7 @@ def build_tables(
         The file's header: `pieces` and `counts` (won, lost, drawn for the side to move, by number of pieces).
 
     Raises:
-        ValueError: `pieces` out of range.
-        ValueError: a distance above 250 plies, which a byte cannot hold.
+        ValueError: `pieces` out of range, or a distance above 250 plies, which a byte cannot hold.
         LockedError: another process builds these tables.
         WriteError: the file cannot be written.
 
@@ -67,16 +66,10 @@ def _solve(layout: TableLayout, threads: int, progress: Callable[[int, int], Non
 
     with ThreadPoolExecutor(threads) as pool:
         for level in levels(layout.pieces):
-            # Largest first, so that no core idles long at the end of a level.
-            running = [pool.submit(solve, of) for of in sorted(level, key=lambda of: -_size(layout, of))]
-            try:
-                for future in as_completed(running):
-                    solved += future.result()
-                    progress(solved, layout.positions)
-            except BaseException:
-                for future in running:
-                    future.cancel()
-                raise
+            # Largest first, so that no core idles long at the end of a level. `map` cancels after an error.
+            for size in pool.map(solve, sorted(level, key=lambda of: -_size(layout, of))):
+                solved += size
+                progress(solved, layout.positions)
     return values
 
 
