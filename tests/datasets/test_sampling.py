@@ -1,7 +1,5 @@
 """Weights of data sets: how often an epoch takes their rows."""
 
-from collections import Counter
-
 import pytest
 from make_rows import random_games, write
 
@@ -22,19 +20,3 @@ def test_weights_say_how_often_an_epoch_takes_a_data_set(tmp_path):
         RowsDataModule(paths, weights=(1,))
     with pytest.raises(ValueError, match=r"expected weights that leave some of \d+ rows in an epoch"):
         RowsDataModule(paths, heldout=0, weights=(1e-6, 1e-6))
-
-
-def test_a_whole_weight_takes_every_row_as_often(tmp_path):
-    path = write(tmp_path / "g.parquet", random_games(10, max_plies=10))
-
-    def taken(**options):
-        data = RowsDataModule([path], heldout=0, batch_size=16, **options)
-        rows = [
-            row.tobytes() + bytes([int(label)])
-            for batch in data.epoch(0)
-            for row, label in zip(batch["board"].numpy(), batch["label"], strict=True)
-        ]
-        return Counter(rows)
-
-    once, thrice = taken(), taken(weights=(3,))
-    assert thrice == Counter({row: 3 * n for row, n in once.items()})

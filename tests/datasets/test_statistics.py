@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict, replace
 
 import make_rows
 import numpy as np
@@ -56,26 +55,11 @@ def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
     assert s.headers is None
 
 
-@pytest.mark.parametrize("group", [1, 7, 100_000])
-def test_row_groups_change_nothing(rows, path, tmp_path, group):
-    rows = rows[:400]
-    once, other = (
-        asdict(describe([make_rows.write(tmp_path / f"{n}.parquet", rows, group=n)])) for n in (53, group)
-    )
-    assert once | {"files": 0} == other | {"files": 0}
-
-
 def test_two_files_with_the_same_game_numbers_are_two_games(rows, tmp_path):
     mine = [r for r in rows if r["game"] == 0]
     paths = [make_rows.write(tmp_path / f"{name}.parquet", mine) for name in "ab"]
     s = describe(paths)
     assert (s.games, s.rows, s.rows_repeated) == (2, 2 * len(mine), 2 * len(mine))
-
-
-def test_rows_of_self_play(rows, tmp_path):
-    searched = make_rows.write(tmp_path / "s.parquet", make_rows.with_search(rows[:60]))
-    plain = make_rows.write(tmp_path / "p.parquet", rows[:60])
-    assert replace(describe([searched]), files=[]) == replace(describe([plain]), files=[])
 
 
 def write_headers(path, names):
@@ -113,13 +97,6 @@ def test_json(path):
     found = json.loads(result.stdout)
     assert result.stdout.count("\n") == 1
     assert (found["games"], found["results"]["unknown"]) == (30, 6)
-
-
-def test_text(path):
-    lines = run(path).stdout.splitlines()
-    assert lines[0] == str(path)
-    assert "  games                 30" in lines
-    assert max(len(line) for line in lines[1:]) <= 80
 
 
 def test_the_newest_data_set_is_the_default(rows, tmp_path, monkeypatch):

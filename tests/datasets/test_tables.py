@@ -14,7 +14,7 @@ from ckai.datasets.files import LockedError
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, Tables, build_tables, table_path
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import STARTS, class_key, rank_position, unrank_position
-from ckai.datasets.tables.layout import levels, make_layout
+from ckai.datasets.tables.layout import make_layout
 from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
 from ckai.game.jit import inner, kernel
@@ -99,20 +99,6 @@ def test_every_placement_has_a_number_of_its_own():
             ]
             Position(own, opp, kings)  # refuses what cannot be
     assert sum(layout.sizes) == layout.positions
-
-
-def test_classes_come_after_those_they_lead_to():
-    seen = set()
-    classes = make_layout(5).classes
-    for level in levels(5):
-        now = {of for each in level for of in (each, each.swapped)}
-        for of in now:
-            fewer = [o for o in classes if o.pieces < of.pieces]
-            assert all(o in seen for o in fewer)
-            if of.men:
-                assert of._replace(men=of.men - 1, kings=of.kings + 1).swapped in seen
-        seen |= now
-    assert seen == set(classes)
 
 
 def test_counts_are_those_that_are_known(three):
@@ -219,22 +205,6 @@ def test_a_position_is_answered_with_its_best_play(three):
     assert three.probe(Position.from_fen("B:WK1:BK32")) == ProbeResult(DRAW, None)
     assert three.line(Position.from_fen("B:WK1:BK32")) == []
     assert len(three.best_moves(Position.from_fen("B:WK1:BK32"))) == 2
-
-
-def test_captures_and_hops_are_searched(three):
-    position = Position.from_fen("B:W14,23:BK9")
-    hop = position.push_action(position.legal_actions()[0])
-    assert hop.jumper >= 0
-    assert three.probe(position) == three.probe(hop) == ProbeResult(WIN, 1)
-
-
-def test_many_positions_are_answered_in_one_call(three):
-    layout = three.layout
-    boards = [(*unrank_position(i, 1, 0, 0, 1, layout.lookup), -1) for i in range(500)]
-    boards.append((0xFFF, 0xFFF00000, 0, -1))
-    values = three.probe_many(np.array(boards, np.int64))
-    assert values[-1] == 254
-    assert (values[:-1] == layout.part(three.values, layout.classes[0]._replace(men=1, kings=0))[:500]).all()
 
 
 def test_what_is_not_in_the_tables_is_said(three, folder):

@@ -1,8 +1,6 @@
 """Ends of games, on both sides of each boundary."""
 
 import pytest
-from hypothesis import given, settings
-from positions import games
 
 from ckai.game import Game, Position, Reason
 
@@ -72,14 +70,6 @@ def test_no_piece_or_no_move_loses():
     assert after("B:W9:B5").outcome() is None
 
 
-def test_loss_beats_draw():
-    # The blocked side has lost although both draw rules apply.
-    blocked = Position.from_fen("W:W13:B9,6", halfmove_clock=80)
-    game = Game(blocked)
-    game.positions = [blocked] * 3
-    assert game.outcome().reason == Reason.NO_MOVES
-
-
 def test_push_and_pop():
     game = Game()
     assert str(game.push("11-15")) == "11-15"
@@ -91,26 +81,3 @@ def test_push_and_pop():
     with pytest.raises(IndexError):
         game.pop()
     assert game.positions == [Position.start()]
-
-
-@settings(max_examples=40)
-@given(games())
-def test_outcomes_agree_with_a_plain_count(positions):
-    game = Game(positions[0], halfmove_limit=6)
-    seen, quiet = [], positions[0].halfmove_clock
-    for i, position in enumerate(positions):
-        if i:
-            before = positions[i - 1]
-            move = next(move for move in before.legal_moves() if before.push(move) == position)
-            game.push(move)
-            quiet = 0 if move.is_capture or before.piece(move.path[0]).islower() else quiet + 1
-        seen.append(position.key)
-        outcome = game.outcome()
-        if not position.legal_moves():
-            assert outcome.winner == ("white" if position.black else "black")
-        elif seen.count(position.key) >= 3:
-            assert outcome.reason == Reason.REPETITION
-        elif quiet >= 6:
-            assert outcome.reason == Reason.HALFMOVE_LIMIT
-        else:
-            assert outcome is None

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from positions import setups
 
-from ckai.game import BLACK, WHITE, Color, Game, Move, Outcome, Position, PositionError, Reason
+from ckai.game import BLACK, WHITE, Game, Move, Position, PositionError
 
 OVER_GAMES = settings(max_examples=25)
 OVER_SETUPS = settings(max_examples=150)
@@ -16,12 +16,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 # --- colors ------------------------------------------------------------------------------------------
-
-
-def test_colors_are_their_words():
-    assert (BLACK, WHITE) == (Color.BLACK, Color.WHITE) == ("black", "white")
-    assert (BLACK.other, WHITE.other) == (WHITE, BLACK)
-    assert Outcome(WHITE, Reason.RESIGNED).result == Outcome("white", Reason.RESIGNED).result == "0-1"
 
 
 def test_the_winner_is_a_color():

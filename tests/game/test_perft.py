@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-import slow_rules
 
 from ckai.game import Position, perft
 
@@ -35,26 +34,6 @@ def test_nodes(fen, depth, nodes):
 @pytest.mark.parametrize(("fen", "depth", "nodes"), cases(FAST_NODES + 1, 10**12))
 def test_deep_nodes(fen, depth, nodes):
     assert perft(Position.from_fen(fen), depth) == nodes
-
-
-@pytest.mark.parametrize(("fen", "depth", "nodes"), cases(0, TWIN_NODES))
-def test_the_twin_counts_the_same(fen, depth, nodes):
-    def count(board, side, left):
-        moves = slow_rules.legal_moves(board, side)
-        if left == 1:
-            return len(moves)
-        return sum(count(after, slow_rules.other(side), left - 1) for _, after in moves.values())
-
-    assert count(*slow_rules.read(Position.from_fen(fen).fen), depth) == nodes
-
-
-def test_turned_positions_have_the_same_nodes():
-    for fen, counts in rows():
-        assert perft(Position.from_fen(fen).rotated(), 4) == ([*counts, 0, 0])[3]
-
-
-def test_depth_zero_is_the_position_itself():
-    assert perft(Position.start(), 0) == 1
 
 
 def test_from_the_middle_of_a_capture():

@@ -111,28 +111,6 @@ def test_text_names_one_move_or_is_refused(position):
             assert position.find_move(text) == fits[0]
 
 
-@OVER_SETUPS
-@given(setups())
-def test_some_landing_squares_left_out(position):
-    moves = [move for move in position.legal_moves() if len(move.path) == 4]
-    for move in moves:
-        for kept in (1, 2):
-            squares = [move.path[0], move.path[kept], move.path[-1]]
-            fits = [
-                other
-                for other in position.legal_moves()
-                if other.path[0] == squares[0]
-                and other.path[-1] == squares[2]
-                and squares[1] in other.path[1:-1]
-            ]
-            exact = [other for other in fits if list(other.path) == squares]
-            if len(exact or fits) > 1:
-                with pytest.raises(MoveError):
-                    position.find_path(squares)
-            else:
-                assert position.find_path(squares) == (exact or fits)[0]
-
-
 @settings(max_examples=200)
 @given(st.text(st.sampled_from('BWKbwk:,-.0123456789 HF"x'), max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_position_or_a_position_error(text):

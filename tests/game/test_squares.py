@@ -2,7 +2,7 @@
 
 import numbers_table
 
-from ckai.game import Position, kernels, squares
+from ckai.game import Position, squares
 
 POSSIBLE = [label for label in range(128) if squares.neighbour(*divmod(label, 4)) >= 0]
 
@@ -30,17 +30,3 @@ def test_98_labels_stay_on_the_board_and_each_is_legal_somewhere():
         index = label // 4
         king = Position(1 << index, 0, 1 << index)
         assert label in king.legal_actions()
-
-
-def test_a_step_changes_row_and_file_by_one_a_jump_by_two():
-    for label in range(128):
-        index, direction = divmod(label, 4)
-        row, file = index // 4, squares.file_of(index)
-        down = 1 if direction in (1, 2) else -1
-        right = 1 if direction in (0, 1) else -1
-        for distance, ends in ((1, kernels.STEP_TO), (2, kernels.JUMP_TO)):
-            there = (row + down * distance, file + right * distance)
-            if all(0 <= x <= 7 for x in there):
-                assert (ends[label] // 4, squares.file_of(int(ends[label]))) == there
-            else:
-                assert ends[label] == -1

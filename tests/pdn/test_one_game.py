@@ -37,21 +37,6 @@ def test_games_lead_back_with_the_clock_of_their_start(positions, skipped, resul
     assert again.to_pdn() == text
 
 
-def test_the_clock_of_a_set_up_reaches_the_draw():
-    game = Game(Position.from_fen("B:WK32:BK1:H78"))
-    game.push("1-5")
-    again = Game.from_pdn(game.to_pdn())
-    assert not again.is_game_over()
-    again.push("32-28")
-    assert again.result() == "1/2-1/2"
-
-
-def test_the_initial_position_with_a_clock_is_a_set_up():
-    start = Position.from_fen(Position.start().fen, halfmove_clock=7)
-    assert Game.from_pdn(Game(start).to_pdn()).positions == [start]
-    assert "FEN" not in Game().to_pdn()
-
-
 def test_a_start_in_the_middle_of_a_capture_keeps_its_moves():
     game = Game(Position.from_fen("B:W15,24:B11,1", jumper=11))
     game.push("11x18")

@@ -46,31 +46,7 @@ def first_moves(text: bytes | str) -> list[str]:
 OPENING = ["11-15", "22-18", "15x22", "25x18"]
 
 
-def test_a_game_as_archives_print_it():
-    game = one(MANCHESTER)
-    assert len(game.moves) == 44
-    assert game.result == "0-1"
-    assert game.header("white") == "Wyllie, J."
-    assert moves(game)[-1] == "26x17x10x1"
-    assert game.termination_marker == "0-1"
-
-
 # --- the shape of a game ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '[Event "a"]\n[Result "*"]\n\n1. 11-15 22-18 2. 15x22 25x18 *\n',
-        '[Event "a"]\n[Result "*"]\n1. 11-15 22-18 2. 15x22 25x18 *\n',
-        '\n\n[Event "a"]\n\n\n[Result "*"]\n\n\n\n1. 11-15 22-18\n\n2. 15x22 25x18\n\n*\n\n',
-        '[Event "a"][Result "*"] 1. 11-15 22-18 2. 15x22 25x18 *',
-        "1. 11-15 22-18 2. 15x22 25x18 *",
-    ],
-    ids=["blank line", "no blank line", "many blank lines", "all on one line", "no tags at all"],
-)
-def test_tags_with_or_without_blank_lines(text):
-    assert first_moves(text) == OPENING
 
 
 @pytest.mark.parametrize(
@@ -245,10 +221,6 @@ def test_games_of_other_kinds_are_rejected_by_name(tag, problem):
     assert problem in str(first.problem)
 
 
-def test_a_fen_gives_the_halfmove_clock():
-    assert one('[FEN "W:WK32:BK1:H30:F40"]\n1. 32-28 *').play().position.halfmove_clock == 31
-
-
 # --- what is wrong ----------------------------------------------------------------------------------
 
 
@@ -282,13 +254,6 @@ def test_a_number_that_no_move_and_no_result_follows_is_no_move(end):
     assert game.problem is not None
 
 
-def test_a_move_after_the_end_is_illegal():
-    (game,) = read('[FEN "B:W6:B2"]\n1. 2x9 5-1 *')
-    assert moves(game) == ["2x9"]
-    assert game.problem is not None
-    assert "no legal move: the side to move has lost" in game.problem.reason
-
-
 def test_an_unclosed_brace_costs_one_game():
     bad, good = read('[Event "a"]\n1. 11-15 {he thought\n22-18 1-0\n\n[Event "b"]\n1. 9-13 {fine} *')
     assert moves(bad) == ["11-15"]
@@ -308,11 +273,6 @@ def test_an_unclosed_bracket_costs_one_game():
     assert moves(good) == ["9-13"]
     games = read("1. 11-15 (9-13 1-0 1. 9-14 *")
     assert [moves(g) for g in games] == [["11-15"], ["9-14"]]
-
-
-def test_closing_signs_that_nothing_opened_are_skipped():
-    game = one("1. 11-15 ) 22-18 } 15x22 *")
-    assert moves(game) == ["11-15", "22-18", "15x22"]
 
 
 def test_brackets_where_no_variation_can_be_are_remarks():
