@@ -14,9 +14,9 @@ from ckai.game.errors import PositionError
 
 FEN_TAG = re.compile(r'\s*\[\s*FEN\s*"([^"]*)"\s*\]', re.IGNORECASE)
 """A FEN in its tag, at the start of a text; group 1 is the FEN."""
-_PIECE = re.compile(r"([Kk]?)(\d{1,2})(?:-([Kk]?)(\d{1,2}))?\Z", re.ASCII)
-_GAP = re.compile(r"\d\s+\d")
-_CLOCK = re.compile(r"[HF]\d+\Z", re.ASCII | re.IGNORECASE)
+_FLAGS = re.ASCII | re.IGNORECASE
+_FEN = re.compile(r"([BW])\s*:\s*([BW])([^:]*):\s*([BW])([^:]*?)((?:\s*:\s*[HF]\d{1,5})*)\s*\.?", _FLAGS)
+_SQUARES = re.compile(r"\s*(K?)\s*(\d{1,2})\s*(?:-\s*(K?)\s*(\d{1,2})\s*)?", _FLAGS)
 
 
 class Placement(NamedTuple):
@@ -48,48 +48,29 @@ def parse_fen(text: str) -> Placement:
 
     tag = FEN_TAG.match(text)
     inner = tag[1] if tag and not text[tag.end() :].strip() else text
-    gap = _GAP.search(inner)
-    if gap:  # "1 8" may be 18 or two squares: refuse rather than guess
-        refuse(f"expected a comma between squares, found {gap[0]!r}")
-    compact = re.sub(r"\s+", "", inner.strip().strip("\"'")).rstrip(".")
-    turn, *fields = compact.split(":")
-    if turn.upper() not in ("B", "W"):
-        refuse(f"expected B or W (the side to move) before the first ':', found {turn[:20]!r}")
-    halfmove_clock = 0
-    while fields and _CLOCK.match(fields[-1]):
-        clock = fields.pop()
-        if clock[0] in "Hh":
-            if len(clock) > 6:
-                refuse(f"expected a number of plies, found {clock[:20]!r}")
-            halfmove_clock = int(clock[1:])
-    colors = [field[:1].upper() for field in fields]
-    if len(fields) > 2 and set(colors[:2]) == {"B", "W"} and colors[2] not in ("B", "W"):
-        refuse(f"expected a clock such as H12 after the two lists, found {fields[2][:20]!r}")
-    if len(fields) != 2 or set(colors) - {"", "B", "W"} or colors[0] == colors[1]:
-        refuse("expected one list W... and one list B..., such as B:W21-32:B1-12")
+    found = _FEN.fullmatch(inner.strip().strip("\"'").strip())
+    if not found or found[2].upper() == found[4].upper():
+        refuse("expected the side to move, one list W... and one list B..., such as B:W21-32:B1-12")
+    turn, *lists, fields = found.groups()
+    clocks = re.findall(r"H(\d+)", fields, re.IGNORECASE)
     sides = {"B": 0, "W": 0}
     kings = 0
-    for color, field in zip(colors, fields, strict=True):
-        for item in field[1:].split(","):
-            if not item:
-                continue
-            piece = _PIECE.match(item)
+    for color, squares in (lists[:2], lists[2:]):
+        for item in filter(str.strip, squares.split(",")):
+            piece = _SQUARES.fullmatch(item)
             if not piece:
-                refuse(f"expected a square such as 18, K18 or 1-12, found {item[:20]!r}")
-            first = int(piece[2])
-            last = int(piece[4]) if piece[4] else first
-            if first > last:
-                refuse(f"expected a range such as {last}-{first}, low square first, found {item!r}")
-            if not (1 <= first <= last <= 32):
-                refuse(f"expected squares from 1 to 32, found {item!r}")
+                refuse(f"expected a square such as 18, K18 or 1-12, found {item.strip()[:20]!r}")
+            first, last = int(piece[2]), int(piece[4] or piece[2])
+            if not 1 <= first <= last <= 32:
+                refuse(f"expected squares from 1 to 32, low square first, found {item.strip()!r}")
             for square in range(first, last + 1):
                 bit = 1 << (square - 1)
                 if (sides["B"] | sides["W"]) & bit:
                     refuse(f"two pieces on square {square}")
-                sides[color] |= bit
-                if piece[1] or piece[3]:
-                    kings |= bit
-    return Placement(turn.upper() == "B", sides["B"], sides["W"], kings, halfmove_clock)
+                sides[color.upper()] |= bit
+                kings |= bit if piece[1] or piece[3] else 0
+    clock = int(clocks[0]) if clocks else 0
+    return Placement(turn.upper() == "B", sides["B"], sides["W"], kings, clock)
 
 
 def format_fen(placement: Placement) -> str:
