@@ -178,7 +178,7 @@ def statistics_text(found: "Statistics", names: str) -> str:
     def share(part: int, whole: int) -> str:
         return f"{part:,} ({part / whole:.1%})" if whole else f"{part:,}"
 
-    results, lengths, headers = found.results, found.lengths, found.headers
+    results, lengths = found.results, found.lengths
     lines = {
         "games": f"{found.games:,}",
         "  Black won": share(results["black"], found.games),
@@ -194,7 +194,4 @@ def statistics_text(found: "Statistics", names: str) -> str:
         "positions": f"{found.positions:,} distinct",
         "  repeated rows": share(found.rows_repeated, found.rows),
     }
-    if headers is not None:
-        lines["headers"] = f"of {count_text(headers['games'], 'game')}"
-        lines |= {f"  {kind}": f"{headers[kind]:,}" for kind in ("players", "events", "openings")}
     return "\n".join([names, *(f"  {label:<22}{text}" for label, text in lines.items())])

@@ -207,16 +207,15 @@ class PdnGames(Games):
 
 
 class RowGames(Games):
-    """The games of a row file, with the headers next to it or in it.
+    """The games of a row file, with the headers next to it or in it; without any, with what the rows say.
 
     Attributes:
         file: the rows.
-        known: whether there are headers; if not, there is but what the rows say.
     """
 
     def __init__(self, file: RowFile) -> None:
         """Read the headers; DatasetError if they cannot be read."""
-        self.file, self.name, self.known = file, str(file.path), True
+        self.file, self.name = file, str(file.path)
         self.headers = self._read_headers()
         if file.game == DEFAULT_GAME_NAME:
             self.headers = self._name_openings(self.headers)
@@ -271,7 +270,6 @@ class RowGames(Games):
             raise DatasetError(
                 f"{path}: expected the headers of games, found another file ({reason})"
             ) from error
-        self.known = False
         table = self.table(["game", "ply", "black", "z"])
         game = _column(table, "game")
         first = np.flatnonzero(np.append(True, game[1:] != game[:-1]))

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from ckai.datasets.games import RowGames
-from ckai.datasets.reader import RowFile, RowFiles
+from ckai.datasets.reader import RowFiles
 from ckai.datasets.split import position_keys
 from ckai.datasets.writer import from_numpy, to_numpy
 from ckai.game.kernels import STEP_TO
@@ -40,8 +38,6 @@ class Statistics:
     """Distinct positions: board in mover's view, and jumper."""
     rows_repeated: int
     """Rows whose position occurs in another row too."""
-    headers: dict[str, int] | None
-    """Numbers of `games`, `players`, `events` and `openings` in the headers; None if there are none."""
 
 
 def describe(
@@ -91,19 +87,4 @@ def describe(
         legal_hops=float(legal.mean()),
         positions=len(again),
         rows_repeated=int(again[again > 1].sum()),
-        headers=_headers(files.files),
     )
-
-
-def _headers(files: Sequence[RowFile]) -> dict[str, int] | None:
-    """Contents of the headers, next to the rows or in shards of self-play; None if there are none."""
-    tables = [games.headers for games in map(RowGames, files) if games.known]
-    if not tables:
-        return None
-    table = pa.concat_tables(tables)
-    columns = {"players": ("black", "white"), "events": ("event",), "openings": ("opening",)}
-    names = {
-        kind: {name for column in of for name in table[column].unique().to_pylist()} - {None, "", "?"}
-        for kind, of in columns.items()
-    }
-    return {"games": table.num_rows} | {kind: len(found) for kind, found in names.items()}

@@ -25,7 +25,7 @@ _FORMS = {
     b"PK\x05\x06": "zip archive",  # an empty one
 }
 _DAMAGE = (
-    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError,
+    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, RuntimeError,  # a password
     UnicodeDecodeError, IndexError,  # of the names in a zip archive
 )  # fmt: skip
 """What reading a compressed file may raise, besides OSError."""
@@ -126,8 +126,6 @@ def _members(raw: IO[bytes], name: str) -> Iterator[OpenedSource]:
             raise PdnError(f"expected .pdn files in the zip archive, found {listed or 'none'}", name)
         for member in chosen:
             inside = f"{name}/{member.filename}"
-            if member.flag_bits & 1:
-                raise PdnError("expected a zip archive without a password, found an encrypted file", inside)
             with _explained(inside, "zip archive"):
                 file = archive.open(member)
             with file:

@@ -5,7 +5,6 @@ placement is numbered by the combinatorial number system: own men on rows 0 to 6
 to 7 not occupied by own men, then own kings and the other's kings on the squares left.
 """
 
-from functools import cache
 from math import comb
 
 import numpy as np
@@ -138,12 +137,7 @@ def unrank_position(number, m1, k1, m2, k2, lookup):
 
 
 def make_lookup() -> NDArray[np.int64]:
-    """Build the lookup tables, with no class assigned a start yet: an array of the caller's own."""
-    return _empty_lookup().copy()
-
-
-@cache
-def _empty_lookup() -> NDArray[np.int64]:
+    """Build the lookup tables, with no class assigned a start yet."""
     lookup = np.full(STARTS + KEYS, -1, np.int64)
     ways = np.array([[comb(n, k) for k in range(_WIDTH)] for n in range(33)])
     lookup[:_MEN_AT] = ways.ravel()

@@ -26,9 +26,6 @@ class Material(NamedTuple):
         """The same material with the other side to move."""
         return Material(self.other_men, self.other_kings, self.men, self.kings)
 
-    def __str__(self) -> str:
-        return f"{_side(self.men, self.kings)}-{_side(self.other_men, self.other_kings)}"
-
 
 class TableLayout(NamedTuple):
     """Where the values of each class are, in one array for all classes up to a number of pieces."""
@@ -88,7 +85,3 @@ def _classes(pieces: int) -> list[Material]:
         for men in range(side + 1)
         for other_men in range(pieces - side + 1)
     ]
-
-
-def _side(men: int, kings: int) -> str:
-    return "K" * kings + "m" * men

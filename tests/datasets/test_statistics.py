@@ -5,13 +5,11 @@ from collections import Counter
 
 import make_rows
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
-from ckai.cli.games import command, statistics_text
-from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError, headers_path
+from ckai.cli.games import command
+from ckai.datasets.schema import DatasetError
 from ckai.datasets.statistics import describe
 from ckai.game import Position
 
@@ -52,7 +50,6 @@ def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
     assert (s.positions, s.rows_repeated) == (len(keys), sum(again))
     expected = {"least": min(plies), "mean": np.mean(plies), "median": np.median(plies), "most": max(plies)}
     assert s.lengths == pytest.approx(expected)
-    assert s.headers is None
 
 
 def test_two_files_with_the_same_game_numbers_are_two_games(rows, tmp_path):
@@ -60,29 +57,6 @@ def test_two_files_with_the_same_game_numbers_are_two_games(rows, tmp_path):
     paths = [make_rows.write(tmp_path / f"{name}.parquet", mine) for name in "ab"]
     s = describe(paths)
     assert (s.games, s.rows, s.rows_repeated) == (2, 2 * len(mine), 2 * len(mine))
-
-
-def write_headers(path, names):
-    rows = [
-        {"game": i, "black": b, "white": w, "event": e, "result": "*", "plies": 3, "line": 1, "source": "x"}
-        for i, (b, w, e) in enumerate(names)
-    ]
-    pq.write_table(pa.Table.from_pylist(rows, schema=HEADERS_SCHEMA), headers_path(path))
-
-
-def test_headers(rows, tmp_path):
-    path = make_rows.write(tmp_path / "g.parquet", rows[:50])
-    write_headers(path, [("Tinsley", "Chinook", "Match"), ("Lafferty", "Tinsley", "Match"), ("?", None, "")])
-    headers = describe([path]).headers
-    assert (headers["games"], headers["players"], headers["events"]) == (3, 3, 1)
-    assert "  headers               of 3 games" in statistics_text(describe([path]), "rows")
-
-
-def test_damaged_headers_are_named(rows, tmp_path):
-    path = make_rows.write(tmp_path / "g.parquet", rows[:50])
-    headers_path(path).write_text("no headers")
-    with pytest.raises(DatasetError, match=r"g\.headers\.parquet: expected the headers of games"):
-        describe([path])
 
 
 # --- ckai games --stats ---------------------------------------------------------------------------------
