@@ -45,10 +45,7 @@ def check_rows(path: Path, rows: Rows, first: int, before: Key | None, game: str
         game: the game of the rows; boards, jumpers and legal actions are checked in checkers only.
 
     Returns:
-        The key of the last row.
-
-    Raises:
-        DatasetError: the first row that is not as `_FAULTS` expects.
+        The key of the last row; DatasetError for the first row that is not as `_FAULTS` expects.
     """
     visits = rows.visits or Visits(np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0, np.uint32))
     arrays: tuple[NDArray[Any], ...] = (

@@ -17,21 +17,14 @@ NETWORKS = "ckai.networks"
 
 @cache
 def entry_points_of(group: str) -> "dict[str, EntryPoint]":
-    """Return the entry points of a group by name; imports none of them.
-
-    Read once per process: every reading looks through the metadata of all installed packages.
-    """
+    """Return the entry points of a group by name; imports none of them. Read once: that takes a while."""
     from importlib.metadata import entry_points
 
     return {entry.name: entry for entry in entry_points(group=group)}
 
 
 def load_entry(group: str, name: str) -> Any:
-    """Import what an entry point stands for.
-
-    Raises:
-        ValueError: it cannot be imported, as another package may be broken; says which one and why.
-    """
+    """Import what an entry point stands for; ValueError if it cannot be, as another package may be broken."""
     entry = entry_points_of(group)[name]
     try:
         return entry.load()

@@ -49,8 +49,8 @@ def refuse_to_replace(path: Path, force: bool) -> None:
     """Check that a file may be written, before the work whose result it gets; make its folder.
 
     Raises:
-        FileExistsError: the file exists, whatever is in it, and `force`, the value of `--force`, is not set.
-        WriteError: it is a folder, a device or a pipe, or its folder cannot be made.
+        FileExistsError: the file exists, and `force`, the value of `--force`, is not set.
+        WriteError: see `make_parent`.
     """
     make_parent(path)
     if path.exists() and not force:
@@ -58,11 +58,7 @@ def refuse_to_replace(path: Path, force: bool) -> None:
 
 
 def make_parent(path: Path) -> None:
-    """Make the folder of a file that is going to be written.
-
-    Raises:
-        WriteError: the folder cannot be made, or `path` is a folder, a device or a pipe.
-    """
+    """Make the folder of a file to be written; WriteError if it cannot be, or `path` is no regular file."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = path.stat().st_mode if path.exists() else stat.S_IFREG
@@ -108,7 +104,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def rename(source: Path, target: Path) -> None:
     """Rename a file or folder, and replace what has the name.
 
-    Windows refuses while somebody has either open, if only to read it; that is tried again for two seconds.
+    Windows refuses while somebody has either open; that is tried again for two seconds.
     """
     until = time.monotonic() + 2
     while True:

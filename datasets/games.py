@@ -315,7 +315,6 @@ def find_games(paths: Sequence[str | Path], query: Query) -> Iterator[tuple[Game
     Raises:
         PdnError: no games in a file, or a damaged archive.
         DatasetError: a row file that cannot be used.
-        OSError: a file that cannot be read.
     """
     kept = [Path(path) for path in paths if Path(path).suffix == ".parquet"]
     files = dict(zip(kept, RowFiles(kept, None).files if kept else [], strict=True))
@@ -338,11 +337,9 @@ def find_games(paths: Sequence[str | Path], query: Query) -> Iterator[tuple[Game
 def rows_writer(
     output: Path, paths: Sequence[str | Path]
 ) -> Iterator[Callable[[Games, NDArray[np.int64]], None]]:
-    """Write rows and headers of games during a `with` block, numbered from 0.
+    """Write rows and, next to them, headers of games during a `with` block, numbered from 0.
 
-    Args:
-        output: the rows; the headers are written next to it.
-        paths: where the games are from; searches are kept if all have them.
+    Searches are kept if the files at all `paths`, where the games are from, have them.
 
     Yields:
         A function that writes games at some indices.

@@ -13,9 +13,6 @@ def lazy_exports(package: str) -> tuple[Callable[[str], Any], Callable[[], list[
     """`__getattr__` and `__dir__` (PEP 562) of a package whose names are imported on first use.
 
     The names are those that its `__init__.py` imports for type checkers, as in `lazy_loader`.
-
-    Args:
-        package: its full name, `__name__` in its `__init__.py`.
     """
 
     @cache

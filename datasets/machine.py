@@ -27,8 +27,7 @@ long run grows for hours. The largest preset uses about a hundred at a time.
 def available_cores() -> int:
     """Return the number of cores that this process may use, at least 1.
 
-    Those that it may run on (`taskset`, Slurm), and no more than the CPU time that its container is given
-    (`docker run --cpus 2`), rounded up.
+    Those that it may run on, and no more than its container's share of CPU time, rounded up.
     """
     try:
         cores = len(psutil.Process().cpu_affinity())
@@ -99,7 +98,7 @@ def set_environment() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Let GNU's C library keep what is freed for the next allocation; else each step pays for new pages.
+    """Let GNU's C library keep what is freed for the next allocation.
 
     Measured in an epoch of the default network on one core: 1.1 s of system time instead of 1.8, of 36 s.
     """

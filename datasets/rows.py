@@ -108,11 +108,7 @@ class Rows:
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
-    """Join parts one after the other; parts with and without a search may be mixed.
-
-    Raises:
-        ValueError: if there are no parts.
-    """
+    """Join parts, one or more, one after the other; parts with and without a search may be mixed."""
     if not parts:
         raise ValueError("expected at least one part")
     if len(parts) == 1:

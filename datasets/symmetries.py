@@ -16,11 +16,7 @@ class Symmetries:
     """
 
     def __init__(self, symmetries: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
-        """Take the squares and actions of a game's symmetries, without the identity.
-
-        Raises:
-            ValueError: there are none.
-        """
+        """Take the squares and actions of a game's symmetries, without the identity; there must be some."""
         if not symmetries:
             raise ValueError("expected a game whose board has symmetries, found one without")
         self.squares, self.actions = (
@@ -37,12 +33,7 @@ class Symmetries:
         return torch.randint(len(self), (rows,), generator=generator, device=generator.device)
 
     def turned(self, batch: dict[str, Tensor], which: Tensor) -> dict[str, Tensor]:
-        """Return a batch with every row transformed by its symmetry.
-
-        Args:
-            batch: see `ckai.datasets.data_module`.
-            which: `[B]` int64, numbers of symmetries.
-        """
+        """Return a batch of `ckai.datasets.data_module` with every row transformed by its symmetry of `[B]`."""
         device = batch["label"].device
         which = which.to(device)
         squares, actions, inverse = (

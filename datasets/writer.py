@@ -19,14 +19,12 @@ ROW_GROUP = 65_536
 def row_table(
     columns: Mapping[str, NDArray[Any]], unknown: int, schema: pa.Schema = EXPERT_SCHEMA, **more: pa.Array
 ) -> pa.Table:
-    """Rows as an Arrow table.
+    """Rows as an Arrow table of a schema; `more` has the columns that `EXPERT_SCHEMA` lacks.
 
     Args:
         columns: those of `EXPERT_SCHEMA`, `[N]` each, but for `board`, `[N, squares]`, and `legal`, `[N, mask
             bytes]`, little-endian bits.
         unknown: the value of `z` that becomes null.
-        schema: of the table.
-        **more: the other columns of the schema.
     """
     for name, values in columns.items():
         if name in ("legal", "black", "z"):

@@ -34,10 +34,7 @@ class Placement(NamedTuple):
 
 
 def parse_fen(text: str) -> Placement:
-    """Read a FEN without checking the position beyond its squares.
-
-    Raises:
-        PositionError: if the text is not a FEN or puts two pieces on a square.
+    """Read a FEN; PositionError if the text is none or puts two pieces on a square. Rules are not checked.
 
     >>> parse_fen("W:WK5:B1-2:H7")
     Placement(black_to_move=False, black=3, white=16, kings=16, halfmove_clock=7)

@@ -60,10 +60,7 @@ def sources_digest(root: Path = ROOT) -> str:
 
 
 def _make_folder() -> Path | None:
-    """Make the folder of compiled code, below `NUMBA_CACHE_DIR` if that is set; None if it cannot be written.
-
-    Folders of older sources go.
-    """
+    """Make the folder of compiled code, and remove those of older sources; None if it cannot be written."""
     above = (
         Path(config.CACHE_DIR) / "ckai"
         if config.CACHE_DIR
@@ -101,19 +98,14 @@ def inner(function: Any) -> Any:
 
 
 def hot(function: Any) -> Any:
-    """As `inner`, for what a search runs most: inlined at every call.
-
-    Where the arguments of the kernel are `borrowed`, the compiler then sees that there are no references to
-    count.
-    """
+    """As `inner`, for what a search runs most: inlined at every call, where references need no counting."""
     return _called_by_kernels(function, HOT)
 
 
 def _called_by_kernels(function: Any, options: dict[str, Any]) -> Any:
     """Let jitted code see a compiled function in place of a function.
 
-    Numba's own way, `register_jitable`, compiles it once for each set of options of its callers: twice
-    or three times as often.
+    Numba's own `register_jitable` compiles it anew for each set of options of its callers.
     """
     # Numba's type refers to it weakly.
     function.compiled = _njit(function, no_cpython_wrapper=True, **options)
@@ -148,10 +140,9 @@ def _njit(function: Any, **options: Any) -> Any:
 
 
 def compile_for(function: Any, *arguments: Any) -> Any:
-    """Return a kernel compiled for the types of arguments, or loaded from the cache, without calling it.
+    """Return a kernel compiled for the types of arguments, without calling it.
 
-    It skips the lookup of types, 8 us per call of a kernel with trees; arguments of other types, array
-    layouts included, go unnoticed.
+    It skips the lookup of types, 8 us per call; arguments of other types go unnoticed.
     """
     return function.compile(tuple(typeof(argument) for argument in arguments))
 

@@ -106,12 +106,7 @@ def _book() -> frozenset[tuple[int, int, bool]]:
 
 
 def is_book(position: Position) -> bool:
-    """Return whether a position is on the way to one that has a name, or to a ballot.
-
-    >>> edinburgh = Position.start().push("9-13")
-    >>> is_book(edinburgh), is_book(edinburgh.push("22-18").push("12-16").push("18-15"))
-    (True, False)
-    """
+    """Return whether a position is on the way to one that has a name, or to a ballot."""
     return _key(position) in _book()
 
 

@@ -56,11 +56,7 @@ class Layout:
         return self.rows * CELL + 2 * MARGIN
 
     def center(self, square: int, flipped: bool = False) -> tuple[float, float]:
-        """Return the center of a square.
-
-        Raises:
-            ValueError: there is no such square.
-        """
+        """Return the center of a square; ValueError if there is no such square."""
         if square not in self.squares:
             raise ValueError(f"expected a square from 1 to {max(self.squares)}, found {square}")
         row, column = self.squares[square]
@@ -148,11 +144,7 @@ def squares_svg(layout: Layout, flipped: bool = False, last: Collection[int] = (
 
 
 def piece_shapes(letter: str) -> str:
-    """Return the shapes of a piece around the origin.
-
-    Raises:
-        ValueError: there is no such piece.
-    """
+    """Return the shapes of a piece around the origin; ValueError for an unknown letter."""
     if letter not in ("b", "B", "w", "W"):
         raise ValueError(f"expected one of b, B, w, W, found {letter!r}")
     fill, line = PIECES[letter.lower()]
@@ -165,13 +157,9 @@ def piece_shapes(letter: str) -> str:
 
 
 def arrow_svg(layout: Layout, start: int, end: int, *, flipped: bool = False, name: str = "arrow") -> str:
-    """Return a line with a triangle as its head, which ends at the center of the square `end`.
+    """Return a line with a triangle as its head, from the center of one square to that of another.
 
-    Args:
-        layout: the squares.
-        start, end: squares; nothing is drawn if they are the same.
-        flipped: see `board_svg`.
-        name: the class of the element.
+    Nothing is drawn if they are the same. `name` is the class of the element.
     """
     (x1, y1), (x2, y2) = layout.center(start, flipped), layout.center(end, flipped)
     if start == end:

@@ -63,10 +63,7 @@ def make_columns(rows: int) -> Columns:
 
 @inner
 def stops(tokens, t, last):
-    """Whether token `t` cannot stand among the moves: unreadable text, or a number without a move.
-
-    A move number may precede a remark in brackets, or a result in place of the move.
-    """
+    """Whether token `t` cannot stand among the moves: unreadable text, or a number without a move."""
     kind = tokens[t].kind
     if kind == BARE:
         after = next_word(tokens, t, last)

@@ -184,12 +184,7 @@ def result_of(a, b):
 
 @inner
 def read_numbers(data, i, squares, used):
-    """Read a token that starts with a digit or a half.
-
-    Returns:
-        (kind, value, end): the kind is MOVE, with its squares written to `squares` from `used` on, RESULT,
-        NUMBER, BARE or JUNK.
-    """
+    """(kind, value, end) of a token that starts with a digit or a half; a MOVE's squares go to `squares`."""
     n = len(data)
     end = half(data, i)
     if end >= 0:
@@ -228,16 +223,13 @@ def read_numbers(data, i, squares, used):
 
 @kernel
 def lex(data, final, tokens, squares):
-    """Split a chunk into tokens.
+    """Split a chunk into tokens, and return their number.
 
     Args:
         data: `[N]` uint8, see `plain_text`.
         final: whether the chunk ends the file.
         tokens: `[>= N + 1]` TOKEN, filled.
         squares: `[>= N + MAX_SQUARES + 2]` uint8, filled.
-
-    Returns:
-        The number of tokens.
     """
     n = len(data)
     i, count, used = 0, 0, 0

@@ -93,7 +93,7 @@ def starts_anew(data, tokens, t, first):
 
 @kernel
 def segment(data, tokens, games):
-    """Cut a chunk's tokens into games.
+    """Cut a chunk's tokens into games, and return their number.
 
     A game starts with its tags, or with its first move if it has none; comments before them belong to it. It
     ends at the next tag after its moves, at a repeated tag or a move number 1 after a blank line, or at the
@@ -103,9 +103,6 @@ def segment(data, tokens, games):
         data: `[N]` uint8, the chunk, see `plain_text`.
         tokens: `[T]` TOKEN.
         games: `[>= T + 1, 2]` int32, filled with the first token of each game and the one after its last.
-
-    Returns:
-        The number of games.
     """
     count = 0
     # `open_`: inside a game; `tagged`, `moved`: it has tags, moves; `ended`: its result was read.

@@ -25,7 +25,7 @@ _FORMS = {
     b"PK\x05\x06": "zip archive",  # an empty one
 }
 _DAMAGE = (
-    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError, RuntimeError,  # a password
+    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError,  # a password
     UnicodeDecodeError, IndexError,  # of the names in a zip archive
 )  # fmt: skip
 """What reading a compressed file may raise, besides OSError."""
@@ -43,12 +43,7 @@ class OpenedSource:
         self.name, self.raw, self._file, self._form = name, raw, file, form
 
     def read(self, size: int) -> bytes:
-        """Up to `size` bytes of the text, unpacked.
-
-        Raises:
-            PdnError: for a damaged archive.
-            OSError: if the system cannot read.
-        """
+        """Up to `size` bytes of the text, unpacked; PdnError for a damaged archive."""
         with _explained(self.name, self._form):
             block: bytes = self._file.read(size)
         return block
@@ -71,12 +66,7 @@ def source_stem(path: str | Path) -> str:
 
 
 def source_size(path: str | Path) -> int:
-    """Bytes of a source as it is stored, 0 for standard input and pipes.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        PdnError: if it is a folder.
-    """
+    """Bytes of a source as it is stored, 0 for standard input and pipes; an error if it is missing."""
     if str(path) == STDIN:
         return 0
     with _explained(source_name(path)):

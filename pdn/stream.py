@@ -100,16 +100,9 @@ _NAME, _ESCAPED = re.compile(r"\w+", re.ASCII), re.compile(r'\\(["\\])')
 
 
 def read_chunks(file: Readable, size: int = CHUNK) -> Iterator[Chunk]:
-    """Cut a file into chunks of whole games.
+    """Cut a file into chunks of whole games, with `size` bytes per read; PdnError if it is UTF-16.
 
     The last game of a chunk may continue in the next one, so it always moves there.
-
-    Args:
-        file: open for reading bytes.
-        size: bytes per read.
-
-    Raises:
-        PdnError: if the file is UTF-16.
     """
     carry = b""
     number, line, offset = 0, 0, 0

@@ -18,12 +18,6 @@ def write_game(game: PdnGame) -> str:
 
     Raises:
         ValueError: a tag name that the reader would not accept: it does not begin with an ASCII letter.
-
-    >>> import io
-    >>> from ckai.pdn import read_games
-    >>> (game,) = read_games(io.BytesIO(b'[Event "Club"]11-15 23-19;remark'))
-    >>> write_game(game)
-    '[Event "Club"]\\n\\n1. 11-15 23-19 {remark}\\n\\n'
     """
     for name, _ in game.headers:
         if not _TAG.match(name):

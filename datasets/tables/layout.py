@@ -47,11 +47,7 @@ class TableLayout(NamedTuple):
 
 
 def make_layout(pieces: int) -> TableLayout:
-    """The layout of tables for up to `pieces` pieces.
-
-    Raises:
-        ValueError: `pieces` is not in 2..6.
-    """
+    """The layout of tables for up to `pieces` pieces, 2 to 6; ValueError for others."""
     if not 2 <= pieces <= MAX_PIECES:
         raise ValueError(f"expected tables of 2 to {MAX_PIECES} pieces, found {pieces}")
     lookup = make_lookup()

@@ -151,11 +151,7 @@ class Tables:
         return out
 
     def probe(self, position: Position) -> ProbeResult:
-        """The exact value of a position, for the side to move.
-
-        Raises:
-            ValueError: more pieces than the tables, or the opponent has none.
-        """
+        """The exact value of a position, for the side to move; ValueError if it is not in the tables."""
         value = int(self.probe_many(np.array([_row(position)], np.int64))[0])
         if value == UNKNOWN:
             number = (position.own | position.opp).bit_count()

@@ -194,13 +194,7 @@ def _longest(values, at, size):
 def solve_pair(m1, k1, m2, k2, values, lookup):
     """Solve a class and the class with the sides exchanged; all classes they lead to must be solved.
 
-    Args:
-        m1, k1, m2, k2: pieces of the class.
-        values: uint8, all classes; the two are filled in.
-        lookup: of the layout.
-
-    Returns:
-        The longest distance, or -1 if one is longer than `MAX_DISTANCE`.
+    The values of the two are filled in. Returns the longest distance, or -1 if it is above `MAX_DISTANCE`.
     """
     size = class_size(m1, k1, m2, k2, lookup)
     same = m1 == m2 and k1 == k2
