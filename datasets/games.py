@@ -242,8 +242,8 @@ class RowGames(Games):
             first, end = begin[n : n + 2]
             played = Game()
             if first < end:
-                start = Position(*masks[first].tolist(), black[first], halfmove_clock=quiet[first])
-                played = Game(start)
+                own, opp, kings = masks[first].tolist()
+                played = Game(Position(own, opp, kings, black[first], halfmove_clock=quiet[first]))
             starts = moves[(first < moves) & (moves < end)]
             for actions in np.split(label[first:end], starts - first) if first < end else ():
                 move = played.position.move_of(actions.tolist())

@@ -33,7 +33,7 @@ class Symmetries:
         return torch.randint(len(self), (rows,), generator=generator, device=generator.device)
 
     def turned(self, batch: dict[str, Tensor], which: Tensor) -> dict[str, Tensor]:
-        """Return a batch of `ckai.datasets.data_module` with every row transformed by its symmetry of `[B]`."""
+        """Return a batch of `ckai.datasets.data_module` transformed row by row by symmetries `[B]`."""
         device = batch["label"].device
         which = which.to(device)
         squares, actions, inverse = (

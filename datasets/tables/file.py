@@ -29,7 +29,7 @@ def write_tables(path: Path, values: NDArray[np.uint8], header: dict[str, Any]) 
 
 
 def read_tables(path: Path) -> tuple[TableLayout, NDArray[np.uint8], dict[str, Any]]:
-    """Verify a table file; return layout, values mapped into memory, and header; ValueError if it is damaged."""
+    """Verify a table file; return layout, values mapped into memory, and header; ValueError if damaged."""
     command = f"ckai tables build --pieces {path.stem.removeprefix('tables-')}"
     try:
         with path.open("rb") as file:
