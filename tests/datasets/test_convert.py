@@ -16,9 +16,7 @@ from hypothesis import strategies as st
 
 from ckai.datasets.convert import parse_files
 from ckai.datasets.files import WriteError
-from ckai.datasets.reader import read_rows
 from ckai.datasets.schema import EXPERT_SCHEMA, DatasetError, headers_path
-from ckai.datasets.split import game_keys
 from ckai.game import Game, Position
 from ckai.pdn import PdnError, read_games, write_game
 from ckai.pdn.kernels import MAX_PLIES
@@ -148,27 +146,6 @@ def test_a_file_without_games_is_skipped_among_others(tmp_path):
     with pytest.raises(PdnError, match=r"a\.pdn: expected games of PDN .* found none in 0 bytes"):
         parse_files([paths[0], paths[2]], tmp_path / "none.parquet")
     assert not (tmp_path / "none.parquet").exists()
-
-
-def test_copies_of_a_game_have_one_key(tmp_path):
-    text = """[Event "a"]
-1. 11-15 22-18 2. 15x22 25x18 1-0
-[Event "b"]
-1. 9-13 22-18 *
-[Event "a again"]
-[Black "another name"]
-1. 11x15 22-18 {a comment} 15x22 25x18 1/2-1/2
-[Event "a up to an error"]
-1. 11-15 22-18 2. 15x22 25x18 1-32
-[Event "from elsewhere"]
-[FEN "W:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,10,11,12,13"]
-1. 22-18 *
-"""
-    tally, *_ = convert(text, tmp_path)
-    assert (tally.games_kept, tally.games_truncated) == (4, 1)
-    keys = game_keys(read_rows(tally.output))[0]
-    assert keys[0] == keys[2] == keys[3]
-    assert len(np.unique(keys)) == 3
 
 
 def test_a_file_that_counts_squares_from_0_makes_no_rows(tmp_path):

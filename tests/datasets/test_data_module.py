@@ -1,7 +1,5 @@
 """Rows to batches: the split, what a batch holds, and files that cannot be used."""
 
-import itertools
-
 import make_rows
 import numpy as np
 import pyarrow as pa
@@ -103,14 +101,6 @@ def test_every_epoch_is_the_whole_training_side_in_another_order(expert):
     assert all_rows(first) == all_rows(second) == want
     assert torch.equal(first[0]["board"], again[0]["board"])
     assert not torch.equal(first[0]["board"], second[0]["board"])
-
-
-def test_an_epoch_can_begin_in_its_middle(expert):
-    data = RowsDataModule([expert], batch_size=50)
-    whole, rest = list(data.epoch(3)), list(data.epoch(3, skip=5))
-    assert len(rest) == len(whole) - 5
-    for a, b in zip(whole[5:], rest, strict=True):
-        assert all(torch.equal(a[name], b[name]) for name in a)
 
 
 def test_training_batches_are_transformed_and_held_out_ones_are_not(expert):
@@ -282,16 +272,10 @@ def test_values_that_cannot_be_are_refused(tmp_path, rows, change, message):
             r"expected a row after .* by \(game, ply, hop\), found \(0, 0, 0\); a file",
         ),
         (lambda rows: [row for row in rows for _ in "ab"], "row 1: expected a row after the one before"),
-        (lambda rows: shifted(rows, "legal"), "expected the legal actions of the position"),
     ],
 )
 def test_rows_that_do_not_follow_are_refused(tmp_path, rows, change, message):
     refuse(make_rows.write(tmp_path / "bad.parquet", change([dict(row) for row in rows])), message)
-
-
-def shifted(rows, *columns):
-    """The rows with some columns of the row after."""
-    return [row | {name: after[name] for name in columns} for row, after in itertools.pairwise(rows)]
 
 
 def test_values_at_their_bounds_are_read(tmp_path, rows):
@@ -304,34 +288,6 @@ def test_values_at_their_bounds_are_read(tmp_path, rows):
     # A part of a game, from a position with its clock.
     middle = [row | {"ply": row["ply"] - 9} for row in rows if row["game"] == 0 and row["ply"] >= 9]
     assert len(read_rows(make_rows.write(tmp_path / "part.parquet", middle))) == len(middle)
-
-
-def test_boards_of_other_games_have_values_of_their_own(tmp_path):
-    from ckai.rl.games.registry import get_game
-
-    spec = get_game("connect4")
-    mask = spec.legal_mask_bytes
-    row = {
-        "game": 0,
-        "ply": 0,
-        "hop": 0,
-        "black": True,
-        "board": [2] * spec.schema.field("board").type.list_size,
-    }
-    row |= {"jumper": 40, "quiet": 99, "legal": b"\x01" + bytes(mask - 1), "label": 0, "z": 1}
-    row |= {"q": 0.0, "visits": [], "generation": 1}
-    path = tmp_path / "c4.parquet"
-    for rows, message in (
-        ([row], None),
-        ([row, row], "row after the one before"),
-        ([row | {"ply": -1}], "ply and hop from 0"),
-    ):
-        pq.write_table(pa.Table.from_pylist(rows, schema=spec.schema), path)
-        if message is None:
-            assert len(read_rows(path, game="connect4")) == 1
-            continue
-        with pytest.raises(DatasetError, match=message):
-            read_rows(path, game="connect4")
 
 
 def test_missing_folder_and_foreign_files_are_refused(tmp_path, expert):

@@ -27,9 +27,7 @@ GIB = 1 << 30
     [
         ("max 100000", 16),
         ("200000 100000", 2),
-        ("150000 100000", 2),
         ("50000 100000", 1),
-        ("what", 16),
         (None, 16),
     ],
 )
@@ -44,9 +42,7 @@ def test_the_share_of_a_container(tmp_path, monkeypatch, cpu, cores, limit, memo
     assert (available_cores(), available_memory()) == (cores, memory * GIB)
 
 
-@pytest.mark.parametrize(
-    ("others", "left"), [(0.0, 4), (0.3, 4), (0.67, 3), (1.0, 3), (2.6, 1), (3.7, 1), (9.0, 1)]
-)
+@pytest.mark.parametrize(("others", "left"), [(0.0, 4), (0.67, 3), (2.6, 1), (9.0, 1)])
 @pytest.mark.parametrize("most", [4, 2])
 def test_the_cores_that_others_leave(monkeypatch, others, left, most):
     """For ten seconds this process uses 1.5 cores of four, and others the rest."""

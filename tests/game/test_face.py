@@ -126,19 +126,6 @@ def test_a_picture_has_the_pieces_of_the_position(position, flipped):
     assert len(crowned) == position.kings.bit_count()
 
 
-def place(svg):
-    (group,) = drawn(svg)
-    return group.get("transform")
-
-
-def test_square_1_is_at_the_top_and_flipped_at_the_bottom():
-    # Square 1 lies in the top row, second column; the board's cells are 45 wide inside a frame of 12.
-    one = Position.from_pieces({1: "b"})
-    assert place(one.svg()) == "translate(79.5,34.5)"
-    assert place(one.svg(flipped=True)) == "translate(304.5,349.5)"
-    assert place(Position.from_pieces({32: "w"}, turn="white").svg(flipped=True)) == "translate(79.5,34.5)"
-
-
 def test_options_of_a_picture():
     position = Position.start()
     root = ET.fromstring(position.svg(size=123))

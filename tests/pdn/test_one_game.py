@@ -65,15 +65,6 @@ def test_sources(kind, tmp_path):
         Game.from_pdn(source(), 3)
 
 
-def test_a_path_as_text_is_explained(tmp_path):
-    with pytest.raises(PdnError, match=r"found none: give a file's path as a pathlib.Path"):
-        Game.from_pdn("games.pdn")
-    with pytest.raises(FileNotFoundError):
-        Game.from_pdn(tmp_path / "none.pdn")
-    with pytest.raises(ValueError, match="expected a game number >= 1, found 0"):
-        Game.from_pdn(TEXT, 0)
-
-
 def test_a_game_that_stops_early_is_an_error_with_its_place(tmp_path):
     path = tmp_path / "bad.pdn"
     path.write_text("1. 11-15 22-18 *\n\n1. 11-15 22-18\n2. 8-11 *\n")
