@@ -6,7 +6,6 @@ import zipfile
 import pytest
 from click.testing import CliRunner
 
-from ckai.cli.games import command as games
 from ckai.cli.parse import command
 
 GAME = '[Event "one"]\n1. 11-15 *\n'
@@ -42,8 +41,6 @@ def test_one_is_singular(here):
     assert lines[0] == "1 game read: 1 kept, 0 truncated, 0 rejected"
     assert lines[1].startswith("1 ply, 1 row in data/a.parquet (")
     assert len(lines) == 2
-    text = CliRunner().invoke(games, ["data/a.parquet", "--stats"], catch_exceptions=False).stdout
-    assert "headers               of 1 game\n" in text
 
 
 def test_errors_are_one_line_that_says_what_to_do(here, errors_of):
