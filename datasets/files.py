@@ -131,11 +131,6 @@ def save_figure(path: Path, figure: Any, dpi: int) -> None:
         figure.savefig(file, format="png", dpi=dpi)
 
 
-def files_in(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of a folder that match a pattern, sorted; folders of such a name are not ours."""
-    return sorted(path for path in folder.glob(pattern) if path.is_file())
-
-
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, 64 hexadecimal digits."""
     with path.open("rb") as file:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.files import files_in, save_figure
+from ckai.datasets.files import save_figure
 from ckai.datasets.settings import flat_settings
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.dashboard import metrics
@@ -47,7 +47,7 @@ class RunSummary:
 def find_selfplay(folder: Path) -> list[RunSummary]:
     """Find all self-play runs under a folder, sorted by path; runs that cannot be read are skipped."""
     runs = []
-    for config in files_in(folder, "**/config.json"):
+    for config in sorted(folder.glob("**/config.json")):
         if not (config.parent / "networks").is_dir():
             continue
         try:
