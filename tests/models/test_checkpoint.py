@@ -170,7 +170,7 @@ def test_weights_of_another_kind_are_refused(path, change, message, capfd):
         ),
         ({"architecture": "x" * 10**5}, "expected one of the networks"),
         ({"settings": {"channels": 4, "hidden": 8}}, r"of shape .*8.*, found .*16"),
-        ({"settings": {"channels": 0}}, "channels: expected greater than or equal to 1, found 0"),
+        ({"settings": {"channels": 0}}, "expected channels >= 1, found 0"),
         ({"settings": {"channels": "4"}}, "channels: expected a valid integer, found '4'"),
         ({"settings": {3: 4}}, "unknown setting 3; expected one of encoding, value, channels, hidden"),
         ({"settings": {"encoding": []}}, r"encoding: expected a valid string, found \[\]"),

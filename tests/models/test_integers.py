@@ -171,5 +171,5 @@ def test_other_networks_and_broken_ones_are_refused():
         IntegerEvaluator(net)
     with pytest.raises(ValueError, match="expected an encoding with binary planes of pieces, found 'grid'"):
         build("swift", {"encoding": "grid"})
-    with pytest.raises(ValueError, match=f"hidden: expected less than or equal to {MAX_UNITS}"):
+    with pytest.raises(ValueError, match=f"expected hidden <= {MAX_UNITS}"):
         build("swift", {"hidden": MAX_UNITS + 1})

@@ -74,7 +74,7 @@ def test_unknown_names_and_settings_are_refused_with_those_that_exist():
         network_type("resnett")
     with pytest.raises(ValueError, match="unknown setting chanels; did you mean channels"):
         build("resnet", {"chanels": 3})
-    with pytest.raises(ValueError, match="channels: expected greater than or equal to 1, found 0"):
+    with pytest.raises(ValueError, match="expected channels >= 1, found 0"):
         build("resnet", {"channels": 0})
     for size in (10**20, 10**17, 10**12):
         with pytest.raises(
