@@ -230,45 +230,40 @@ class Arena:
 
 
 def print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None", as_json: bool) -> None:
-    """Print the result of a match; `better` is the probability that the row is the better player."""
+    """Print the result of a match."""
     from ckai.cli.shared.console import print_rows
     from ckai.game import Reason
     from ckai.rl.engine.program import Fault
     from ckai.rl.matches.elo import elo_text
 
     pairs, sprt = result.pairs, test and test.test(result.leading_scores)
-    alone, repeated = len(result.games) - len(result.paired), result.repeated_pairs
+    alone = len(result.games) - len(result.paired)
     losses = {"faults": list(result.lost_by(*Fault)), "time_losses": list(result.lost_by(Reason.TIME))}
     if as_json:
         told = {"a": names[0], "b": names[1], **result.summary(), **pairs.json, **losses}
-        told |= {"unpaired": alone, "superiority": pairs.superiority, "repeated_pairs": repeated}
+        told["unpaired"] = alone
         if test and sprt:
             told["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
             told["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
         print_json(told)
         return
-    (low, high), score, better = pairs.interval, pairs.score, pairs.superiority
+    (low, high), score = pairs.interval, pairs.score
     first: dict[str, Any] = {"won": result.wins, "drawn": result.draws, "lost": result.losses, "score": score}
-    first |= {"player": short_name(names[0]), "elo": elo_text(pairs.elo, low, high), "better": better}
+    first |= {"player": short_name(names[0]), "elo": elo_text(pairs.elo, low, high)}
     second: dict[str, Any] = {
         "won": result.losses,
         "drawn": result.draws,
         "lost": result.wins,
         "score": 1 - score,
     }
-    second |= {"player": short_name(names[1]), "elo": elo_text(-pairs.elo, -high, -low), "better": 1 - better}
+    second |= {"player": short_name(names[1]), "elo": elo_text(-pairs.elo, -high, -low)}
     columns = {"player": ("", ""), **{each: (each, "") for each in ("won", "drawn", "lost")}}
-    columns |= {"score": ("score", ".1%"), "elo": ("Elo, 95 %", ""), "better": ("better", ".1%")}
+    columns |= {"score": ("score", ".1%"), "elo": ("Elo, 95 %", "")}
     print_rows([first, second], columns)
     line = f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}"
     if alone:
         line += f"; {count_text(alone, 'game')} without the other colours not counted"
     click.echo(line)
-    if repeated:
-        click.echo(
-            f"{count_text(repeated, 'pair')} the same as another, move for move: the true interval is wider; "
-            "give other --openings"
-        )
     for why, of in (("on time", "time_losses"), ("by faults of the program", "faults")):
         for name, lost in zip(names, losses[of], strict=True):
             if lost:

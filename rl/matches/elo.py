@@ -96,7 +96,6 @@ class PairStatistics:
 
     @property
     def _shrunk_score(self) -> float:
-        """The score with one more pair, half won and half lost."""
         return (self.pairs * self.score + 0.5) / (self.pairs + 1)
 
     @property
@@ -111,26 +110,16 @@ class PairStatistics:
         return {"pairs": self.pairs, "elo": bounded(self.elo), "interval": ends}
 
     @property
-    def _trials(self) -> float:
-        """Number of won or lost games whose score would vary as much as that of the pairs; finite."""
-        expected = self._shrunk_score
-        return expected * (1 - expected) / self.error**2 if self.pairs else 0.0
-
-    @property
     def score_interval(self) -> tuple[float, float]:
-        """95 % interval of the score, within [0, 1] (Wilson 1927)."""
-        return wilson(self.score, self._trials)
+        """95 % interval of the score, within [0, 1], of as many won or lost games as vary as much."""
+        expected = self._shrunk_score
+        return wilson(self.score, expected * (1 - expected) / self.error**2 if self.pairs else 0.0)
 
     @property
     def interval(self) -> tuple[float, float]:
         """95 % interval of the Elo difference, see `score_interval`."""
         low, high = self.score_interval
         return elo_of(low), elo_of(high)
-
-    @property
-    def superiority(self) -> float:
-        """Probability that A is better than B: of a score above 1/2, by the normal approximation there."""
-        return 0.5 * (1 + math.erf((self.score - 0.5) * 2 * math.sqrt(self._trials / 2)))
 
     def __str__(self) -> str:
         return f"{elo_text(self.elo, *self.interval)} Elo"

@@ -121,13 +121,6 @@ class MatchResult:
         scores = dict(zip(self._complete, self.pair_scores, strict=True))
         return [scores[n] for n in takewhile(scores.__contains__, count())]
 
-    @property
-    def repeated_pairs(self) -> int:
-        """Complete pairs that are the same, move for move, as another one; they say nothing new."""
-        pairs = self._complete.values()
-        lines = {tuple((each.game.positions[0], *each.game.moves) for each in two) for two in pairs}
-        return len(pairs) - len(lines)
-
     def summary(self) -> dict[str, Any]:
         """Return the result as plain numbers: `games`, `wins`, `draws`, `losses`, `score`."""
         counts = {"wins": self.wins, "draws": self.draws, "losses": self.losses}

@@ -57,10 +57,10 @@ def append_game(path: Path, text: str) -> None:
 
 
 def read_match_games(path: Path, openings: Sequence[Any], spec: GameSpec, match: str = "") -> list[MatchGame]:
-    """Read the games of a match from a file, if there is one; it may have games of other matches.
+    """Read the games of a match from a file, if there is one, each once, without one that is cut off.
 
     Args:
-        path: the file.
+        path: the file; it may have games of other matches.
         openings: openings of the match; games from later ones are left out.
         spec: the rules.
         match: see `match_game_pdn`.
@@ -69,14 +69,6 @@ def read_match_games(path: Path, openings: Sequence[Any], spec: GameSpec, match:
         ValueError: a game of the match is damaged.
     """
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    try:
-        return parse_match_games(text, openings, spec, match)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def parse_match_games(text: str, openings: Sequence[Any], spec: GameSpec, match: str = "") -> list[MatchGame]:
-    """Parse the games of a match, each once, without one that is cut off; see `read_match_games`."""
     games: dict[tuple[int, bool], MatchGame] = {}
     for tags, words in parse_games(text):
         if tags.get("Match", "") != match or words[-1:] != [tags.get("Result")]:
@@ -91,8 +83,8 @@ def parse_match_games(text: str, openings: Sequence[Any], spec: GameSpec, match:
                 games[pair, a_black] = MatchGame(pair, a_black, game, _outcome(game, tags))
         except (ValueError, KeyError) as error:
             raise ValueError(
-                f"expected the games of this match, found a damaged one, of round {tags.get('Round')} "
-                f"({error}); remove it"
+                f"{path}: expected the games of this match, found a damaged one, of round "
+                f"{tags.get('Round')} ({error}); remove it"
             ) from error
     return list(games.values())
 

@@ -52,13 +52,6 @@ def ratings(players: int, pairs: PairScores) -> list[Rating]:
     return [Rating(*row) for row in zip(*columns, strict=True)]
 
 
-def fit(players: int, pairs: PairScores) -> Floats:
-    """Return the ratings of all players, `[players]`, with a mean of 0, see the module."""
-    strength, _ = _fit(*_results(players, pairs))
-    elo: Floats = ELO * (strength - strength.mean())
-    return elo
-
-
 def _results(players: int, pairs: PairScores) -> tuple[Floats, Floats]:
     """Return `[players]` points of each player and `[players, players]` games of two players."""
     won, met = np.zeros(players), np.zeros((players, players))

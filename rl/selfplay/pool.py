@@ -13,7 +13,7 @@ import numpy as np
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.matches.ratings import PairScores, fit
+from ckai.rl.matches.ratings import PairScores, ratings
 from ckai.rl.selfplay.config import PoolConfig
 
 
@@ -77,7 +77,7 @@ def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: 
     if not config.share or not past:
         return []
     results = _results(networks, history)
-    elo = fit(len(networks), results)
+    elo = np.array([each.elo for each in ratings(len(networks), results)])
     newest = max((i for pair, scores in results.items() if scores for i in pair), default=len(past))
     p = 1 / (1 + 10 ** ((elo[:-1] - elo[newest]) / 400))
     weight = p * (1 - p)

@@ -21,7 +21,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_game_pdn, match_pdn, parse_match_games
+from ckai.rl.matches.pdn import match_game_pdn, match_pdn, read_match_games
 from ckai.rl.search.batch_sizing import SIZES, BatchSizer
 
 START = Position.start()
@@ -52,14 +52,10 @@ def test_time_controls_are_read(text, control):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "such as 5m\\+3s"),
-        ("60", "found '60'"),
-        ("60s+", "found '60s\\+'"),
+        ("60", "such as 5m\\+3s or 60s\\+0.6s, found '60'"),
         ("60s+1", "found '60s\\+1'"),
         ("0s", "a time above 0"),
-        ("99999999m", "at most 1,000,000 s"),
         ("1s+9999999s", "an increment from 0"),
-        ("40/1s", "found '40/1s'"),
         ("9" * 5000 + "s", "at most 1,000,000 s"),
     ],
 )
@@ -162,13 +158,6 @@ def leaning(monkeypatch):
         yield searching
 
 
-def test_a_move_without_an_alternative_takes_one_evaluation(leaning):
-    only = "W:W5:B2,3"
-    assert len(Position.from_fen(only).legal_moves()) == 1
-    result = leaning.search(only, Limit(clock=3600))
-    assert (result.reason, result.sims) == (StopReason.CLOCK, 1)
-
-
 def test_a_search_by_clock_ends_with_its_decision(leaning):
     target = Limit(clock=3600).move_time(0, 0.02).optimum
     result = leaning.search(START, Limit(clock=3600))
@@ -188,12 +177,6 @@ def test_the_way_a_capture_goes_on_is_part_of_the_decision(leaning):
     assert leaning._tree.lead()[0] == max(counts) - min(
         counts
     )  # of two moves, though the first hop is forced
-
-
-def test_no_time_left_is_one_evaluation():
-    with Engine.load("uniform") as searching:
-        result = searching.search(START, Limit(clock=0.001))
-    assert (result.reason, result.sims) == (StopReason.CLOCK, 1)
 
 
 # --- matches -------------------------------------------------------------------------------------------
@@ -245,7 +228,7 @@ def late(monkeypatch):
     return Late(wall)
 
 
-def test_a_game_is_lost_on_time(late):
+def test_a_game_is_lost_on_time(late, tmp_path):
     openings = draw_openings(2, 0)
     result = play_match(late, RandomEngine(), openings, threads=1)
     assert len(result.games) == 4
@@ -257,6 +240,7 @@ def test_a_game_is_lost_on_time(late):
         text = match_game_pdn(game, "a", "b", DEFAULT_GAME)
         assert '[Termination "time forfeit"]' in text
         assert text.rstrip().endswith("0-1" if game.a_black else "1-0")
-    again = parse_match_games(match_pdn(result, "a", "b", DEFAULT_GAME), openings, DEFAULT_GAME)
+    (tmp_path / "games.pdn").write_text(match_pdn(result, "a", "b", DEFAULT_GAME))
+    again = read_match_games(tmp_path / "games.pdn", openings, DEFAULT_GAME)
     assert [(g.outcome, g.game.moves) for g in again] == [(g.outcome, g.game.moves) for g in result.games]
     assert play_match(RandomEngine(), late, openings, threads=1).lost_by(Reason.TIME) == (0, 4)

@@ -18,7 +18,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match as matches
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn, parse_match_games
+from ckai.rl.matches.pdn import match_pdn, read_match_games
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
 
@@ -47,7 +47,9 @@ def started(monkeypatch):
         pytest.param("slow@0.1s", Fault.SILENCE, "no answer in time", marks=pytest.mark.slow),
     ],
 )
-def test_a_fault_loses_the_game_and_the_program_is_started_again(how, fault, words, monkeypatch, started):
+def test_a_fault_loses_the_game_and_the_program_is_started_again(
+    how, fault, words, monkeypatch, started, tmp_path
+):
     monkeypatch.setattr(program, "SPARE_SECONDS", 0.2 if "slow" in how else 30.0)
     openings = draw_openings(2, 0)
     with Engine.load(f"hub:{PROGRAM} {how}") as engine:
@@ -57,7 +59,8 @@ def test_a_fault_loses_the_game_and_the_program_is_started_again(how, fault, wor
     assert all(words in game.outcome.detail for game in result.games)
     text = match_pdn(result, "a", "b", DEFAULT_GAME)
     assert text.count(f'[Termination "{fault}"]') == 4
-    again = parse_match_games(text, openings, DEFAULT_GAME)
+    (tmp_path / "games.pdn").write_text(text)
+    again = read_match_games(tmp_path / "games.pdn", openings, DEFAULT_GAME)
     assert [(game.score, game.reason) for game in again] == [(0.0, fault)] * 4
 
 

@@ -15,7 +15,7 @@ from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn, parse_match_games
+from ckai.rl.matches.pdn import match_pdn, read_match_games
 
 PLAYERS = ("alphabeta@1", "random")
 
@@ -139,12 +139,12 @@ def test_a_full_disk_leaves_whole_games(play, tmp_path, monkeypatch):
     assert len(set(rounds(tmp_path))) == len(rounds(tmp_path)) == 24
 
 
-def test_games_are_read_as_they_were_played():
-    openings = draw_openings(3, 0)
+def test_games_are_read_as_they_were_played(tmp_path):
+    openings, path = draw_openings(3, 0), tmp_path / "games.pdn"
     result = play_match(RandomEngine(), RandomEngine(), openings, max_plies=40)
-    text = match_pdn(result, "a", "b", DEFAULT_GAME)
-    again = parse_match_games(text + text, openings, DEFAULT_GAME)
+    path.write_text(2 * match_pdn(result, "a", "b", DEFAULT_GAME))
+    again = read_match_games(path, openings, DEFAULT_GAME)
     assert [(g.pair, g.a_black, g.game.moves, g.outcome) for g in again] == [
         (g.pair, g.a_black, g.game.moves, g.outcome) for g in result.games
     ]
-    assert len(parse_match_games(text, openings[:1], DEFAULT_GAME)) == 2
+    assert len(read_match_games(path, openings[:1], DEFAULT_GAME)) == 2
