@@ -1,4 +1,4 @@
-"""`ckai bench`: measure the speed of networks, searches and self-play on this machine."""
+"""`ckai bench`: measure the speed of networks and self-play on this machine."""
 
 from contextlib import closing
 from dataclasses import asdict
@@ -10,7 +10,7 @@ import click
 from ckai.cli.shared.options import PATH, evaluator_option, json_option
 from ckai.cli.shared.output import print_json, report_compilation
 
-PARTS = ("network", "search", "selfplay")
+PARTS = ("network", "selfplay")
 ROUNDS = 5
 """Repetitions of each measurement."""
 SECONDS = 2.0
@@ -27,8 +27,8 @@ IN_FLIGHT, SIMS = 256, 200
 def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json: bool) -> None:
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
-    PART is network, search or selfplay. The network and the search are measured with every backend that is
-    installed, unless --evaluator names one; self-play with one. `ckai perft`, `parse` and `pretrain` tell
+    PART is network or selfplay. The network is measured with every backend that is installed, unless
+    --evaluator names one; self-play with one. `ckai perft`, `parse` and `pretrain` tell
     their own speed.
     """
     from ckai.cli.shared.console import print_rows
@@ -49,8 +49,6 @@ def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json
         click.echo(f"measuring {part} ...", err=True)
         if part == "network":
             measures += bench.bench_network(network, backends, ROUNDS, SECONDS / 4)
-        elif part == "search":
-            measures += bench.bench_search(network, backends, ROUNDS, SECONDS / 4)
         else:
             with closing(make_evaluator(network, evaluator, groups)) as loaded:
                 in_flight = GPU_BATCH * groups if isinstance(loaded, CudaEvaluator) else IN_FLIGHT

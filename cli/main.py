@@ -37,7 +37,7 @@ COMMANDS = {
     "warmup": "Compile everything for this machine, once.",
     "perft": "Count the move paths from a position, to test the rules.",
     "tables": "Build and probe endgame tablebases.",
-    "bench": "Measure the speed of networks, searches and self-play.",
+    "bench": "Measure the speed of networks and self-play.",
 }
 """Help for each command; command `name` is the object `command` of the module of that name."""
 

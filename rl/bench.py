@@ -1,4 +1,4 @@
-"""What `ckai bench` measures: the speed of networks, searches and self-play.
+"""What `ckai bench` measures: the speed of networks and self-play.
 
 The two sides of a ratio take turns, so that a machine that slows down affects both.
 """
@@ -7,6 +7,7 @@ import statistics
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 
 from ckai.datasets.machine import available_cores
@@ -14,10 +15,8 @@ from ckai.models.inference.backends import best_rate, make_evaluator
 from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
-from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.searcher import THREADS
 from ckai.rl.search.threads import running
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import SelfPlayCounts
@@ -26,10 +25,6 @@ from ckai.rl.selfplay.warmup import compile_selfplay
 
 BATCHES = (1, 16, 64, 128, 256, 1024, 4096)
 """Batch sizes to measure networks with."""
-LIMITS = (0.02, 0.05, 0.2, 1.0, 5.0)
-"""Limits of time to measure searches with, in seconds."""
-SEARCH_NODES = 2_000_000
-"""Capacity of their tree: more than the fastest network fills."""
 
 
 @dataclass(frozen=True)
@@ -49,28 +44,23 @@ class Measure:
         return cls(name, unit, statistics.median(rates), min(rates), max(rates), len(rates))
 
 
-def _available(network: Network, backends: Sequence[str], threads: int) -> Iterator[tuple[str, Evaluator]]:
-    """Yield the backends that are here and can run a network, with its evaluator until the next one."""
-    for backend in backends:
-        try:
-            evaluator = make_evaluator(network, backend, threads)
-        except BackendError:
-            continue
-        yield backend, evaluator
-        evaluator.close()
-
-
 def bench_network(
     network: Network, backends: Sequence[str], rounds: int, seconds: float
 ) -> Iterator[Measure]:
     """Measure a network on all cores with every batch size and every backend that is available."""
     threads = available_cores()
-    for _, evaluator in _available(network, backends, threads):
-        for batch in BATCHES:
-            rates = [
-                best_rate(evaluator, network.encode, [batch], [threads], seconds)[0] for _ in range(rounds)
-            ]
-            yield Measure.of(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
+    for backend in backends:
+        try:
+            evaluator = make_evaluator(network, backend, threads)
+        except BackendError:  # it is not here, or cannot run this network
+            continue
+        with closing(evaluator):
+            for batch in BATCHES:
+                rates = [
+                    best_rate(evaluator, network.encode, [batch], [threads], seconds)[0]
+                    for _ in range(rounds)
+                ]
+                yield Measure.of(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
 
 
 def selfplay_rates(
@@ -128,28 +118,3 @@ def bench_selfplay(
     yield Measure.of(f"self-play: {in_flight} games, {sims} visits", "evaluations/s", evaluations)
     yield Measure.of("self-play relative to the network alone", "ratio", relative)
     yield Measure.of("self-play", "simulations/s", simulations)
-
-
-def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds: float) -> Iterator[Measure]:
-    """Measure single searches of the first position of a game by time, each in an empty tree.
-
-    They are compared to the network alone, in large batches on all cores for some seconds. Backends that are
-    not available, or cannot run this network, are left out.
-    """
-    threads, spec = available_cores(), get_game(network.encode.GAME)
-    for backend, evaluator in _available(network, backends, THREADS):
-        with TreeEngine(evaluator, nodes=SEARCH_NODES, spec=spec) as engine:
-            engine.search(spec.position(), seconds=0.5)
-            for limit in LIMITS:
-                visits, ratios, evaluated = [], [], []
-                for _ in range(rounds):
-                    top = best_rate(evaluator, network.encode, [256], [threads], seconds)[0]
-                    engine.new_game()
-                    result = engine.search(spec.position(), seconds=limit)
-                    visits.append(float(result.sims))
-                    ratios.append(result.sims / result.seconds / top)
-                    evaluated.append(result.evaluations / result.sims)
-                what = f"{backend}, {limit * 1000:g} ms"
-                yield Measure.of(what, "simulations", visits)
-                yield Measure.of(f"{what}, by the network alone", "ratio", ratios)
-                yield Measure.of(f"{what}, evaluated of all simulations", "ratio", evaluated)

@@ -103,6 +103,5 @@ def test_warmup_compiles_all_and_nothing_is_compiled_where_time_counts(tmp_path)
         ("match", "pretrained.ckpt@0.01s", "random", "alphabeta@2", "rollout@20", "--games", "2"),
         ("tables", "build", "--pieces", "3"),
         ("tables", "probe", "B:WK32:BK1,K5"),
-        ("bench", "search", "--evaluator", "torch"),
     ):  # fmt: skip
         assert run(*command)[1] == [], command
