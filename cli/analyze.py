@@ -153,14 +153,14 @@ def _write(
     from ckai.pdn import write_game
     from ckai.rl.analysis import mistakes
     from ckai.rl.analysis.annotation import annotate
-    from ckai.rl.analysis.report import Grade, PlayerTable
+    from ckai.rl.analysis.report import Grade, player_rows
     from ckai.rl.games.registry import DEFAULT_GAME
 
     names = ", ".join("standard input" if str(file) == "-" else file.name for file in files)
     facts = [("Network", network), ("Visits a position", f"{work.config.visits:,}")]
     facts.append(("Games", f"{len(work.games):,}"))
     page = ReportPage(DEFAULT_GAME, f"Analysis of {names}", facts) if html else None
-    players = PlayerTable()
+    played: list[tuple[str | None, str | None, GameReport]] = []
     games: list[dict[str, Any]] = []
     puzzles: list[PdnGame] = []
     searched, grades = 0, dict.fromkeys(map(str, Grade), 0)
@@ -168,7 +168,7 @@ def _write(
         for game, report in work.results():
             annotated = annotate(game, report, f"{network}, {work.config.visits} visits")
             file.write(write_game(annotated).encode())
-            players.add(game.header("Black"), game.header("White"), report)
+            played.append((game.header("Black"), game.header("White"), report))
             puzzles += mistakes.puzzles_of(game, report, learn)
             searched += report.positions
             for n in report.marked():
@@ -176,9 +176,10 @@ def _write(
             if page is not None:
                 page.add(game, report)
             games.append(_game(game, report))
+    players = player_rows(played)
     if page is not None and html is not None:
-        write_whole(html, page.html(players.rows()))
-    found = {"positions_searched": searched, "grades": grades, "players": players.rows()}
+        write_whole(html, page.html(players))
+    found = {"positions_searched": searched, "grades": grades, "players": players}
     return found | {"mistakes": mistakes.add(puzzles), "games": games}
 
 

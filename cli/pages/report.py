@@ -85,7 +85,7 @@ class ReportPage:
         )
 
     def html(self, players: Sequence[Mapping[str, Any]]) -> str:
-        """Return the page; `players` are the rows of a `PlayerTable`."""
+        """Return the page; `players` are from `player_rows`."""
         environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
         environment.undefined = jinja2.StrictUndefined
         script = asset("board.js") + asset("report.js")

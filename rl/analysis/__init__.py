@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ckai.rl.analysis.analyst import Analyst
     from ckai.rl.analysis.annotation import annotate
     from ckai.rl.analysis.config import AnalysisConfig
-    from ckai.rl.analysis.report import GameReport, Grade, PlayerTable, PlyReport, accuracy_of
+    from ckai.rl.analysis.report import GameReport, Grade, PlyReport, accuracy_of, player_rows
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
@@ -23,8 +23,8 @@ __all__ = [
     "Analyst",
     "GameReport",
     "Grade",
-    "PlayerTable",
     "PlyReport",
     "accuracy_of",
     "annotate",
+    "player_rows",
 ]

@@ -6,7 +6,7 @@ that a slip that leaves a won game won costs little.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -160,47 +160,40 @@ def move_number(plies: Sequence[PlyReport], n: int) -> str:
     return f"{number}." if plies[n].black else f"{number}..."
 
 
-class PlayerTable:
-    """Adds up what analysed games say of their players.
+def player_rows(games: Iterable[tuple[str | None, str | None, GameReport]]) -> list[dict[str, Any]]:
+    """Add up what analysed games say of their players, as data for JSON.
 
-    The accuracy of a player is the mean of `accuracy_of` over the moves that were not forced.
+    Args:
+        games: names of Black and White, and the report.
+
+    Returns:
+        The players, those with the most games first, then by name. The accuracy, in percent, is the mean of
+        `accuracy_of` over the moves that were not forced, the cost the mean of theirs.
     """
-
-    def __init__(self) -> None:
-        self._games: dict[str, list[tuple[float | None, list[PlyReport]]]] = {}
-        """Of each player and game: the points, None without a result, and the moves that were not forced."""
-
-    def add(self, black: str | None, white: str | None, report: GameReport) -> None:
-        """Add a game, with the names of the tags Black and White."""
+    played: dict[str, list[tuple[float | None, list[PlyReport]]]] = {}
+    for black, white, report in games:
         score = POINTS.get(report.result or "")
         for side, given in ((True, black), (False, white)):
             name = (given or "").strip()
             name = UNNAMED[side] if name in ("", "?") else name
-            points = score if score is None or side else 1 - score
             mine = [ply for ply in report.plies if ply.black == side and not ply.forced]
-            self._games.setdefault(name, []).append((points, mine))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Return the players as data for JSON, those with the most games first, then by name.
-
-        The accuracy is in percent, the cost the mean of the moves.
-        """
-        rows = []
-        for name, games in sorted(self._games.items(), key=lambda each: (-len(each[1]), each[0])):
-            plies = [ply for _, mine in games for ply in mine]
-            known = [points for points, _ in games if points is not None]
-            count, grades = max(1, len(plies)), Counter(ply.grade for ply in plies)
-            accuracy, cost = sum(accuracy_of(ply.cost) for ply in plies), sum(ply.cost for ply in plies)
-            rows.append(
-                {
-                    "name": name,
-                    "games": len(games),
-                    "score": sum(known),
-                    "results": len(known),
-                    "moves": len(plies),
-                    "accuracy": round(accuracy / count, 2) if plies else None,
-                    "cost": round(cost / count, 4) if plies else None,
-                    **{str(grade): grades[grade] for grade in Grade},
-                }
-            )
-        return rows
+            played.setdefault(name, []).append((score if score is None or side else 1 - score, mine))
+    rows = []
+    for name, each in sorted(played.items(), key=lambda of: (-len(of[1]), of[0])):
+        plies = [ply for _, mine in each for ply in mine]
+        known = [points for points, _ in each if points is not None]
+        count, grades = max(1, len(plies)), Counter(ply.grade for ply in plies)
+        accuracy, cost = sum(accuracy_of(ply.cost) for ply in plies), sum(ply.cost for ply in plies)
+        rows.append(
+            {
+                "name": name,
+                "games": len(each),
+                "score": sum(known),
+                "results": len(known),
+                "moves": len(plies),
+                "accuracy": round(accuracy / count, 2) if plies else None,
+                "cost": round(cost / count, 4) if plies else None,
+                **{str(grade): grades[grade] for grade in Grade},
+            }
+        )
+    return rows

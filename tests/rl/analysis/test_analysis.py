@@ -8,11 +8,10 @@ import pytest
 
 from ckai.datasets import files
 from ckai.datasets.tables import Tables
-from ckai.game import Game, Position
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.pdn import read_games, write_game
-from ckai.rl.analysis import AnalysisConfig, Analyst, PlayerTable, accuracy_of, annotate
+from ckai.rl.analysis import AnalysisConfig, Analyst, accuracy_of, annotate, player_rows
 from ckai.rl.analysis import report as module
 from ckai.rl.analysis.annotation import strip
 from ckai.rl.analysis.report import NAGS, Grade, grade_of
@@ -123,13 +122,6 @@ def test_forced_moves_have_no_grade_and_take_the_value_that_follows(analyst):
     assert report.accuracy(True) is None
 
 
-def test_a_drawn_last_position_by_rule_is_half_a_point(analyst):
-    game = Game(Position.from_fen("B:WK32,K28:BK1,K5"), halfmove_limit=4)
-    for text in ("1-6", "32-27", "6-1", "27-32"):
-        game.push(text)
-    assert analyst.analyze(game, "1/2-1/2").curve()[-1] == 0.5
-
-
 def test_tables_have_the_last_word(analyst):
     # Two kings against one in the double corner is won; the game was given up as a draw.
     text = '[FEN "B:WK32:BK15,K18"]\n1. 15-19 32-28 1/2-1/2\n'
@@ -224,13 +216,9 @@ def test_a_draw_that_was_thrown_away_is_a_blunder_whatever_a_search_thinks_of_it
 
 def test_players_add_up_their_games(analyst):
     _, report = analyzed(analyst, GIVEN_AWAY)
-    table = PlayerTable()
-    table.add("Ann", "Bob", report)
-    table.add("Bob", None, report)
-    unnamed = PlayerTable()
-    unnamed.add("?", None, report)
-    assert [(row["name"], row["games"]) for row in unnamed.rows()] == [("? (Black)", 1), ("? (White)", 1)]
-    bob, nobody, ann = table.rows()[0], *sorted(table.rows()[1:], key=lambda row: row["name"])
+    unnamed = player_rows([("?", None, report)])
+    assert [(row["name"], row["games"]) for row in unnamed] == [("? (Black)", 1), ("? (White)", 1)]
+    bob, nobody, ann = player_rows([("Ann", "Bob", report), ("Bob", None, report)])
     assert (bob["name"], bob["games"], bob["score"], bob["blunder"]) == ("Bob", 2, 1.0, 1)
     assert (nobody["name"], nobody["blunder"], nobody["moves"]) == ("? (White)", 1, 1)
     assert (ann["name"], ann["moves"], ann["accuracy"]) == ("Ann", 0, None)
