@@ -52,8 +52,7 @@ def first(megabytes: int) -> None:
         truth = solver.solve(SPEC.position())
         seconds = time.perf_counter() - begun
         print(
-            f"{BOOK if book else 'no book'}: value {truth.value}, {truth.plies} plies; {solver.visited:,} "
-            f"positions, {seconds:.2f} s, {solver.visited / seconds / 1e6:.2f} M positions/s",
+            f"{BOOK if book else 'no book'}: value {truth.value}, {truth.plies} plies; {seconds:.2f} s",
             flush=True,
         )
 

@@ -64,11 +64,11 @@ def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: Ga
     )
     keep = MAX_STARTS / max(1, data.train_rows)
     rng = np.random.default_rng(config.seed)
-    parts = [np.zeros((0, spec.state_words), np.int64)]
+    parts = [np.zeros((0, spec.rules.STATE_WORDS), np.int64)]
     for rows in data.blocks("train"):
         chosen = rows if keep >= 1 else rows.take(np.flatnonzero(rng.random(len(rows)) < keep))
         boards = pack_rows(chosen)
-        parts.append(np.zeros((len(boards), spec.state_words), np.int64))
+        parts.append(np.zeros((len(boards), spec.rules.STATE_WORDS), np.int64))
         decode_boards(spec.rules, boards, parts[-1])
     states = np.concatenate(parts)
     if not len(states):
@@ -93,9 +93,9 @@ class _Group:
         self.game = spec.make_rules(tables)
         self.records = make_records(self.game, size, MAX_PLIES if config.nodes else config.plies)
         self.walks = Walks(
-            np.zeros((size, spec.state_words), np.int64),
+            np.zeros((size, spec.rules.STATE_WORDS), np.int64),
             np.zeros(size, STREAM),
-            np.zeros((size, spec.position_bytes), np.int8),
+            np.zeros((size, spec.rules.POSITION_BYTES), np.int8),
         )
 
     def begin(self, t: int, number: int) -> tuple[Any, np.random.Generator]:

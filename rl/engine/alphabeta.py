@@ -97,14 +97,10 @@ def whole_moves(position: Any, actions: Sequence[int]) -> list[Any]:
     A last capture that is incomplete is left out, but for the first move of the line, which then is the first
     legal move that begins with these hops.
     """
-    moves: list[Any] = []
-    hops: list[int] = []
+    moves, hops = list[Any](), list[int]()
     for action in actions:
         hops.append(action)
-        move = position.move_of(hops)
-        if move is not None:
+        if (move := position.move_of(hops)) is not None:
             moves.append(move)
             position, hops = position.push(move), []
-    if moves:
-        return moves
-    return [next(move for move in position.legal_moves() if list(move.actions[: len(hops)]) == hops)]
+    return moves or [next(m for m in position.legal_moves() if list(m.actions[: len(hops)]) == hops)]

@@ -393,11 +393,6 @@ class Engine(ABC):
         Returns:
             The value, and as `priors` the probability of every legal move, the highest first; of a capture of
             several hops, the product over the hops.
-
-        Example:
-            >>> with Engine.load("uniform") as engine:
-            ...     engine.policy("B:W32:B1").priors
-            MoveMap({'1-5': 0.5, '1-6': 0.5})
         """
         self._check()
         if self.evaluator is None:

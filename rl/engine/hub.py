@@ -1,10 +1,4 @@
-"""Hub, the protocol of draughts programs (version 2, Fabien Letouzey 2017): other programs, and the server.
-
->>> hub_position(Position.start())
-'Bbbbbbbbbbbbbeeeeeeeewwwwwwwwwwww'
->>> read_line('pos pos=Bb moves="11-15 23-19"')
-('pos', {'pos': 'Bb', 'moves': '11-15 23-19'})
-"""
+"""Hub, the protocol of draughts programs (version 2, F. Letouzey 2017): other programs, and our server."""
 
 import math
 import re
@@ -45,6 +39,9 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
     """Return the command of a line, "" for a blank one, and its arguments, the value of a flag being empty.
 
     A ValueError says that the line is not `command name=value name="a value" flag`.
+
+    >>> read_line('pos pos=Bb moves="11-15 23-19"')
+    ('pos', {'pos': 'Bb', 'moves': '11-15 23-19'})
     """
     line, end, words = line.rstrip(), 0, list[tuple[str, str]]()
     while end < len(line):

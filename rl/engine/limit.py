@@ -37,9 +37,6 @@ class Limit:
     Example:
         >>> Limit(clock=60, increment=0.5)
         Limit(clock=60, increment=0.5)
-        >>> Limit(seconds=0)
-        Traceback (most recent call last):
-        ValueError: expected seconds > 0, found 0
     """
 
     visits: int | None = None

@@ -49,14 +49,7 @@ class Value(float):
 
 
 class MoveMap(UserDict[Move, T]):
-    """An ordered mapping from moves; a look-up takes a `Move` or its text (`str(move)`).
-
-    Example:
-        >>> from ckai.game import Position
-        >>> counts = MoveMap({move: 10 for move in Position.from_fen("B:W32:B1").legal_moves()})
-        >>> counts, counts["1-5"], "1-9" in counts
-        (MoveMap({'1-5': 10, '1-6': 10}), 10, False)
-    """
+    """An ordered mapping from moves; a look-up takes a `Move` or its text (`str(move)`)."""
 
     def __getitem__(self, move: Move | str) -> T:
         return {str(m): item for m, item in self.items()}[move] if isinstance(move, str) else self.data[move]

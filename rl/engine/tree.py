@@ -109,7 +109,7 @@ class Tree:
             if isinstance(here, Position):  # what repetitions can reach
                 history = history[max(0, len(history) - here.halfmove_clock) :]
             keys = np.array([spec.repetition_key(position) for position in history], np.int64)
-            searcher.set_root(t, spec.state(here), keys.reshape(-1, spec.state_words))
+            searcher.set_root(t, spec.state(here), keys.reshape(-1, spec.rules.STATE_WORDS))
         self.line = list(game.positions)
 
     def _way(self, game: Any) -> list[int] | None:

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckai.game import MoveError, Outcome
+from ckai.game import Game, MoveError, Outcome
+from ckai.game.color import Color
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State
@@ -68,6 +69,11 @@ class GridPosition:
         return (self.state[0] | self.state[1]).bit_count() % 2 == 0
 
     @property
+    def turn(self) -> Color:
+        """The side to move."""
+        return Color.BLACK if self.black else Color.WHITE
+
+    @property
     def key(self) -> State:
         """The state; equal for equal positions."""
         return self.state
@@ -114,44 +120,15 @@ class GridPosition:
         return actions[:count].tolist(), bool(over), float(value)
 
 
-class GridGame:
-    """A game: a starting position and the moves played."""
+class GridGame(Game):
+    """A game of stones: its rules end it, no draw rule does."""
 
-    def __init__(self, start: GridPosition) -> None:
-        self.positions = [start]
-        self.moves: list[GridMove] = []
+    _repr_svg_ = None  # type: ignore[assignment]  # a notebook shows its `repr`
 
-    @property
-    def position(self) -> GridPosition:
-        """The current position."""
-        return self.positions[-1]
-
-    @property
-    def history(self) -> list[GridPosition]:
-        """The positions before the current one, oldest first."""
-        return self.positions[:-1]
-
-    def pop(self) -> GridMove:
-        """Take back the last move and return it.
-
-        Raises:
-            IndexError: no move was played.
-        """
-        move = self.moves.pop()
-        self.positions.pop()
-        return move
-
-    def push(self, move: GridMove | str) -> GridMove:
-        """Play a move.
-
-        Raises:
-            MoveError: the text is not a legal move; the game is unchanged.
-        """
-        played = self.position.find_move(move) if isinstance(move, str) else move
-        self.positions.append(self.position.push(played))
-        self.moves.append(played)
-        return played
+    def __init__(self, start: Any) -> None:
+        super().__init__(start)
 
     def outcome(self) -> Outcome | None:
         """Return how the game ended, see `GridPosition.outcome`."""
-        return self.position.outcome()
+        ended: Outcome | None = self.position.outcome()
+        return ended

@@ -178,19 +178,9 @@ class GameSpec:
         return int(self.rules.NUM_ACTIONS)
 
     @property
-    def state_words(self) -> int:
-        """int64 words of a state."""
-        return int(self.rules.STATE_WORDS)
-
-    @property
-    def position_bytes(self) -> int:
-        """Length of an encoded position: the board, the jumper, the halfmove clock."""
-        return int(self.rules.POSITION_BYTES)
-
-    @property
     def board_bytes(self) -> int:
         """Bytes of an encoded board."""
-        return self.position_bytes - 2
+        return int(self.rules.POSITION_BYTES) - 2
 
     @property
     def legal_mask_bytes(self) -> int:
@@ -225,11 +215,11 @@ class GameSpec:
         return _key(self.rules, self.state(position))  # type: ignore[no-any-return]
 
     def encoded(self, position: Any) -> NDArray[np.int8]:
-        """Return a position as networks get it, `[position_bytes]`, in the view of the side to move.
+        """Return a position as networks get it, `[POSITION_BYTES]`, in the view of the side to move.
 
         The search encodes its positions itself.
         """
-        out = np.zeros(self.position_bytes, np.int8)
+        out = np.zeros(self.rules.POSITION_BYTES, np.int8)
         _encode(self.rules, self.state(position), out)
         return out
 

@@ -167,7 +167,7 @@ def to_table(games: Sequence[FinishedGame]) -> pa.Table:
     lengths = [len(game.rows) for game in games]
     n = len(rows)
     states = np.ascontiguousarray(rows["state"])
-    encoded = np.empty((n, spec.position_bytes), np.int8)
+    encoded = np.empty((n, spec.rules.POSITION_BYTES), np.int8)
     legal = np.empty((n, spec.legal_mask_bytes), np.uint8)
     _fill(spec.rules, states, encoded, legal)
     first = np.repeat([game.black_first for game in games], lengths)

