@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from ckai.rl.matches.elo import PRIOR_SQUARES, PairStatistics, score_of
 
+ERROR = 0.05
+"""Probability of accepting elo1 when elo0 is true, and of the reverse."""
+
 
 @dataclass(frozen=True)
 class SprtResult:
@@ -38,10 +41,6 @@ class Sprt:
 
     elo0: float = 0.0
     elo1: float = 35.0
-    alpha: float = 0.05
-    """Probability of accepting elo1 when elo0 is true."""
-    beta: float = 0.05
-    """Probability of accepting elo0 when elo1 is true."""
 
     def __post_init__(self) -> None:
         if not -math.inf < self.elo0 < self.elo1 < math.inf:
@@ -59,8 +58,7 @@ class Sprt:
         if not scores:
             return SprtResult(None, 0.0, PairStatistics.of([]))
         ratios = self._ratios(np.asarray(scores, np.float64))
-        accept, reject = math.log((1 - self.beta) / self.alpha), math.log(self.beta / (1 - self.alpha))
-        outside = np.flatnonzero((ratios >= accept) | (ratios <= reject))
+        outside = np.flatnonzero(np.abs(ratios) >= math.log((1 - ERROR) / ERROR))
         end = int(outside[0]) if len(outside) else len(ratios) - 1
         verdict = bool(ratios[end] > 0) if len(outside) else None
         return SprtResult(verdict, float(ratios[end]), PairStatistics.of(scores[: end + 1]))

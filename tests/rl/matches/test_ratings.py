@@ -75,7 +75,7 @@ def test_a_match_that_was_all_won_or_all_drawn():
 def test_sprt_has_its_nominal_error_rates():
     """Few players at elo0 pass, and few at elo1 are rejected."""
     rng = np.random.default_rng(1)
-    test = Sprt(0.0, 60.0, 0.05, 0.05)
+    test = Sprt(0.0, 60.0)
     for elo, wanted in ((0.0, False), (60.0, True)):
         # Two won or lost games a pair, with that expected score; more pairs than any match needs.
         matches = (rng.random((300, 4000, 2)) < score_of(elo)).mean(axis=2)
