@@ -71,7 +71,6 @@ class Task:
     lines: int
     """Most lines in the result; 0: the move and its value are enough."""
     chance: random.Random
-    """For random choices."""
     stop: Stop
     """Whether to end, and what `Stop.attach` ends a long search with."""
     seed: int | None = None
@@ -90,10 +89,10 @@ class Task:
 class Analysis:
     """The results of a running search, made by `Engine.analysis`.
 
-    Iterate over it, or get one result at a time with `next`. Each result has more visits than the one before;
-    a result that is not read in time is replaced by a newer one. The last result has the reason why the
-    search ended. Leaving the loop or the `with` block stops the search and waits until it has ended. What the
-    search raised is raised by the loop, `next`, `wait` or the end of the block.
+    Iterate over it, or get one result at a time with `next`; one that is not read in time is replaced by a
+    newer one. The last result has the reason why the search ended. Leaving the loop or the `with` block stops
+    the search and waits until it has ended. What it raised is raised by the loop, `next`, `wait` or the end
+    of the block.
 
     Attributes:
         stop: ends the search soon, from any thread; its last result can still be read.
@@ -201,8 +200,8 @@ class Engine(ABC):
         """Load an engine by its text, as `ckai match` takes it.
 
         Args:
-            text: a checkpoint, a run folder, `ckai` (the network installed with ckai), `alphabeta:ckai@50ms`,
-                `level:7`, `hub:COMMAND@1s`; see `ckai.rl.engine.text`. The limit of its moves follows the @.
+            text: such as a checkpoint, a run folder, `ckai`, `alphabeta:ckai@50ms`, `level:7`; see
+                `ckai.rl.engine.text`. The limit of its moves follows the @.
             evaluator: the backend of a network, see `load_evaluator`: `auto`, the fastest on this machine.
             tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
             seed, game: see `Engine`.

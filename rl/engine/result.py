@@ -74,7 +74,6 @@ class StopReason(StrEnum):
     FULL = "full"
     """The tree has no room for another position, and may not grow."""
     STOPPED = "stopped"
-    """From outside, or the analysis was left."""
 
 
 @dataclass(frozen=True, kw_only=True)
