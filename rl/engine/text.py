@@ -38,12 +38,7 @@ PLAYER_FORMS = {
 }
 """Every form of a text, by example, and what it stands for."""
 
-_TIME = r"\d*\.?\d+(?:ms|m|s)"
-_TEXT = re.compile(
-    rf"(?P<who>.+)@(?:(?P<control>{_TIME}\+[^@/]*|\d*\.?\d+m)"
-    r"|(?P<depth>d?)(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))"
-)
-"""A control is time+increment (which is checked later), or minutes."""
+_TEXT = re.compile(r"(?P<who>.+)@(?P<limit>policy|d?\d+|[\d.]+(?:s|ms|m)(?:\+[^@/]*)?)")
 
 
 @dataclass(frozen=True)
@@ -79,20 +74,24 @@ class EngineText:
         if plain.who.rstrip() in (HUB, GTP, ALPHA_BETA):
             what = "network" if plain.kind == ALPHA_BETA else "command"
             raise ValueError(f"expected {plain.kind}{what.upper()}, found '{text}' without a {what}")
-        if parts is None or parts["policy"]:
+        if parts is None or parts["limit"] == "policy":
             return replace(plain, policy=parts is not None)
-        if parts["control"]:
+        limit, digits = parts["limit"], parts["limit"].removeprefix("d")
+        if not digits.isdigit():
             try:
-                return replace(plain, control=TimeControl.read(parts["control"]))
+                control = TimeControl.read(limit)
             except ValueError as error:
                 raise ValueError(f"{text}: {error}") from None
-        value = float(parts["number"] or parts["seconds"]) / (1000 if parts["unit"] else 1)
-        if not 0 < value <= MOST:
+            a_game = "+" in limit or limit.endswith("m")
+            return (
+                replace(plain, control=control)
+                if a_game
+                else replace(plain, limit=Limit(seconds=control.seconds))
+            )
+        if not 0 < (number := float(digits)) <= MOST:
             raise ValueError(f"expected a limit above 0 and at most {MOST:,} after the @, found {text!r}")
-        if parts["seconds"]:
-            return replace(plain, limit=Limit(seconds=value))
-        deep = parts["depth"] or plain.kind
-        return replace(plain, limit=Limit(depth=int(value)) if deep else Limit(visits=int(value)))
+        deep = digits != limit or plain.kind
+        return replace(plain, limit=Limit(depth=int(number)) if deep else Limit(visits=int(number)))
 
 
 def forms_text() -> str:
