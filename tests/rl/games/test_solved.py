@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference.evaluator import Evaluator
 from ckai.models.registry import build
 from ckai.rl.engine.simple import PerfectEngine, RandomEngine
 from ckai.rl.games.connect4 import SPEC
@@ -106,15 +107,14 @@ def position_with(values):
     return SolvedPosition(SPEC.position(), moves)
 
 
-class Always:
+class Always(Evaluator):
     """A network that likes column 3 most, then 2, and so on down, then 6, 5, 4."""
 
-    name = "always"
+    name, num_actions = "always", 7
 
-    def evaluate(self, boards, logits, values):
+    def _fill(self, boards, logits, values):
         logits[:] = np.array([1, 2, 3, 4, -3, -2, -1], np.float32)
         values[:] = 0
-        return logits, values
 
 
 def test_a_mistake_changes_the_value_and_is_legal():
