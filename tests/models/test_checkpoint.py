@@ -207,7 +207,7 @@ def test_very_large_weights_are_refused_when_a_search_takes_them(tmp_path, model
             parameter.fill_(1e30)
     save_checkpoint(tmp_path / "large.ckpt", network)
     with pytest.raises(
-        BackendError, match=r"^[^\n]*(finite outputs|weights of up to 0\.851562 in first)[^\n]*$"
+        BackendError, match=r"^[^\n]*(finite logits and values|weights of up to 0\.851562 in first)[^\n]*$"
     ):
         load_evaluator(tmp_path / "large.ckpt", backend)
 
