@@ -124,25 +124,23 @@ class _Group:
                 yield copy_game(self.records, 0, self.spec)
 
     def play(self, numbers: range, stop: threading.Event) -> Iterator[Any]:
-        """Yield walks that have a row, until `stop` is set."""
-        waiting, games, size = iter(numbers), self.records.games, len(self.walks.states)
+        """Yield walks that have a row, until `stop` is set; as many at a time as there are records."""
+        records, walks, size = self.records, self.walks, len(self.walks.states)
         logits, values = np.zeros((size, self.spec.num_actions), np.float32), np.zeros(size, np.float32)
-        games["status"] = FINISHED
-        games["rows"] = 0
-        while not stop.is_set():
-            for t in np.flatnonzero(games["status"] == FINISHED).tolist():
-                if games[t]["rows"]:
-                    yield copy_game(self.records, t, self.spec)
-                games[t]["status"], games[t]["rows"] = IDLE, 0
-                for number in waiting:
-                    if arrive(self.game, self.walks, self.records, t, self.begin(t, number)[0]):
-                        break
-            if not (games["status"] == PLAYING).any():
-                return
-            self.evaluator.evaluate(self.walks.boards, logits, values)
-            rules = self.config.explore, self.config.plies
-            if step_walks(self.game, self.walks, self.records, *rules, logits, values) < 0:
-                raise non_finite_error(self.evaluator)
+        for first in range(0, len(numbers), size):
+            records.games["status"] = IDLE
+            for t, number in enumerate(numbers[first : first + size]):
+                arrive(self.game, walks, records, t, self.begin(t, number)[0])
+            while (records.games["status"] == PLAYING).any():
+                if stop.is_set():
+                    return
+                self.evaluator.evaluate(walks.boards, logits, values)
+                rules = self.config.explore, self.config.plies
+                if not step_walks(self.game, walks, records, *rules, logits, values):
+                    raise non_finite_error(self.evaluator)
+            for t in np.flatnonzero(records.games["status"] == FINISHED).tolist():
+                if records.games[t]["rows"]:
+                    yield copy_game(records, t, self.spec)
 
 
 def distill(

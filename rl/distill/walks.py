@@ -44,11 +44,7 @@ def decode_boards(game, boards, states):
 
 @kernel
 def arrive(game, walks, records, t, state):
-    """Move walk `t` to a state; it is FINISHED if the game is over or the tablebases have the state.
-
-    Returns:
-        Whether it is still PLAYING.
-    """
+    """Move walk `t` to a state; it is FINISHED if the game is over or the tablebases have the state."""
     actions = np.empty(contract.max_legal_actions(game), np.uint8)
     count = contract.legal(game, state, actions)
     over, _ = contract.outcome(game, state, count)
@@ -58,7 +54,6 @@ def arrive(game, walks, records, t, state):
     contract.store_state(walks.states[t], state)
     contract.encode(game, state, walks.boards[t])
     records.games[t].status = FINISHED if over else PLAYING
-    return not over
 
 
 @kernel
@@ -66,13 +61,10 @@ def step_walks(game, walks, records, explore, plies, logits, values):
     """Label the position of every walk and play an action in it, a random one with probability `explore`.
 
     `logits` `[T, NUM_ACTIONS]` and `values` `[T]`, float32, are of `walks.boards`. A walk ends after `plies`.
-
-    Returns:
-        The number of walks that are FINISHED; -1 if a logit of a legal action or a value is not finite.
+    Returns whether the values and the logits of all legal actions are finite.
     """
     actions = np.empty(contract.max_legal_actions(game), np.uint8)
     policy = np.empty(contract.max_legal_actions(game))
-    finished = 0
     for t in range(len(walks.states)):
         here = records.games[t]
         if here.status != PLAYING:
@@ -81,7 +73,7 @@ def step_walks(game, walks, records, explore, plies, logits, values):
         count = contract.legal(game, state, actions)
         total = softmax(logits[t], actions, count, policy)
         if not (np.isfinite(total) and np.isfinite(values[t])):
-            return -1
+            return False
         chosen = choose(walks, t, policy, count, explore)
         add_row(records, t, state, actions[chosen], np.float64(values[t]))
         for i in range(count):
@@ -89,10 +81,10 @@ def step_walks(game, walks, records, explore, plies, logits, values):
         state, passed = contract.play(game, state, np.int64(actions[chosen]))
         count_action(here, passed)
         full = here.rows == records.rows.shape[1] or here.counts + len(policy) > records.counts.shape[1]
-        if not arrive(game, walks, records, t, state) or here.ply >= plies or full:
+        arrive(game, walks, records, t, state)
+        if here.ply >= plies or full:
             here.status = FINISHED
-            finished += 1
-    return finished
+    return True
 
 
 @inner
