@@ -1,9 +1,4 @@
-"""Networks as a search uses them: positions as bytes in, logits and values out.
-
-A position of checkers is 34 bytes in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the
-other's, 0 empty), the jumper's index (-1: none) and the halfmove clock (capped at 127). Other games have one
-board value a square and the same two bytes after them (see `ckai.models.inputs.encodings`).
-"""
+"""Networks as a search uses them: positions as bytes in, see `inputs.packing`, logits and values out."""
 
 import importlib
 import sys
@@ -48,7 +43,7 @@ class Evaluator(ABC):
         """Evaluate positions.
 
         Args:
-            boards: `[B, position_bytes]` int8, mover's view, see the module; any B >= 0; not modified.
+            boards: `[B, position_bytes]` int8, see the module; any B >= 0; not modified.
             out_logits: `[B, num_actions]` float32, written to; None: a new array.
             out_values: `[B]` float32, written to; None: a new array.
 

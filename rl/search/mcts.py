@@ -4,10 +4,6 @@ that a move keeps, in Numba.
 Evaluation is outside: `descend` returns a leaf, its logits and value come back in
 `ckai.rl.search.batch.expand_and_backup`. In every kernel `game` is the rules, `tree` the tree and `constants`
 the `SearchConstants`.
-
-Proofs follow MCTS-Solver (Winands, Bjornsson, Saito 2008), extended by draws: a node is a proven win as soon
-as one edge wins, and has the best proof of its edges once all are proven. Edges proven won or lost are not
-searched again; proven draws are, and count as visits of value 0. Distances are in plies.
 """
 
 import numpy as np

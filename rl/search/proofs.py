@@ -1,8 +1,8 @@
 """Proofs of nodes: what a finished part of the tree says of its parents.
 
 They follow the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins, and
-takes the best of its edges once all are proven. Distances are in plies. Arguments are named as in
-`ckai.rl.search.mcts`.
+takes the best of its edges once all are proven. Edges proven won or lost are not searched again; proven draws
+are, and count as visits of value 0. Distances are in plies. Arguments are named as in `ckai.rl.search.mcts`.
 """
 
 import numpy as np

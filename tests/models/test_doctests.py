@@ -19,7 +19,6 @@ from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import predict
 from ckai.models.inference.torch_backend import TorchEvaluator
-from ckai.models.inputs.packing import pack_positions, pack_rows
 from ckai.models.registry import build
 
 FACES = (ckai.datasets, ckai.models)
@@ -81,24 +80,6 @@ def test_predictions_of_rows_are_those_of_the_network_on_their_planes(folder):
     np.testing.assert_allclose(policy, expected, atol=1e-6)
     np.testing.assert_allclose(value, torch.tanh(raw[:, 0]), atol=1e-6)
     assert not policy[~rows.legal_mask()].any()
-
-
-def test_positions_are_packed_as_their_rows_are(folder):
-    rows = read_rows(folder / "games.parquet")
-    position = Position.start()
-    positions = []
-    for row in range(6):  # the first game, whose moves are single hops
-        positions.append(position)
-        position = position.push_action(int(rows.label[row]))
-    assert np.array_equal(pack_positions(positions), pack_rows(rows)[:6])
-    assert np.array_equal(
-        predict(build("cnn2x2", {"channels": 2, "hidden": 4}), positions).policy > 0, rows.legal_mask()[:6]
-    )
-
-
-def test_a_long_halfmove_clock_fits_its_byte():
-    position = Position.from_fen("B:WK32:BK1", halfmove_clock=300)
-    assert pack_positions([position])[0, 33] == 127
 
 
 def test_a_position_without_a_move_is_refused():

@@ -7,7 +7,6 @@ import torch
 from ckai.game import Position, kernels
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import build
-from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.search.searcher import Searcher
@@ -87,14 +86,6 @@ def test_other_games_are_searched():
     network = evaluator("connect4")
     inline, batches = (Searcher(each, nodes=400, game=Connect4()) for each in (network, InBatches(network)))
     assert searched(inline, (0, 0), 300) == searched(batches, (0, 0), 300)
-
-
-def test_an_engine_searches_with_integers():
-    with TreeEngine(evaluator(), nodes=2000) as engine:
-        result = engine.search(Position.start(), sims=300)
-        assert result.sims == 300
-        assert result.evaluations > 0
-        assert len(engine.policy(Position.start()).priors) == 7
 
 
 def test_selfplay_evaluates_legal_actions_alone_and_plays_the_same():

@@ -176,8 +176,3 @@ def test_adjudicated_games_end_with_the_truth(tables):
         else:
             outcome = replayed.outcome()
             assert (outcome.result if outcome else "*") == game.header.result
-
-
-def test_settings_of_tables_are_checked():
-    with pytest.raises(ValueError, match="tables of 2 to 6"):
-        SelfPlayConfig(tables=1)
