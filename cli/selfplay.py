@@ -232,7 +232,7 @@ def _new_config(network: "Network", game: str | None, given: dict[str, Any], on_
 def _on_gpu(network: "Network", evaluator: str) -> bool:
     from ckai.models.inference.backends import usual_backend
 
-    return usual_backend(network, evaluator).startswith("cuda")
+    return usual_backend(network, evaluator) == "cuda"
 
 
 def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:

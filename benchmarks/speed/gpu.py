@@ -1,7 +1,7 @@
 """What a GPU gives: networks, self-play, learning, generations, and agreement with the CPU, in one table.
 
     python benchmarks/speed/gpu.py
-    python benchmarks/speed/gpu.py --device cuda:1 --data games.parquet
+    python benchmarks/speed/gpu.py --data games.parquet
 
 Takes less than eight minutes; rows for which no time is left are not measured. Without a GPU, or with
 `--small`, every row is measured with small sizes, which shows only that the script works.
@@ -31,7 +31,7 @@ from ckai.datasets.convert import parse_files
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.models.inference.backends import best_rate, sample_positions
-from ckai.models.inference.cuda_backend import CUDA, CudaEvaluator, find_gpu
+from ckai.models.inference.cuda_backend import CudaEvaluator
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.layers.network import Network
@@ -108,7 +108,7 @@ class Bench:
 
     def evaluator(self, network: Network, dtype: torch.dtype) -> Evaluator:
         """Return an evaluator on the device; that of a CPU has float32."""
-        if self.device.type == CUDA:
+        if self.device.type == "cuda":
             return CudaEvaluator(network, self.device, dtype)
         return TorchEvaluator(network)
 
@@ -205,12 +205,12 @@ class Bench:
     @property
     def precision(self) -> torch.dtype:
         """What networks are evaluated in."""
-        return torch.bfloat16 if self.device.type == CUDA else torch.float32
+        return torch.bfloat16 if self.device.type == "cuda" else torch.float32
 
     @property
     def backend(self) -> str:
         """Name of the backend."""
-        return str(self.device) if self.device.type == CUDA else "torch"
+        return "cuda" if self.device.type == "cuda" else "torch"
 
     def ceiling(self, evaluator: Evaluator, network: Network, batch: int) -> float:
         """Return the evaluations/s of an evaluator called by all threads."""
@@ -242,7 +242,7 @@ def products(network: Network, rows: int, device: torch.device, seconds: float) 
             left @ right
 
     work()
-    graph = torch.cuda.CUDAGraph() if device.type == CUDA else None
+    graph = torch.cuda.CUDAGraph() if device.type == "cuda" else None
     if graph:
         with torch.cuda.graph(graph):
             work()
@@ -276,23 +276,21 @@ def preset(name: str, device: str) -> PretrainConfig:
 
 def title(device: torch.device, small: bool) -> str:
     """Return what was measured on."""
-    name = torch.cuda.get_device_name(device) if device.type == CUDA else platform.machine()
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.machine()
     sizes = ", small sizes: these are no benchmarks" if small else ""
     return f"{name}, {available_cores()} cores, PyTorch {torch.__version__}{sizes}"
 
 
 @click.command()
-@click.option("--device", help="cuda, cuda:N or cpu.  [default: cuda if there is one]")
 @click.option(
     "--data", type=click.Path(exists=True, path_type=Path), help="Rows to learn.  [default: sample]"
 )
 @click.option("--small/--full", default=None, help="Small or full sizes.  [default: full with a GPU]")
 @click.option("--minutes", default=7.5, show_default=True, help="Begin no row after this time.")
-def main(device: str | None, data: Path | None, small: bool | None, minutes: float) -> None:
+def main(data: Path | None, small: bool | None, minutes: float) -> None:
     """Measure and print the table."""
-    name = device or (CUDA if torch.cuda.is_available() else "cpu")
-    where = torch.device("cpu") if name == "cpu" else find_gpu(name)
-    small = where.type != CUDA if small is None else small
+    where = torch.device("cuda", 0) if torch.cuda.is_available() else torch.device("cpu")
+    small = where.type != "cuda" if small is None else small
     report = Report(minutes, Console(stderr=True))
     report.table.title = title(where, small)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,5 @@
 """Options that several commands have."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,14 +22,6 @@ ROWS_HELP = "a Parquet file, or the folder of a self-play run for all its games;
 TABLE_CHOICES = ("auto", "none", "2", "3", "4", "5", "6")
 """Choices of `--tables`."""
 
-
-class _Evaluator(click.Choice):  # type: ignore[type-arg]
-    """One of `EVALUATORS`, or a GPU by its number, such as `cuda:1`."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        return value if re.fullmatch(r"cuda:\d+", str(value)) else super().convert(value, param, ctx)
-
-
 json_option: Callable[[Any], Any] = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object."
 )
@@ -42,9 +33,9 @@ evaluator_option: Callable[[Any], Any] = click.option(
     "--evaluator",
     default="auto",
     show_default=True,
-    type=_Evaluator(EVALUATORS),
-    help="Backend of the network; auto: integers for --model swift, else the first of cuda (cuda:1 is the "
-    "second GPU), openvino and torch.",
+    type=click.Choice(EVALUATORS),
+    help="Backend of the network; auto: integers for --model swift, else the first of cuda, openvino and "
+    "torch.",
 )
 
 set_option: Callable[[Any], Any] = click.option(

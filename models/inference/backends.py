@@ -18,7 +18,7 @@ from ckai.datasets.files import first_line
 from ckai.datasets.rows import Rows
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS
-from ckai.models.inference.evaluator import AUTO, Boards, Evaluator, Floats
+from ckai.models.inference.evaluator import AUTO, BackendError, Boards, Evaluator, Floats
 from ckai.models.inference.threads import use_one_torch_thread
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.encodings import Encoding
@@ -27,7 +27,7 @@ from ckai.models.layers.network import Network
 from ckai.models.networks.swift import Swift
 
 BACKENDS = ("integers", "cuda", "openvino", "torch")
-"""Names of the backends; `cuda:N` is the GPU with that number, from 0."""
+"""Names of the backends."""
 SECONDS = 0.1
 """Minimum duration of a measurement."""
 _LOG = logging.getLogger("ckai")
@@ -38,7 +38,7 @@ def make_evaluator(network: Network, backend: str = AUTO, threads: int = 1) -> E
 
     Args:
         network: the network; later changes of its weights have no effect.
-        backend: `auto`, one of `BACKENDS`, or `cuda:N`.
+        backend: `auto`, or one of `BACKENDS`.
         threads: number of threads that will call it at once.
 
     Raises:
@@ -70,10 +70,12 @@ def make_evaluator(network: Network, backend: str = AUTO, threads: int = 1) -> E
         from ckai.models.inference.integers import IntegerEvaluator
 
         return IntegerEvaluator(network)
-    if backend.partition(":")[0] == "cuda":
-        from ckai.models.inference.cuda_backend import CudaEvaluator, find_gpu
+    if backend == "cuda":
+        from ckai.models.inference.cuda_backend import CudaEvaluator
 
-        return CudaEvaluator(network, find_gpu(backend))
+        if not torch.cuda.is_available():
+            raise BackendError("evaluator cuda: PyTorch finds no GPU here; use auto or torch")
+        return CudaEvaluator(network, torch.device("cuda", 0))
     raise ValueError(f"expected one of the evaluators {', '.join((AUTO, *BACKENDS))}, found {backend!r}")
 
 

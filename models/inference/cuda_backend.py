@@ -25,8 +25,6 @@ from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, Flo
 from ckai.models.inference.torch_backend import PackedNetwork
 from ckai.models.layers.network import Network
 
-CUDA = "cuda"
-"""Name of the backend on the first GPU; `cuda:1` is the second one."""
 SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 """Batch sizes, ascending. From 17 positions on, less than half of a padded batch is padding."""
 MAX_BATCH = SIZES[-1]
@@ -65,7 +63,7 @@ class CudaEvaluator(Evaluator):
 
         Args:
             network: copied; later training does not change the evaluator.
-            device: the GPU, with its index, see `find_gpu`.
+            device: the GPU, with its index.
             dtype: of weights and arithmetic. PyTorch computes convolutions of float32 in TF32, unless
                 `torch.backends.cudnn.allow_tf32` is off.
 
@@ -104,7 +102,7 @@ class _Lane:
     def __init__(self, network: PackedNetwork, device: torch.device, stream: torch.cuda.Stream) -> None:
         """Allocate the buffers, for a network in evaluation mode on the device and a stream of its own."""
         self._network, self._device, self._stream = network, device, stream
-        self._host = _buffers(network, torch.device("cpu"), device.type == CUDA)
+        self._host = _buffers(network, torch.device("cpu"), device.type == "cuda")
         self._buffers = _buffers(network, device, pinned=False)
         self._arrays = [each.numpy() for each in self._host]
         # A waiting thread sleeps, as learning and other games want the cores.
@@ -176,26 +174,6 @@ class _Lane:
                     f"{first_line(error)}; using none"
                 )
                 return None
-
-
-def find_gpu(name: str) -> torch.device:
-    """Return the GPU of a backend's name, `cuda` for the first one or `cuda:N`, N counted from 0.
-
-    Raises:
-        BackendError: there is no such GPU.
-        ValueError: another name.
-    """
-    kind, colon, index = name.partition(":")
-    if kind != CUDA or (colon and not index.isdecimal()):
-        raise ValueError(f"expected evaluator cuda or cuda:N with the number of a GPU, found {name!r}")
-    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if not count:
-        raise BackendError(f"evaluator {name}: PyTorch finds no GPU here; use auto or torch")
-    if int(index or 0) >= count:
-        raise BackendError(
-            f"evaluator {name}: expected cuda:0 to cuda:{count - 1}, as PyTorch finds {count} here"
-        )
-    return torch.device(CUDA, int(index or 0))
 
 
 def _shared(device: torch.device) -> _Gpu:

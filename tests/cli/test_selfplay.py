@@ -138,7 +138,7 @@ def machine(monkeypatch):
 @pytest.mark.usefixtures("machine", "started")
 def test_networks_on_a_gpu_have_a_thousand_games_in_flight_for_each_core(ckai, monkeypatch):
     assert in_flight(ckai) == 256
-    assert in_flight(ckai, "--evaluator", "cuda:1") == 16_384
+    assert in_flight(ckai, "--evaluator", "cuda") == 16_384
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert in_flight(ckai) == 16_384
     assert in_flight(ckai, "--games", 1000) == 4000

@@ -12,7 +12,7 @@ from whole_run import check_whole
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import sample_positions
-from ckai.models.inference.cuda_backend import CudaEvaluator, find_gpu
+from ckai.models.inference.cuda_backend import CudaEvaluator
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
@@ -34,7 +34,7 @@ def exact(monkeypatch):
 
 @pytest.fixture
 def gpu():
-    return find_gpu("cuda")
+    return torch.device("cuda", 0)
 
 
 def train(network, data, config, **more):
