@@ -107,9 +107,8 @@ class _Lane:
         self._arrays = [each.numpy() for each in self._host]
         # A waiting thread sleeps, as learning and other games want the cores.
         self._done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
-        self._graphs: dict[int, torch.cuda.CUDAGraph | None] = {}
-        self._views: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
-        """On the host and on the device; making them takes time."""
+        self._sizes: dict[int, tuple[list[Tensor], list[Tensor], torch.cuda.CUDAGraph | None]] = {}
+        """Views on the host and on the device, and the graph, by the size of a batch."""
         # Graphs of one stream may share memory: none of their outputs lives on in it.
         self._pool = torch.cuda.graph_pool_handle()
         self._captures = True
@@ -129,13 +128,12 @@ class _Lane:
             torch.inference_mode(),
             torch.cuda.stream(self._stream),
         ):
-            if size not in self._views:
-                self._views[size] = [x[:size] for x in self._host], [x[:size] for x in self._buffers]
-            if size not in self._graphs:
-                self._graphs[size] = self._captured(size)
-            (read, *outputs), (inputs, *results) = self._views[size]
+            if size not in self._sizes:
+                host, device = ([x[:size] for x in each] for each in (self._host, self._buffers))
+                self._sizes[size] = host, device, self._captured(size)
+            (read, *outputs), (inputs, *results), graph = self._sizes[size]
             inputs.copy_(read, non_blocking=True)
-            if (graph := self._graphs[size]) is not None:
+            if graph is not None:
                 graph.replay()
             else:
                 self._run(size)
