@@ -4,18 +4,10 @@ Owns everything with weights; contains no search. The names below are the public
 loads neither them nor torch until they are used.
 
 Examples:
-    Train a network on rows, keep it, and let it evaluate positions:
-
-    >>> from ckai.datasets import RowsDataModule, read_rows
-    >>> import pytorch_lightning as pl
-    >>> from ckai.models import PolicyValueModule, load_network, predict, save_checkpoint
-    >>> module = PolicyValueModule("resnet", {"channels": 8, "blocks": 1}, lr=2e-3)
-    >>> quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
-    >>> trainer = pl.Trainer(max_epochs=2, enable_checkpointing=False, accelerator="cpu", **quiet)
-    >>> trainer.fit(module, datamodule=RowsDataModule(["games.parquet"], heldout=0.5, seed=1))
-    >>> save_checkpoint("mine.ckpt", module.network)
+    >>> from ckai.datasets import read_rows
+    >>> from ckai.models import load_network, predict
     >>> rows = read_rows("games.parquet")
-    >>> policy, value = predict(load_network("mine.ckpt"), rows)
+    >>> policy, value = predict(load_network("network.ckpt"), rows)
     >>> policy.shape == (len(rows), 128), value.shape == (len(rows),)
     (True, True)
 """

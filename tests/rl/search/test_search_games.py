@@ -4,6 +4,7 @@ import pickle
 import random
 import subprocess
 import sys
+from collections import Counter
 from types import ModuleType
 from typing import NamedTuple
 
@@ -19,46 +20,21 @@ from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import four
 from ckai.rl.games.contract import DRAW, LOSS, WIN
+from ckai.rl.games.grid import GridMove
 from ckai.rl.games.playouts import playout
+from ckai.rl.games.registry import get_game
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
 
-@njit
-def look(game, state, out):
-    """(legal actions, over, value) of a state."""
-    n = contract.legal(game, state, out)
-    over, value = contract.outcome(game, state, n)
-    return n, over, value
-
-
-@njit
-def after(game, state, action):
-    return contract.play(game, state, action)[0]
-
-
-def legal(game, state):
-    out = np.empty(64, np.uint8)
-    n, over, value = look(game, (np.int64(state[0]), np.int64(state[1])), out)
-    return [int(action) for action in out[:n]], bool(over), float(value)
-
-
-def step(game, state, action):
-    a, b = after(game, (np.int64(state[0]), np.int64(state[1])), action)
-    return int(a), int(b)
-
-
-# --- tic-tac-toe ---------------------------------------------------------------------------------------
-
-
-def choices(states, make):
-    """The best action after 800 simulations in each state, each in a tree of its own."""
-    searcher = make(len(states))
-    for t, state in enumerate(states):
-        searcher.set_root(t, state)
-    searcher.run(np.full(len(states), 800, np.int32))
-    return [searcher.best(t) for t in range(len(states))]
+def choices(positions, make):
+    """The best move after 800 simulations in each position, each in a tree of its own."""
+    searcher = make(len(positions))
+    for t, position in enumerate(positions):
+        searcher.set_root(t, position.state)
+    searcher.run(np.full(len(positions), 800, np.int32))
+    return [GridMove(searcher.best(t)) for t in range(len(positions))]
 
 
 def uniform(trees):
@@ -73,30 +49,16 @@ def rollout(trees):
 @pytest.mark.parametrize("first", [True, False])
 def test_never_loses_tic_tac_toe_whatever_the_other_plays(make, first):
     # Every reply of the other side is followed; positions are searched once however they are reached.
-    game = TicTacToe()
-    level, ends, searched = {(0, 0)}, {-1.0: 0, 0.0: 0, 1.0: 0}, 0
-    for ply in range(10):
-        mine = (ply % 2 == 0) == first
-        open_ = []
-        for state in sorted(level):
-            actions, over, value = legal(game, state)
-            if over:
-                ends[value if mine else -value] += 1
-            else:
-                open_.append((state, actions))
-        level = set()
-        if not open_:
-            break
-        if mine:
-            searched += len(open_)
-            for (state, actions), action in zip(open_, choices([s for s, _ in open_], make), strict=True):
-                assert action in actions
-                level.add(step(game, state, action))
+    level, ends, searched = {get_game("tictactoe").position()}, Counter(), 0
+    while level:
+        ends += Counter(end.winner for end in (position.outcome() for position in level) if end)
+        going = sorted((p for p in level if p.outcome() is None), key=lambda position: position.state)
+        if going and going[0].black == first:
+            searched += len(going)
+            level = {p.push(move) for p, move in zip(going, choices(going, make), strict=True)}
         else:
-            level = {step(game, state, action) for state, actions in open_ for action in actions}
-    assert ends[-1.0] == 0
-    assert ends[1.0] > 0
-    assert ends[0.0] > 0
+            level = {position.push(move) for position in going for move in position.legal_moves()}
+    assert ends.keys() == {"black" if first else "white", None}
     assert searched > 30
 
 
