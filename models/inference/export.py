@@ -10,7 +10,6 @@ import warnings
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -27,21 +26,17 @@ POSITIONS = 256
 """Positions that are compared."""
 
 
-class Differences(NamedTuple):
-    """Largest differences of an exported network from PyTorch in float32, on `POSITIONS` positions."""
-
-    policy: float
-    """Of the probability of a legal action."""
-    value: float
-
-
-def export_network(network: Network, path: Path, *, force: bool = False) -> Differences:
+def export_network(network: Network, path: Path, *, force: bool = False) -> tuple[float, float]:
     """Write a network as ONNX, if the file answers as the network does.
 
     Args:
         network: the network to export.
         path: the file to write, which ends in `.onnx`.
         force: replace an existing file.
+
+    Returns:
+        The largest differences from PyTorch in float32, on `POSITIONS` positions, of the probability of a
+        legal action and of the value.
 
     Raises:
         BackendError: an optional package is missing, or the network's own outputs are not finite.
@@ -60,7 +55,7 @@ def export_network(network: Network, path: Path, *, force: bool = False) -> Diff
     session = import_extra("onnxruntime", "onnx").InferenceSession(data, providers=["CPUExecutionProvider"])
     logits, values = session.run(None, {"boards": encode.append_extra(boards)})
     exported = legal_policy(logits, encode.legal_mask(boards))
-    found = Differences(float(np.abs(exported - policy).max()), float(np.abs(values - value).max()))
+    found = float(np.abs(exported - policy).max()), float(np.abs(values - value).max())
     if not all(each <= EXACT for each in found):  # NaN is not
         raise RuntimeError(
             f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "

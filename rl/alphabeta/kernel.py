@@ -43,7 +43,7 @@ TOP_RANK = 1000.0
 KILLER_BONUS = 1.0
 """Log odds that a killer move is worth, as the best history of an action is."""
 POLICY_DEPTH = 2
-"""Least depth at which the network's policy orders the moves."""
+"""Least depth at which the network's policy orders the moves, and late moves are reduced."""
 UNLIKELY = 3.0
 """An action more than this many log odds below the likeliest is reduced by one more ply."""
 _LOGS = np.log([1, *range(1, 64)])
@@ -268,7 +268,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
         after, passed = contract.play(game, state, action)
         left = depth - (passed and (count > 1 or quiet))
         reduction = np.int64(0)
-        if quiet and passed and depth >= constants.reduction_depth and i >= constants.full_depth_moves:
+        if quiet and passed and depth >= POLICY_DEPTH and i >= constants.full_depth_moves:
             reduction = reduction_of(depth, i, rank)
         # All but the first are expected to be no better: a null window, first at a lower depth.
         high = beta if i == 0 else low + 1

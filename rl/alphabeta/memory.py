@@ -58,8 +58,6 @@ class Constants(NamedTuple):
 
     full_depth_moves: int = 3
     """Actions searched without a reduction."""
-    reduction_depth: int = 2
-    """Least depth for reductions."""
     static_depth: int = 4
     """Greatest depth at which a position is pruned for its network's score alone."""
     static_margin: int = 1250

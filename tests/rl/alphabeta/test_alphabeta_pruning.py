@@ -137,7 +137,7 @@ def lines(values, length, seen):
 
 def test_late_actions_are_searched_less():
     """Action 3 wins only after five plies; an action that looks better is searched to the full depth."""
-    reduced = FULL_WIDTH._replace(full_depth_moves=1, reduction_depth=3)
+    reduced = FULL_WIDTH._replace(full_depth_moves=1)
     hidden, seen = (lines([0.1, 0.0, 0.0, 0.5], 4, seen) for seen in (False, True))
     assert search(hidden, 5, FULL_WIDTH).action == 3
     assert search(hidden, 5, reduced).action == 0
