@@ -10,7 +10,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.rows import Rows, Visits
 from ckai.datasets.schema import DatasetError
 from ckai.game.jit import kernel
-from ckai.game.kernels import write_legal
+from ckai.game.kernels import read_board, write_legal
 
 Key: TypeAlias = tuple[int, int, int]
 """(game, ply, hop): rows are sorted by it, and each is there once."""
@@ -104,18 +104,10 @@ def _first_fault(  # type: ignore[no-untyped-def]
         if quiet[i] < 0:
             return i, _QUIET, 0
         if checkers:
-            mine = theirs = crowned = np.int64(0)
-            for square in range(32):
-                value = board[i, square]
-                bit = np.int64(1) << square
-                if value > 0:
-                    mine |= bit
-                elif value < 0:
-                    theirs |= bit
-                if value == 3 or value == -3:
-                    crowned |= bit
-                elif value < -1 or value > 1:
+            for piece in board[i]:
+                if piece not in (-3, -1, 0, 1, 3):
                     return i, _BOARD, 0
+            mine, theirs, crowned = read_board(board[i])
             if jumper[i] < -1 or jumper[i] > 31 or (jumper[i] >= 0 and not mine >> jumper[i] & 1):
                 return i, _JUMPER, 0
             write_legal(mine, theirs, crowned, np.int64(jumper[i]), mask)

@@ -402,6 +402,18 @@ def write_board(own, opp, kings, out):
         out[i] = side * (1 + 2 * np.int32(kings >> i & 1))
 
 
+@inner
+def read_board(board):
+    """Return (own, opp, kings) of a board as `write_board` fills it; what comes after it is not read."""
+    own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(32):
+        piece, bit = board[i], np.int64(1) << i
+        own |= bit if piece > 0 else 0
+        opp |= bit if piece < 0 else 0
+        kings |= bit if abs(piece) == 3 else 0
+    return own, opp, kings
+
+
 @quick_kernel
 def write_legal(own, opp, kings, jumper, out):
     """Fill `out` (`[16]` uint8) with the legal actions as little-endian bits; return their number."""

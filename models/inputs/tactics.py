@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.game.jit import kernel
-from ckai.game.kernels import apply_hop, legal_actions
+from ckai.game.kernels import apply_hop, legal_actions, read_board
 from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta, material
 from ckai.game.squares import NUM_ACTIONS, SQUARES
 
@@ -29,16 +29,7 @@ def _append(positions, depths, out):
     for row in range(len(positions)):
         out[row, :width] = positions[row]
         out[row, width:] = 0
-        own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
-        for i in range(SQUARES):
-            piece = positions[row, i]
-            bit = np.int64(1) << i
-            if piece > 0:
-                own |= bit
-            elif piece < 0:
-                opp |= bit
-            if piece == 3 or piece == -3:
-                kings |= bit
+        own, opp, kings = read_board(positions[row])
         now = material(own, opp, kings, VALUES)
         jumper = np.int64(positions[row, SQUARES])
         for i in range(legal_actions(own, opp, kings, jumper, actions)):

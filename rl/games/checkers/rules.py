@@ -157,12 +157,7 @@ def _encode(game, state, out):
 @implements(contract.decode, Checkers)
 @inner
 def _decode(game, board):
-    own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
-    for i in range(32):
-        piece, bit = board[i], np.int64(1) << i
-        own |= bit if piece > 0 else 0
-        opp |= bit if piece < 0 else 0
-        kings |= bit if abs(piece) == 3 else 0
+    own, opp, kings = kernels.read_board(board)
     return own | opp << 32, kings | np.int64(board[32] + 1) << _JUMPER | np.int64(board[33]) << _CLOCK
 
 
