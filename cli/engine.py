@@ -120,12 +120,11 @@ def _hub(spec: str, evaluator: str, tables: str) -> Any:
 
     if spec != CKAI:
         check_player(spec)
-    evaluators = dict.fromkeys([*EVALUATORS, evaluator])
     parameters: dict[str, dict[str, Any]] = {
         "variant": {"value": "english", "type": "enum", "values": "english"},
         "engine": {"value": spec, "type": "string"},
         "tables": {"value": tables, "type": "enum", "values": " ".join(TABLE_CHOICES)},
-        "evaluator": {"value": evaluator, "type": "enum", "values": " ".join(evaluators)},
+        "evaluator": {"value": evaluator, "type": "enum", "values": " ".join(EVALUATORS)},
         "threads": {"value": "0", "type": "int", "min": 0, "max": MAX_THREADS},
     }
     return partial(HubSession, parameters, load)
