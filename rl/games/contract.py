@@ -18,7 +18,7 @@ import numpy as np
 from numba.extending import overload
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
-from ckai.game.jit import HOT, inner
+from ckai.game.jit import HOT, INNER, inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""
@@ -142,6 +142,19 @@ def _register(function: Callable[..., Any], implementation: F, fits: Callable[[t
         return body if fits(getattr(game, "instance_class", None)) else None
 
     return implementation
+
+
+def only_with(constant: str, otherwise: Any) -> Callable[[F], F]:
+    """Let kernels call a function for games whose constant is true; for others `otherwise` is compiled."""
+
+    def make(function: F) -> F:
+        @overload(function, jit_options=INNER, strict=False)
+        def select(game, *args):
+            return function if getattr(game.instance_class, constant) else otherwise
+
+        return function
+
+    return make
 
 
 def not_implemented(rules: Any) -> list[str]:

@@ -6,9 +6,8 @@ are, and count as visits of value 0. Distances are in plies. Arguments are named
 """
 
 import numpy as np
-from numba.extending import overload
 
-from ckai.game.jit import INNER, inner
+from ckai.game.jit import inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 
@@ -59,21 +58,12 @@ def prove_node(tree, node):
         tree.nodes[node].plies = 0 if any_draw else loss_plies
 
 
+@contract.only_with("LOOKAHEAD", lambda game, tree, node: None)
 def prove_terminal_children(game, tree, node):
     """Prove the edges of a new node that end the game at once, and the node if they suffice.
 
-    Not for the root: its edges need priors and visits. Only in games with `LOOKAHEAD`.
+    Not for the root: its edges need priors and visits.
     """
-    raise TypeError("only inside jitted code")
-
-
-@overload(prove_terminal_children, jit_options=INNER, strict=False)
-def _prove_terminal_children(game, tree, node):
-    # Chosen by a constant of the game: other games compile none of this.
-    return _look_ahead if game.instance_class.LOOKAHEAD else lambda game, tree, node: None
-
-
-def _look_ahead(game, tree, node):
     here = tree.nodes[node]
     actions = np.empty(contract.max_legal_actions(game), np.uint8)
     for e in range(here.first_edge, here.first_edge + here.num_edges):

@@ -4,9 +4,8 @@ Arguments are named as in `ckai.rl.search.mcts`.
 """
 
 import numpy as np
-from numba.extending import overload
 
-from ckai.game.jit import INNER, hot, inner
+from ckai.game.jit import hot, inner
 from ckai.rl.games import contract
 
 
@@ -53,24 +52,15 @@ def count_repetitions(game, tree, state, parent):
     return occurrences
 
 
+@contract.only_with(
+    "FORBIDS_REPETITION", lambda game, tree, state, parent, out: contract.legal(game, state, out)
+)
 def legal_in_tree(game, tree, state, parent, out):
     """Write the legal actions, ascending, into `out`, uint8; return their number.
 
     Those of `contract.legal`, without the ones that lead to a state which occurred before where the game has
     `FORBIDS_REPETITION`. `state` is a child of node `parent`, which is -1 at the root.
     """
-    raise TypeError("only inside jitted code")
-
-
-@overload(legal_in_tree, jit_options=INNER, strict=False)
-def _legal_in_tree(game, tree, state, parent, out):
-    # Chosen by a constant of the game: other games compile none of this.
-    if game.instance_class.FORBIDS_REPETITION:
-        return _legal_without_repetitions
-    return lambda game, tree, state, parent, out: contract.legal(game, state, out)
-
-
-def _legal_without_repetitions(game, tree, state, parent, out):
     count = contract.legal(game, state, out)
     kept = 0
     for i in range(count):
