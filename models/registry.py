@@ -1,13 +1,6 @@
-"""Architectures by name. A file in `models/networks/` adds one: its file name is the architecture's name.
+"""Architectures by name: files in `models/networks/`, entry points of `ckai.networks`, what programs register.
 
-The file contains a frozen dataclass of settings, a `NetworkSettings`, and a `Network` subclass marked with
-`@register`; nothing else needs editing. Any installed package may add one by an entry point of the group
-`ckai.networks`, whose name is the architecture's:
-
-    [project.entry-points."ckai.networks"]
-    mynet = "mypackage.mynet:MyNet"
-
-Programs can also call `register` for a network of their own.
+See docs/tutorials/network.md.
 """
 
 import importlib

@@ -1,8 +1,8 @@
 """Transpositions: positions that a tree has evaluated already, by another order of moves, in Numba.
 
-The network's answer depends on the state alone. So a new node whose state is that of a node evaluated before,
-its transposition, takes that node's priors and network value and is backed up at once. Nothing else is
-shared: the two have their own visits, values and proofs, because repetitions depend on the path.
+The network's answer depends on the state alone. So a new node whose state was evaluated before takes that
+node's priors and network value and is backed up at once. Nothing else is shared: the two have their own
+visits, values and proofs, because repetitions depend on the path.
 
 A hash table with linear probing gives the node of a state. It is at most half full, and grows with the tree
 within the memory that is set aside: a small table stays in the caches. What it finds depends on the tree
