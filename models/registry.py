@@ -1,4 +1,4 @@
-"""Architectures by name: files in `models/networks/`, entry points of `ckai.networks`, what programs register.
+"""Architectures by name: files in `models/networks/`, entry points of `ckai.networks`, and registered ones.
 
 See docs/tutorials/network.md.
 """
