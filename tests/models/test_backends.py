@@ -117,21 +117,6 @@ def test_threads_may_share_one(networks, positions, backend):
     evaluator.close()
 
 
-def test_a_missing_package_is_one_clear_line(networks, monkeypatch):
-    real = importlib.import_module
-
-    def missing(name, *args):
-        if name == "openvino":
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real(name, *args)
-
-    monkeypatch.setattr("ckai.models.inference.evaluator.importlib.import_module", missing)
-    with pytest.raises(BackendError) as caught:
-        make_evaluator(networks["cnn2x2"], "openvino")
-    expected = "this needs the package openvino; install it with pip install 'ckai[openvino]'"
-    assert str(caught.value) == expected
-
-
 def test_a_conversion_starts_no_process(networks, monkeypatch):
     """OpenVINO would report it to its makers."""
     begun = []

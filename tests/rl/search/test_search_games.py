@@ -18,7 +18,6 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
-from ckai.rl.games.connect4 import four
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.grid import GridMove
 from ckai.rl.games.playouts import playout
@@ -77,19 +76,6 @@ def test_a_numba_cache_with_an_unknown_game_can_be_read(monkeypatch):
     code = f"import pickle, ckai.rl.games.checkers; print(pickle.loads({data!r})[1].instance_class.__name__)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout == "Checkers\n"
-
-
-# --- Connect-4 -----------------------------------------------------------------------------------------
-
-
-def test_connect4_lines_and_the_gap_between_columns():
-    column = 0b1111
-    assert four(column)
-    assert not four(0b111 | 1 << 7)
-    assert not four(0b110000 | 0b11 << 7)  # top of one column, bottom of the next
-    assert four(sum(1 << c * 7 for c in range(4)))
-    assert four(sum(1 << c * 7 + c for c in range(4)))
-    assert four(sum(1 << c * 7 + 3 - c for c in range(4)))
 
 
 def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
@@ -173,12 +159,6 @@ def test_uct_follows_from_the_seed_and_not_from_the_chunk():
     chunks.run(np.array([3000], np.int32))
     assert chunks.tree_batch.nodes.tobytes() == one.tree_batch.nodes.tobytes()
     assert one.root(0)["visits"] == 3000
-
-
-def test_a_win_by_the_second_hop_of_a_capture_is_the_same_sides():
-    searcher = search("B:W6,14:BK2", 200)
-    assert searcher.root(0)["proof"] == WIN
-    assert searcher.root(0)["plies"] == 1
 
 
 def test_the_solver_proves_the_empty_board_a_draw():
