@@ -93,11 +93,3 @@ def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
         assert status == 1
         assert message in err
         assert out == ""
-
-
-def test_rows_of_another_game_are_refused(tmp_path, ckai):
-    save_checkpoint(tmp_path / "four.ckpt", build("mlp", {"hidden": 8, "encoding": "connect4"}))
-    checkers = make_rows.write(tmp_path / "c.parquet", make_rows.random_games(4))
-    status, _, err = ckai("evaluate", tmp_path / "four.ckpt", "--data", checkers)
-    assert (status, len(err.strip().splitlines())) == (1, 1)
-    assert "expected rows of connect4, found rows of checkers" in err
