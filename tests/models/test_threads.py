@@ -14,9 +14,10 @@ def test_an_interrupted_join_may_be_called_again(monkeypatch):
     worker = JoinableThread(target=lambda: (go_on.wait(30), ended.append(True)))
     assert not worker.is_alive()
     worker.start()
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(worker._over, "wait", Mock(side_effect=KeyboardInterrupt))
+    monkeypatch.setattr(worker._over, "wait", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
         worker.join()
+    monkeypatch.undo()
     assert worker.is_alive()
     worker.join(0.01)
     assert (worker.is_alive(), ended) == (True, [])
