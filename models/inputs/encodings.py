@@ -113,11 +113,8 @@ class Encoding(nn.Module):
             return None
         positions = pack_boards(*(column.cpu().numpy() for column in (board, jumper, halfmove_clock)))
         parts = np.array_split(positions, max(1, min(available_cores(), len(positions) // 512)))
-        if len(parts) == 1:
-            found = [self.append_extra(positions)]
-        else:
-            with ThreadPoolExecutor(len(parts)) as threads:
-                found = list(threads.map(self.append_extra, parts))
+        with ThreadPoolExecutor(len(parts)) as threads:
+            found = list(threads.map(self.append_extra, parts))
         return torch.from_numpy(np.concatenate(found)[:, self.position_bytes :].copy()).to(board.device)
 
     def forward(
