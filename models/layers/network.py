@@ -40,7 +40,8 @@ def require_at_least(settings: NetworkSettings, **least: float) -> None:
     """
     for name, lowest in least.items():
         if not getattr(settings, name) >= lowest:
-            raise ValueError(f"expected {name} >= {lowest}, found {getattr(settings, name)}")
+            found = getattr(settings, name)
+            raise ValueError(f"{name}: expected greater than or equal to {lowest}, found {found}")
 
 
 class Network(nn.Module):
