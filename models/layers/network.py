@@ -40,8 +40,7 @@ def require_at_least(settings: NetworkSettings, **least: float) -> None:
     """
     for name, lowest in least.items():
         if not getattr(settings, name) >= lowest:
-            found = getattr(settings, name)
-            raise ValueError(f"{name}: expected greater than or equal to {lowest}, found {found}")
+            raise ValueError(f"expected {name} >= {lowest}, found {getattr(settings, name)}")
 
 
 class Network(nn.Module):
