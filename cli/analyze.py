@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import NO_NETWORK, newest_network, short_name
+from ckai.cli.shared.found import NO_NETWORK, newest_network, short_name
 from ckai.cli.shared.options import (
     PATH,
     evaluator_option,
@@ -17,7 +17,7 @@ from ckai.cli.shared.options import (
     output_option,
     tables_option,
 )
-from ckai.cli.shared.output import count_text, print_json, report_compilation
+from ckai.cli.shared.output import count_text, print_json
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
@@ -100,7 +100,6 @@ def command(
         refuse_to_replace(html, force)
     if mistakes.MISTAKES.exists():
         mistakes.load()  # refuses what would be lost
-    report_compilation()
     source = loaded = digest = source or newest_network()
     if source not in NO_NETWORK:
         loaded = str(network_path(source))

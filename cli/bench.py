@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ckai.cli.shared.options import PATH, evaluator_option, json_option
-from ckai.cli.shared.output import print_json, report_compilation
+from ckai.cli.shared.output import print_json
 
 PARTS = ("network", "selfplay")
 ROUNDS = 5
@@ -40,7 +40,6 @@ def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json
     from ckai.rl import bench
     from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig
 
-    report_compilation()
     measures: list[bench.Measure] = []
     network = build("cnn2x2") if engine is None else load_network(engine, game=None)
     groups = SelfPlayConfig(in_flight=IN_FLIGHT).group_count

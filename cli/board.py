@@ -13,7 +13,6 @@ from pathlib import Path
 import click
 
 from ckai.cli.shared.options import PATH
-from ckai.cli.shared.output import report_compilation
 from ckai.rl.engine.text import forms_text
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -22,7 +21,7 @@ MAX_BYTES = 48 * 1024 * 1024
 
 _HELP = """Play and analyse in a browser.
 
-Opens a page that this machine serves to itself. Games are saved in games/, as those of `ckai play` are.
+Opens a page that this machine serves to itself. Games are saved in games/, as with `ckai play`.
 Ctrl-C ends the server.
 
 \b
@@ -46,7 +45,7 @@ any case:
     "--host",
     default=LOOPBACK[0],
     show_default=True,
-    help="Address to listen on; any but a loopback one requires the token in the printed URL.",
+    help="Address to listen on; any but a loopback one puts a token into the URL.",
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.  [default: browser]")
 @click.option(
@@ -74,10 +73,10 @@ def command(port: int, host: str, browser: bool, folder: Path | None, engines: t
     from ckai.cli.web.app import make_app
     from ckai.cli.web.server import Server
 
-    report_compilation()
-    token = None if host in LOOPBACK else secrets.token_urlsafe(16)
+    token = "" if host in LOOPBACK else secrets.token_urlsafe(16)
     listening = _listen(host, port)
-    address = _address(host, listening.getsockname()[1], token)
+    name = socket.gethostname() if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+    address = f"http://{name}:{listening.getsockname()[1]}/" + (f"{token}/" if token else "")
     config = uvicorn.Config(
         make_app(Server(engines), token),
         log_level="warning",
@@ -101,27 +100,13 @@ def command(port: int, host: str, browser: bool, folder: Path | None, engines: t
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens."""
-    # With the protocol named, asyncio switches off the delay that gathers small packets.
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    # To Windows REUSEADDR means that several may listen on one port.
-    alone = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
-    listening.setsockopt(socket.SOL_SOCKET, alone, 1)
     try:
-        listening.bind((host, port))
-        listening.listen()
+        listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise click.ClickException(
             f"expected an address to listen on, found {host} port {port}: {error.strerror or error}; choose "
             "another with --host or --port"
         ) from error
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # small answers need not wait
     return listening
-
-
-def _address(host: str, port: int, token: str | None) -> str:
-    """Return the address of the page."""
-    if host in ("0.0.0.0", "::"):
-        host = socket.gethostname()
-    name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")

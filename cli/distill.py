@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ckai.cli.shared.options import PATH, ROWS_HELP, force_option, json_option, output_option
-from ckai.cli.shared.output import count_text, print_json, report_compilation
+from ckai.cli.shared.output import count_text, print_json
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.rl.distill.config import DistillConfig
@@ -33,7 +33,7 @@ def command(
     the labelled positions as rows for ckai pretrain. After an interruption, the same command continues.
     """
     from ckai.cli.shared.console import progress_bar
-    from ckai.cli.shared.row_files import row_files
+    from ckai.cli.shared.found import row_files
     from ckai.datasets.machine import available_cores
     from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.distill.distill import distill
@@ -41,16 +41,14 @@ def command(
     from ckai.rl.games.registry import get_game
 
     config = change_settings(DistillConfig(), given_settings(ctx))
-    report_compilation()
     threads = available_cores()
     checkpoint = load_checkpoint(teacher)
     spec = get_game(checkpoint.network().encode.GAME)
-    files = [file for path in data for file in row_files(path)]
     # Alpha-beta, which labels with `nodes`, takes integer networks only.
     network = load_evaluator(teacher, "integers" if config.nodes else "auto", threads=threads, game=spec.name)
     with progress_bar("labelling", "positions") as update:
         positions = distill(
-            network, output, config, teacher=checkpoint.digest, data=files, spec=spec,
+            network, output, config, teacher=checkpoint.digest, data=row_files(*data), spec=spec,
             threads=threads, force=force,
             progress=lambda done: update(min(done, config.positions), config.positions),
         )  # fmt: skip

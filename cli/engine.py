@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.options import EVALUATORS, TABLE_CHOICES, evaluator_option, open_tables, tables_option
-from ckai.cli.shared.output import report_compilation
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine.text import HUB, EngineText
 
@@ -68,7 +67,6 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> Non
         session = _gtp(spec or GTP_PLAYER, evaluator)
     else:
         session = _hub(spec or CKAI, evaluator, tables)
-    report_compilation()
     if sys.stdin is not None:
         serve_lines(sys.stdin.buffer, output, session)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from ckai.cli.shared.options import PATH, data_option, json_option
-from ckai.cli.shared.output import print_json, report_compilation
+from ckai.cli.shared.output import print_json
 from ckai.models.pretrained import network_path
 
 SIDES = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
@@ -88,7 +88,7 @@ def command(
     the training games; they are left out for data that the network was not trained on.
     """
     from ckai.cli.shared.console import print_rows
-    from ckai.cli.shared.row_files import newest_rows, row_files
+    from ckai.cli.shared.found import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.evaluation.evaluate import evaluate_checkpoint
 
@@ -102,9 +102,7 @@ def command(
         raise click.UsageError("expected --visits together with --solved, found no --solved")
     loaded = load_checkpoint(checkpoint)
     paths = paths or (newest_rows(),)
-    evaluation = evaluate_checkpoint(
-        loaded, [file for path in paths for file in row_files(path)], split=split
-    )
+    evaluation = evaluate_checkpoint(loaded, row_files(*paths), split=split)
     data_text, side = ", ".join(map(str, paths)), SIDES[evaluation.split]
     if evaluation.other_data:
         names = ", ".join(dict.fromkeys(str(entry.get("name")) for entry in loaded.info["data"]))
@@ -149,7 +147,6 @@ def _evaluate_solved(checkpoint: Path, visits: Sequence[int], as_json: bool) -> 
     from ckai.rl.games.connect4.mistakes import mistakes_of_network, solved_classes
     from ckai.rl.games.registry import get_game
 
-    report_compilation()  # the searches compile
     loaded = load_checkpoint(checkpoint)
     spec = get_game(loaded.network().encode.GAME)
     classes = solved_classes(spec)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.options import PATH, force_option, json_option, output_option
-from ckai.cli.shared.output import count_text, print_json, report_compilation
+from ckai.cli.shared.output import count_text, print_json
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def command(
 ) -> None:
     """Find games, see `_HELP`."""
     from ckai.cli.shared.console import print_games, progress_bar
-    from ckai.cli.shared.row_files import newest_rows, row_files
+    from ckai.cli.shared.found import newest_rows, row_files
     from ckai.datasets.files import refuse_to_replace, whole_file
     from ckai.datasets.games import Query, find_games, rows_writer
     from ckai.datasets.schema import check_rows_path, headers_path
@@ -82,7 +82,6 @@ def command(
         if suffix == ".parquet":
             check_rows_path(output)
             refuse_to_replace(headers_path(output), force)
-    report_compilation()
     given = list(files) or [newest_rows()]
     paths = [
         file for path in given for file in (row_files(path) if path.is_dir() or _has_rows(path) else [path])
@@ -140,8 +139,7 @@ def _has_rows(path: Path) -> bool:
 
 
 def _query(opening: str, fen: str | None, **wanted: Any) -> "Query":
-    from ckai.cli.playing.sides import game_of
-    from ckai.cli.playing.start import BALLOT, opening_moves
+    from ckai.cli.playing.sides import BALLOT, game_of, opening_moves
     from ckai.datasets.games import Query
     from ckai.rl.games.registry import DEFAULT_GAME
 

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 import ckai.datasets  # noqa: F401  # sets how PyTorch waits, before a command loads it
-from ckai.cli.shared.output import CleanStream
+from ckai.cli.shared.output import CleanStream, error_text
 
 COMMANDS = {
     "parse": "Convert PDN files to rows for training.",
@@ -109,7 +109,7 @@ def _run() -> None:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         more = "" if context is None else f" (see {context.command_path} --help)"
-        click.echo(_one_line(ValueError(error.format_message() + more)), err=True)
+        _say(ValueError(error.format_message() + more))
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         click.echo("ckai: stopped", err=True)
@@ -121,19 +121,16 @@ def _run() -> None:
     except Exception as error:
         if len(arguments) < len(sys.argv) - 1:
             raise
-        click.echo(_one_line(error), err=True)
+        _say(error)
         sys.exit(1)
 
 
-def _one_line(error: Exception) -> str:
-    """Format an error as one line; an unexpected one with its type."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    if isinstance(error, OSError) and error.filename and type(error).__str__ is OSError.__str__:
-        text = f"{error.filename}: {error.strerror}; check the path and its permissions"
-    expected = type(error).__module__.startswith("ckai.") or isinstance(error, (OSError, ValueError))
-    if expected:
-        return f"ckai: error: {text}"
-    return f"ckai: error: {type(error).__name__}: {text} (run with --debug for the traceback)"
+def _say(error: Exception) -> None:
+    """Print an error as one line; an unexpected one with its type."""
+    text = error_text(error)
+    if not (type(error).__module__.startswith("ckai.") or isinstance(error, (OSError, ValueError))):
+        text = f"{type(error).__name__}: {text} (run with --debug for the traceback)"
+    click.echo(f"ckai: error: {text}", err=True)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 """`ckai match`: play players against each other and estimate their strength."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
-from functools import cache
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import short_name
+from ckai.cli.shared.found import short_name
 from ckai.cli.shared.options import (
     GAMES,
     evaluator_option,
@@ -19,7 +19,7 @@ from ckai.cli.shared.options import (
     output_option,
     tables_option,
 )
-from ckai.cli.shared.output import count_text, print_json, report_compilation
+from ckai.cli.shared.output import count_text, print_json
 from ckai.rl.engine.text import DEFAULT_VISITS, forms_text
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 IN_FLIGHT = 512
 """Most games at once."""
+CROSS_TABLE = 15
+"""Most players whose scores against each other fit a screen; --json has all."""
 
 _HELP = f"""Play players against each other and estimate their strength.
 
@@ -80,15 +82,27 @@ pieces it captures. A player whose clock runs out loses the game.
 def command(
     players: tuple[str, ...],
     games: int | None,
+    game: str | None,
+    start: str,
     sprt: tuple[float, float] | None,
+    tables: str,
+    seed: int,
+    evaluator: str,
     output: Path | None,
     as_json: bool,
-    **settings: Any,
 ) -> None:
     """Play a match or a round robin, see `_HELP`."""
     from ckai.cli.shared.console import progress_bar
-    from ckai.rl.matches.match import MatchResult
+    from ckai.datasets.machine import available_cores
+    from ckai.rl.engine.base import Engine
+    from ckai.rl.engine.loading import game_of, networks_of
+    from ckai.rl.engine.program import Fault
+    from ckai.rl.games.registry import DEFAULT_GAME, get_game
+    from ckai.rl.matches import pdn
+    from ckai.rl.matches.match import MatchResult, play_match
+    from ckai.rl.matches.openings import draw_openings, random_openings
     from ckai.rl.matches.sprt import Sprt
+    from ckai.rl.selfplay.shards import hash_of
 
     names = players if len(players) == 2 else tuple(dict.fromkeys(players))
     if len(names) < 2:
@@ -101,129 +115,81 @@ def command(
         raise click.UsageError(
             f"expected an even number for --games, as both colours are played, found {games}"
         )
-    arena = Arena(names, games, output, **settings)
+    if output is not None and output.exists() and (not output.is_file() or b"\0" in output.read_bytes()):
+        raise OSError(f"{output}: expected a PDN file to append games to, found something else")
+    spec = get_game(game or game_of(names) or DEFAULT_GAME.name)
+    opened, threads, pairs = open_tables(tables, spec), available_cores(), games // 2
+    if start == "balanced":
+        openings = draw_openings(pairs, seed, spec)
+    elif start == "random":
+        openings = random_openings(pairs, 4, seed, spec)
+    else:
+        openings = [spec.position()] * pairs
+    identity = (spec.name, start, tables, evaluator, seed, opened.pieces if opened else 0)
     matches = {pair: MatchResult() for pair in combinations(range(len(names)), 2)}
-    try:
-        with progress_bar("playing", "games") as progress:
-            for (i, j), result in matches.items():
-                stop = threading.Event()
-
-                def on_game(result: MatchResult = result, stop: threading.Event = stop) -> None:
-                    score = f"+{result.wins} ={result.draws} -{result.losses}"
-                    if test is not None:
-                        found = test.test(result.leading_scores)
-                        score += f", log-likelihood ratio {found.ratio:+.2f}"
-                        if found.verdict is not None:
-                            stop.set()
-                    played = sum(len(each.games) for each in matches.values())
-                    progress(played, games * len(matches), score)
-
-                arena.play(names[i], names[j], result, on_game, stop)
-    finally:  # also after Ctrl-C, or a program that died after hours
-        if any(each.games for each in matches.values()):
-            if len(names) == 2:
-                print_pair(matches[0, 1], names, test, as_json)
-            else:
-                _print_ratings(names, {pair: each.pair_scores for pair, each in matches.items()}, as_json)
-
-
-class Arena:
-    """Plays matches between players of one game; the arguments are the options, `start` is `--openings`."""
-
-    def __init__(
-        self,
-        names: Sequence[str],
-        games: int,
-        output: Path | None,
-        *,
-        game: str | None,
-        start: str,
-        tables: str,
-        seed: int,
-        evaluator: str,
-    ) -> None:
-        from ckai.cli.playing.record import check_games_file
-        from ckai.datasets.machine import available_cores
-        from ckai.rl.engine.base import Engine
-        from ckai.rl.engine.loading import game_of
-        from ckai.rl.games.registry import DEFAULT_GAME, get_game
-        from ckai.rl.matches.openings import draw_openings, random_openings
-
-        report_compilation()
-        if output is not None:
-            check_games_file(output)
-        self.output, self.seed, self.threads = output, seed, available_cores()
-        self.spec = get_game(game or game_of(names) or DEFAULT_GAME.name)
-        opened = open_tables(tables, self.spec)
-        if start == "balanced":
-            self.openings = draw_openings(games // 2, seed, self.spec)
-        elif start == "random":
-            self.openings = random_openings(games // 2, 4, seed, self.spec)
-        else:
-            self.openings = [self.spec.position()] * (games // 2)
-        self._identity = (self.spec.name, start, tables, evaluator, seed, opened.pieces if opened else 0)
-        context = click.get_current_context()
-
-        @cache
-        def load(name: str) -> Engine:
-            engine = Engine.load(
-                name, evaluator=evaluator, tables=opened, game=self.spec, threads=self.threads
+    with ExitStack() as stack:
+        engines = {
+            name: stack.enter_context(
+                Engine.load(name, evaluator=evaluator, tables=opened, game=spec, threads=threads)
             )
-            context.call_on_close(engine.close)
-            return engine
+            for name in dict.fromkeys(names)
+        }
+        progress = stack.enter_context(progress_bar("playing", "games"))
 
-        self._engine: Callable[[str], Engine] = load
-        for name in names:
-            load(name)
+        def play(a: str, b: str, result: MatchResult) -> None:
+            """Play what the output does not have of a match; the result gets those games at once."""
+            stop = threading.Event()
+            networks = [hash_of(path.read_bytes()) for name in (a, b) for path in networks_of(name)]
+            match = hash_of(repr((a, b, networks, identity)).encode())[:12]
 
-    def _match(self, a: str, b: str) -> str:
-        """Return what identifies a match: a hash of all that decides its games, networks by their files."""
-        from ckai.rl.engine.loading import networks_of
-        from ckai.rl.selfplay.shards import hash_of
+            def show() -> None:
+                score = f"+{result.wins} ={result.draws} -{result.losses}"
+                if test is not None:
+                    found = test.test(result.leading_scores)
+                    score += f", log-likelihood ratio {found.ratio:+.2f}"
+                    if found.verdict is not None:
+                        stop.set()
+                played = sum(len(each.games) for each in matches.values())
+                progress(played, games * len(matches), score)
 
-        networks = [hash_of(path.read_bytes()) for name in (a, b) for path in networks_of(name)]
-        return hash_of(repr((a, b, networks, self._identity)).encode())[:12]
+            def add(game: Any) -> None:
+                result.games.append(game)
+                if isinstance(game.reason, Fault):
+                    loser = a if game.score == 0 else b
+                    click.echo(f"{loser} loses game {len(result.games)}: {game.outcome.detail}", err=True)
+                if output is not None:
+                    pdn.append_game(output, pdn.match_game_pdn(game, a, b, spec, match))
+                show()
 
-    def play(
-        self, a: str, b: str, result: "MatchResult", on_game: Callable[[], None], stop: threading.Event
-    ) -> None:
-        """Play what the output does not have of a match; the result gets those games at once.
+            if output is not None:
+                result.games += pdn.read_match_games(output, openings, spec, match)
+            if done := list(result.games):
+                have = count_text(len(done), "game")
+                click.echo(f"{output}: {have} of {a} against {b}; continuing", err=True)
+                show()
+            play_match(
+                engines[a],
+                engines[b],
+                openings,
+                threads=threads,
+                spec=spec,
+                in_flight=IN_FLIGHT,
+                seed=seed,
+                done=done,
+                on_game=add,
+                stop=stop,
+            )
 
-        `on_game` is called after every game, and once for those in the output; set `stop` to end early.
-        """
-        from ckai.rl.engine.program import Fault
-        from ckai.rl.matches.match import play_match
-        from ckai.rl.matches.pdn import append_game, match_game_pdn, read_match_games
-
-        match = self._match(a, b)
-        if self.output is not None:
-            result.games += read_match_games(self.output, self.openings, self.spec, match)
-        if done := list(result.games):
-            have = count_text(len(done), "game")
-            click.echo(f"{self.output}: {have} of {a} against {b}; continuing", err=True)
-            on_game()
-
-        def add(game: Any) -> None:
-            if self.output is not None:
-                append_game(self.output, match_game_pdn(game, a, b, self.spec, match))
-            if isinstance(game.reason, Fault):
-                loser = a if game.score == 0 else b
-                click.echo(f"{loser} loses game {len(result.games) + 1}: {game.outcome.detail}", err=True)
-            result.games.append(game)
-            on_game()
-
-        play_match(
-            self._engine(a),
-            self._engine(b),
-            self.openings,
-            threads=self.threads,
-            spec=self.spec,
-            in_flight=IN_FLIGHT,
-            seed=self.seed,
-            done=done,
-            on_game=add,
-            stop=stop,
-        )
+        try:
+            for (i, j), result in matches.items():
+                play(names[i], names[j], result)
+        finally:  # also after Ctrl-C, or a program that died after hours
+            stack.pop_all().close()
+            if any(each.games for each in matches.values()):
+                if len(names) == 2:
+                    print_pair(matches[0, 1], names, test, as_json)
+                else:
+                    _print_ratings(names, {pair: each.pair_scores for pair, each in matches.items()}, as_json)
 
 
 # --- results ----------------------------------------------------------------------------------------------
@@ -247,19 +213,16 @@ def print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None",
             told["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
         print_json(told)
         return
-    (low, high), score = pairs.interval, pairs.score
-    first: dict[str, Any] = {"won": result.wins, "drawn": result.draws, "lost": result.losses, "score": score}
-    first |= {"player": short_name(names[0]), "elo": elo_text(pairs.elo, low, high)}
-    second: dict[str, Any] = {
-        "won": result.losses,
-        "drawn": result.draws,
-        "lost": result.wins,
-        "score": 1 - score,
-    }
-    second |= {"player": short_name(names[1]), "elo": elo_text(-pairs.elo, -high, -low)}
+    low, high = pairs.interval
     columns = {"player": ("", ""), **{each: (each, "") for each in ("won", "drawn", "lost")}}
     columns |= {"score": ("score", ".1%"), "elo": ("Elo, 95 %", "")}
-    print_rows([first, second], columns)
+    a, b = map(short_name, names)
+    elos = elo_text(pairs.elo, low, high), elo_text(-pairs.elo, -high, -low)
+    rows = (
+        (a, result.wins, result.draws, result.losses, pairs.score, elos[0]),
+        (b, result.losses, result.draws, result.wins, 1 - pairs.score, elos[1]),
+    )
+    print_rows([dict(zip(columns, row, strict=True)) for row in rows], columns)
     line = f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}"
     if alone:
         line += f"; {count_text(alone, 'game')} without the other colours not counted"
@@ -294,8 +257,8 @@ def _print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float
 
 
 def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None:
-    """Print ratings and the cross table, best first; of as many players as fit side by side."""
-    from ckai.cli.shared.console import CleanConsole, print_rows
+    """Print ratings, and of few players the cross table, best first."""
+    from ckai.cli.shared.console import print_rows
 
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
     rows = [
@@ -306,9 +269,7 @@ def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None
     ]
     columns = {"player": ("player", ""), "elo": ("Elo", "+.0f"), "interval": ("95 %", "")}
     print_rows(rows, columns | {"points": ("points", "g"), "games": ("games", "")})
-    # A column is 5 wide with the space around it, and the screen may not have room for all.
-    fit = max(1, (CleanConsole().width - 4) // 5)
-    for first in range(1, len(order) + 1, fit):
+    if len(names) <= CROSS_TABLE:
         click.echo("score of the row, %")
-        others = [str(place) for place in range(first, min(first + fit, len(order) + 1))]
+        others = [str(place) for place in range(1, len(names) + 1)]
         print_rows(rows, {"place": ("", ""), **{each: (each, ".0f") for each in others}})

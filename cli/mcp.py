@@ -3,7 +3,7 @@
 import sys
 import threading
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 from pydantic import Field, ValidationError
 
+from ckai.cli.shared.found import STRONGEST
 from ckai.cli.shared.options import open_tables
-from ckai.cli.shared.output import report_compilation
+from ckai.cli.shared.output import error_text
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ class Tools:
     """The tools: each public method is one, and its docstring is what a model reads of it."""
 
     def __init__(self, load: "Callable[[], Engine]") -> None:
-        self._load, self._lock = load, threading.Lock()
-        self._engine: Engine | None = None
+        self._engine, self._lock = cache(load), threading.Lock()
 
     def legal_moves(self, position: Place = "") -> dict[str, Any]:
         """List the legal moves of a position, and say whose turn it is or how the game ended."""
@@ -89,7 +89,7 @@ class Tools:
             return False
 
         with self._lock:
-            engine = self._get()
+            engine = self._engine()
             analyst = Analyst(engine.evaluator or load_evaluator(CKAI), stopped=stopped)
             report = analyst.analyze(game.play(), game.result)
             analyst.close()
@@ -102,21 +102,11 @@ class Tools:
         game = _read(position)
         return game.position.svg(flipped=flipped, last_move=game.moves[-1] if game.moves else ())
 
-    def _get(self) -> "Engine":
-        self._engine = self._engine or self._load()
-        return self._engine
-
     def _search(self, game: "Game", lines: int) -> "SearchResult":
-        from ckai.cli.playing.lines import search_lines
-        from ckai.rl import Limit, Stop
-
         if (over := game.outcome()) is not None:
             raise ValueError(f"expected a game in progress, found one that is over: {over}")
         with self._lock:
-            engine = self._get()
-            if "seconds" not in engine.takes:  # a level; or the policy alone
-                return engine.play(game, lines=lines)
-            return search_lines(engine, game, engine.limit or Limit(seconds=1.0), lines, Stop())
+            return self._engine().play(game, lines=lines)
 
 
 def _read(text: str) -> "Game":
@@ -161,12 +151,11 @@ def make_server(load: "Callable[[], Engine]") -> Any:
             try:
                 return await super().call_tool(*given, **named)
             except errors.ToolError as error:
-                text = str(cause := error.__cause__ or error)
+                text = error_text(cause := error.__cause__ or error)
                 if isinstance(cause, ValidationError):
                     first = cause.errors()[0]
                     text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-                line = " ".join(text.split()) or type(cause).__name__
-                raise errors.ToolError(printable(line, MOST)) from None
+                raise errors.ToolError(printable(text, MOST)) from None
 
     tools = Tools(load)
 
@@ -184,7 +173,12 @@ def make_server(load: "Callable[[], Engine]") -> Any:
 
 @click.command("mcp")
 @click.option(
-    "--engine", "spec", metavar="SPEC", default=CKAI, show_default=True, help="Player, as in `ckai match`."
+    "--engine",
+    "spec",
+    metavar="SPEC",
+    default=f"{STRONGEST}@1s",
+    show_default=True,
+    help="Player, as in `ckai match`.",
 )
 def command(spec: str) -> None:
     """Serve language models by the Model Context Protocol (MCP) on standard input and output.
@@ -193,18 +187,12 @@ def command(spec: str) -> None:
     board. Add the command `ckai mcp` to a client.
     """
 
-    def load() -> "Engine":
-        from ckai.rl import Engine
+    from ckai.rl import Engine
+    from ckai.rl.engine.loading import check
+    from ckai.rl.engine.text import EngineText
 
-        return Engine.load(spec, tables=open_tables())
-
-    if spec != CKAI:  # say what is wrong before a client waits
-        from ckai.rl.engine.loading import check
-        from ckai.rl.engine.text import EngineText
-
-        check(EngineText.read(spec), clock=False)
-    server = make_server(load)
-    report_compilation()
+    check(EngineText.read(spec), clock=False)  # say what is wrong before a client waits
+    server = make_server(lambda: Engine.load(spec, tables=open_tables()))
     if sys.stdin.isatty():
         click.echo("waiting for a client on standard input; Ctrl-C ends", err=True)
     server.run()

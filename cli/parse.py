@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ckai.cli.shared.options import PATH, force_option, json_option, output_option
-from ckai.cli.shared.output import count_text, print_json, report_compilation
+from ckai.cli.shared.output import count_text, print_json
 
 if TYPE_CHECKING:
     from ckai.datasets.convert import Tally
@@ -31,7 +31,6 @@ def command(files: tuple[Path, ...], output: Path | None, force: bool, as_json: 
     from ckai.game.jit import compiled
     from ckai.pdn.sources import source_stem
 
-    report_compilation()
     output = output or Path("data") / f"{source_stem(files[0])}.parquet"
     refuse_to_replace(output, force)
     with progress_bar("reading", "bytes") as progress:

@@ -5,7 +5,7 @@ import time
 import click
 
 from ckai.cli.shared.options import json_option
-from ckai.cli.shared.output import print_json, report_compilation
+from ckai.cli.shared.output import print_json
 
 
 @click.command("perft")
@@ -22,7 +22,6 @@ def command(fen: str | None, depth: int, as_json: bool) -> None:
     """
     from ckai.game import Position, perft
 
-    report_compilation()
     position = Position.start() if fen is None else Position.from_fen(fen)
     perft(Position.start(), 4)  # compiled before the clock runs
     begun = time.perf_counter()

@@ -5,26 +5,25 @@ import io
 import os
 import random
 import sys
-from functools import partial
-from pathlib import Path
+from contextlib import ExitStack
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.shared.options import GAMES, PATH
-from ckai.cli.shared.output import report_compilation
+from ckai.cli.shared.options import GAMES
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.rl.analysis.score import score_help
 from ckai.rl.engine.text import DEFAULT_LEVEL, LEVEL, forms_text
 
 if TYPE_CHECKING:
-    from ckai.rl.games.clock import TimeControl
+    from ckai.rl import Engine
     from ckai.rl.games.spec import GameSpec
 
 _HELP = """Play against a network or another player in the terminal.
 
 Type a move such as 11-15, 26x1 or 1115; `moves` lists the legal moves, `help` the commands. The game is
-saved after every move. Press Ctrl-C while the engine thinks to make it move now, twice to leave.
+saved in games/ after every move. Press Ctrl-C while the engine thinks to make it move now, twice to leave.
 
 {score}
 
@@ -85,13 +84,6 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option(
     "--show", is_flag=True, help="Show the engine's value, moves and PV, or ckai's where it has none."
 )
-@click.option(
-    "--pdn",
-    "file",
-    type=PATH,
-    help="PDN file to write the game to, appending if it exists.  "
-    "[default: the file of a continued game, else a new games/game-001.pdn, -002, ...]",
-)
 def command(
     source: str | None,
     level: int | None,
@@ -104,30 +96,40 @@ def command(
     clock: str | None,
     seed: int | None,
     show: bool,
-    file: Path | None,
 ) -> None:
     """Play a game, see `_HELP`."""
     # Startup makes a million objects that stay; collecting garbage among them would take a tenth of its time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    from ckai.cli.playing.engines import LazyEngine, judge_of, load_engine
-    from ckai.cli.playing.record import Record
-    from ckai.cli.playing.sides import SIDES, game_of
-    from ckai.cli.playing.start import file_game, opening_moves
-    from ckai.cli.shared.networks import short_name
+    from ckai.cli.playing.engines import judge_of, load_engine
+    from ckai.cli.playing.sides import SIDES, file_game, game_of, opening_moves
+    from ckai.cli.shared.found import short_name
     from ckai.cli.terminal.game import HUMAN, PEOPLE, TerminalGame
     from ckai.cli.terminal.screen import make_console
+    from ckai.rl.engine.loading import game_of as game_of_engines
+    from ckai.rl.engine.text import EngineText
+    from ckai.rl.games.clock import TimeControl
     from ckai.rl.games.registry import get_game
 
-    report_compilation()
     if listing:
         _list_games()
         return
     given = [name for name, value in (("--fen", fen), ("--opening", opening), ("--load", loaded)) if value]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} both say where the game begins; give one")
-    source, control = _opponent_and_clock(source, level, clock)
-    spec = get_game(game_name or _game_of(source))
+    if source is not None and level is not None:
+        raise click.UsageError("--engine and --level both say who the opponent is; give one")
+    source = source if level is None else f"{LEVEL}{level}"
+    control = None if clock is None else TimeControl.read(clock)
+    if source is not None:
+        player = EngineText.read(source)
+        if control and (player.control or player.limit or player.policy):
+            raise click.UsageError("--clock and @LIMIT both say how long a move takes; give one")
+        if player.control is not None:  # for both sides
+            source, control = player.who, player.control
+        if game_name is None and os.path.exists(player.who):
+            game_name = game_of_engines([source])
+    spec = get_game(game_name or DEFAULT_GAME_NAME)
     humans = PEOPLE[side or "black"]
     game, found = spec.game(None if fen is None else spec.read_position(fen)), None
     if opening is not None:
@@ -145,29 +147,30 @@ def command(
 
     if isinstance(sys.stdin, io.TextIOWrapper):  # undecodable input must not end the game
         sys.stdin.reconfigure(errors="replace")
-    opponent = LazyEngine(partial(load_engine, source, spec, seed), short_name(source))
-    analyst = LazyEngine(partial(load_engine, judge_of(spec), spec, seed), "ckai")
-    console, lines, record = make_console(), sys.stdin or io.StringIO(), Record(file)
-    terminal = TerminalGame(
-        game, humans, opponent, record, console, lines,
-        spec=spec, analyst=analyst, control=control, show=show, chance=random.Random(seed),
-    )  # fmt: skip
-    if found is not None:
-        terminal.adopt(path, found)
-    if not alone:
-        with console.status("loading the network ..."):
-            opponent.get()
-    gc.enable()
-    try:
+    console, lines = make_console(), sys.stdin or io.StringIO()
+    with ExitStack() as stack:
+
+        @cache
+        def load(text: str) -> "Engine":
+            return stack.enter_context(load_engine(text, spec, seed))
+
+        terminal = TerminalGame(
+            game, humans, partial(load, source), short_name(source), console, lines,
+            spec=spec, analyst=partial(load, judge_of(spec)), control=control, show=show,
+            chance=random.Random(seed),
+        )  # fmt: skip
+        if found is not None:
+            terminal.adopt(path, found)
+        if not alone:
+            with console.status("loading the network ..."):
+                load(source)
+        gc.enable()
         terminal.play()
-    finally:
-        opponent.close()
-        analyst.close()
 
 
 def _list_games() -> None:
     """Print the saved games, the newest first."""
-    from ckai.cli.playing.record import GAMES as FOLDER
+    from ckai.cli.playing.saved import GAMES as FOLDER
     from ckai.cli.playing.saved import saved_games
     from ckai.cli.shared.console import print_games
     from ckai.rl.games.registry import get_game
@@ -183,29 +186,9 @@ def _list_games() -> None:
         click.echo("no games in games/ yet: ckai play saves them there")
 
 
-def _opponent_and_clock(
-    source: str | None, level: int | None, clock: str | None
-) -> "tuple[str | None, TimeControl | None]":
-    """Return the text of the opponent, if one was given, and the clock of both sides, if there is one."""
-    from ckai.rl.engine.text import EngineText
-    from ckai.rl.games.clock import TimeControl
-
-    if level is not None:
-        if source is not None:
-            raise click.UsageError("--engine and --level both say who the opponent is; give one")
-        source = f"{LEVEL}{level}"
-    control = None if clock is None else TimeControl.read(clock)
-    if source is None:
-        return None, control
-    player = EngineText.read(source)
-    if clock is not None and (player.control or player.limit or player.policy):
-        raise click.UsageError("--clock and @LIMIT both say how long a move takes; give one")
-    return (source, control) if player.control is None else (player.who, player.control)  # for both sides
-
-
 def _usual_opponent(spec: "GameSpec") -> str:
     """Return the newest network here, or a level where there is none; say it."""
-    from ckai.cli.shared.networks import newest_network
+    from ckai.cli.shared.found import newest_network
     from ckai.models.pretrained import CKAI
     from ckai.rl.engine.levels import FULL_LEVEL, describe_level
 
@@ -215,13 +198,3 @@ def _usual_opponent(spec: "GameSpec") -> str:
     title, _ = describe_level(DEFAULT_LEVEL)
     click.echo(f"level {DEFAULT_LEVEL} ({title}); choose another with --level 1 to {FULL_LEVEL}", err=True)
     return f"{LEVEL}{DEFAULT_LEVEL}"
-
-
-def _game_of(source: str | None) -> str:
-    """Return the name of the game of a player's network, or the default one."""
-    from ckai.rl.engine.loading import game_of
-    from ckai.rl.engine.text import EngineText
-
-    if source is None or not os.path.exists(EngineText.read(source).who):
-        return DEFAULT_GAME_NAME
-    return game_of([source]) or DEFAULT_GAME_NAME

@@ -53,7 +53,7 @@ def command(
     """
     from ckai.cli.evaluate import metrics_text
     from ckai.cli.shared.console import progress_bar, stderr_console
-    from ckai.cli.shared.row_files import newest_rows, row_files
+    from ckai.cli.shared.found import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.devices import pick_device
     from ckai.models.registry import parse_settings

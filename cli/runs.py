@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.options import force_option, json_option
+from ckai.cli.shared.options import PATH, force_option, json_option
 from ckai.cli.shared.output import print_json
 
 TRAINED = {
@@ -43,7 +43,7 @@ PLAYED = {
 )
 @click.option(
     "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PATH,
     metavar="FILE",
     help="Plot the self-play runs as PNG; of runs that differ in the seed alone, means and 95 % intervals.",
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.options import GAMES, PATH, evaluator_option, json_option, set_option
-from ckai.cli.shared.output import count_text, print_json, report_compilation
+from ckai.cli.shared.output import count_text, print_json
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
@@ -43,7 +43,7 @@ DEFAULT_INIT, NO_INIT = Path("pretrained.ckpt"), Path("none")
 @click.option(
     "--run",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=PATH,
     metavar="FOLDER",
     help="Run to continue, or a new one.  [default: a new one, runs/run-001, -002, ...]",
 )
@@ -56,7 +56,7 @@ DEFAULT_INIT, NO_INIT = Path("pretrained.ckpt"), Path("none")
 @click.option(
     "--config",
     "config_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=PATH,
     metavar="FILE",
     help="Settings of a new run, YAML or JSON; options override it.",
 )
@@ -72,7 +72,7 @@ DEFAULT_INIT, NO_INIT = Path("pretrained.ckpt"), Path("none")
 @click.option(
     "--join",
     "joined",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=PATH,
     metavar="RUN",
     help="Play games for a run that another process trains, until it is finished.",
 )
@@ -118,9 +118,9 @@ def command(
     of_workers = {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
     work = change_settings(WorkSettings(), of_workers).workers
 
-    from ckai.cli.shared.run_estimate import print_dry_run
-    from ckai.cli.shared.run_screen import continue_run
+    from ckai.cli.shared.run_screen import continue_run, print_dry_run
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.models.inference.backends import usual_backend
     from ckai.rl.run.events import RunError
     from ckai.rl.run.on_ray import RayWorkers, connect
     from ckai.rl.run.run import Run
@@ -132,32 +132,31 @@ def command(
         connect(ray, work)
     named = (("--init", init), ("--game", game), ("--model", model), *(("--set", pair) for pair in pairs))
     first = shlex.join(word for option, value in named if value is not None for word in (option, str(value)))
-    if folder is not None and Run.exists(folder):
-        run = Run.open(folder)
+    run, source = Run.open(folder) if folder is not None and Run.exists(folder) else None, None
+    if run is not None:
         begun = load_checkpoint(run.network_path(0)).info.get("init")
         if first not in ("", begun) or change_settings(run.config, given) != run.config:
             raise RunError(f"{folder} is a run with its own settings; give --run OTHER to start a new one")
-        if dry_run:
-            print_dry_run(run.config, load_checkpoint(run.network).network(), evaluator, as_json)
-            return
+        config, network = run.config, load_checkpoint(run.network).network()
     else:
         source, network = _first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
-        on_gpu = work.gpus_per_worker > 0 if ray is not None else _on_gpu(network, evaluator)
+        on_gpu = work.gpus_per_worker > 0 if ray else usual_backend(network, evaluator) == "cuda"
         config = _new_config(network, game, given, on_gpu)
-        if dry_run:
-            print_dry_run(config, network, evaluator, as_json)
-            return
-        if folder is None:
-            folder = fresh_folder()
-            if (other := unfinished_run()) is not None:
-                has = f"{other.generations} of {count_text(other.target, 'generation')}"
-                click.echo(f"beginning {folder}; --run {other.folder} continues the one with {has}", err=True)
+    if dry_run:
+        print_dry_run(config, network, evaluator, as_json)
+        return
+    if run is None:
+        folder, unfinished = folder or fresh_folder(), None if folder else unfinished_run()
+        if unfinished is not None:
+            has = f"{unfinished.generations} of {count_text(unfinished.target, 'generation')}"
+            click.echo(
+                f"beginning {folder}; --run {unfinished.folder} continues the one with {has}", err=True
+            )
         target, first = GENERATIONS if generations is None else generations, first or f"--init {DEFAULT_INIT}"
         run = Run.create(folder, source or network, config, generations=target, begun=first)
     if generations is None:
         generations = run.target if run.generations < run.target else GENERATIONS
     try:
-        report_compilation()
         workers = None if ray is None else RayWorkers(evaluator, work)
         continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
@@ -169,7 +168,6 @@ def command(
 
 
 def _settings_in(path: Path) -> dict[str, Any]:
-    """Return the settings in a file of YAML or JSON, by path."""
     import yaml
 
     try:
@@ -187,7 +185,6 @@ def _settings_in(path: Path) -> dict[str, Any]:
 def _first_network(
     init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...], seed: int
 ) -> "tuple[Path | None, Network]":
-    """Return the checkpoint of `--init`, None for `--init none`, and the network in it or a new one."""
     import torch
 
     from ckai.models.checkpoint import load_checkpoint
@@ -213,7 +210,7 @@ def _first_network(
 
 def _new_config(network: "Network", game: str | None, given: dict[str, Any], on_gpu: bool) -> RunConfig:
     """Return the settings of a new run: those given, else defaults for the game and the machine."""
-    from ckai.cli.shared.run_estimate import games_in_flight
+    from ckai.cli.shared.run_screen import games_in_flight
     from ckai.rl.run.events import RunError
 
     if game not in (None, network.encode.GAME):
@@ -229,21 +226,15 @@ def _new_config(network: "Network", game: str | None, given: dict[str, Any], on_
     return change_settings(config, {IN_FLIGHT: games_in_flight(config, network)})
 
 
-def _on_gpu(network: "Network", evaluator: str) -> bool:
-    from ckai.models.inference.backends import usual_backend
-
-    return usual_backend(network, evaluator) == "cuda"
-
-
 def _join(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
-    """Play games for the run of another process until it has all its generations."""
     from ckai.cli.shared.console import stderr_console
     from ckai.models.checkpoint import load_network
+    from ckai.models.inference.backends import usual_backend
     from ckai.rl.run.run import Run
 
     run = Run.open(folder)
-    on_gpu = _on_gpu(load_network(run.network_path(0), run.config.game), evaluator)
-    report_compilation()
+    network = load_network(run.network_path(0), run.config.game)
+    on_gpu = usual_backend(network, evaluator) == "cuda"
     with stderr_console().status(f"{folder}: waiting for games to play") as status:
 
         def show(worker: Any) -> None:

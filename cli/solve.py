@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.options import json_option, open_tables, tables_option
-from ckai.cli.shared.output import count_text, print_json, report_compilation
-from ckai.models.pretrained import CKAI
+from ckai.cli.shared.found import STRONGEST
+from ckai.cli.shared.options import PATH, json_option, open_tables, tables_option
+from ckai.cli.shared.output import count_text, print_json
 from ckai.rl.analysis.score import expected_score, score_text
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.result import Line
 
-FULL_STRENGTH = f"alphabeta:{CKAI}"
-"""The player if none is given: it solves the most."""
 SECONDS = 2.0
 """Time of a problem if nothing else is given."""
 
@@ -48,14 +46,12 @@ Examples:
 
 
 @click.command("solve", help=_HELP)
-@click.argument(
-    "files", nargs=-1, metavar="[FILE]...", type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=PATH)
 @click.option(
     "--engine",
     "spec",
     metavar="SPEC",
-    default=FULL_STRENGTH,
+    default=STRONGEST,
     show_default=True,
     help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK; without @LIMIT, "
     f"{SECONDS:g} seconds per problem.",
@@ -83,7 +79,6 @@ def command(files: Sequence[Path], spec: str, tables: str, as_json: bool) -> int
         click.echo(f"ckai: warning: {error}", err=True)
     if not problems:
         raise ValueError(f"{files[0]}: expected problems that can be read, found none")
-    report_compilation()
     endgames = open_tables(tables)
     engine = Engine.load(spec, tables=endgames)
     outcomes: list[Outcome] = []
@@ -116,7 +111,6 @@ def _learn(spec: str, tables: str) -> None:
     from ckai.rl.engine.base import Engine
 
     load(MISTAKES)  # before an engine is loaded
-    report_compilation()
     with Engine.load(spec, tables=open_tables(tables)) as engine:
         ask_all(MISTAKES, Screen(make_console(), sys.stdin), engine, _limit(engine))
 

@@ -3,7 +3,7 @@
 import click
 
 from ckai.cli.shared.options import json_option
-from ckai.cli.shared.output import count_text, print_json, report_compilation, time_text
+from ckai.cli.shared.output import count_text, print_json, time_text
 
 
 @click.group("tables")
@@ -34,7 +34,6 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
     path = table_path(pieces, cache_folder())
     built = force or not path.exists()
     if built:
-        report_compilation()
         threads, positions = available_cores(), make_layout(pieces).positions
         click.echo(
             f"building tablebases for up to {pieces} pieces, {positions:,} positions and as many bytes, in "

@@ -2,7 +2,7 @@
 
 import click
 
-from ckai.cli.shared.output import count_text, report_compilation
+from ckai.cli.shared.output import count_text
 
 
 @click.command("warmup")
@@ -17,7 +17,6 @@ def command() -> None:
     from ckai.game.jit import FOLDER
     from ckai.rl.warmup import warm_up
 
-    report_compilation()
     begun = perf_counter()
     with progress_bar("compiling", "steps") as progress:
         functions = warm_up(progress)

@@ -5,7 +5,7 @@ file of a kernel alone to tell whether its code is stale, but code of other modu
 folder is named after a digest of the sources of all kernels, and of the games that other packages register.
 For rules that a program registers itself, set `NUMBA_CACHE_DIR` to a fresh folder after an edit.
 
-When the first kernel is compiled a warning of the logger `ckai` says so, or what `report_with` sets.
+When the first kernel is compiled a warning of the logger `ckai` says so.
 """
 
 import hashlib
@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -161,7 +160,6 @@ class _Compilation(event.Listener):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self.functions, self.seconds = 0, 0.0
-        self.report: Callable[[str], None] = logging.getLogger("ckai").warning
         self._depth, self._begun = 0, 0.0
         self._make_lock()
         if hasattr(os, "register_at_fork"):  # a child may not use the lock of its parent
@@ -182,7 +180,8 @@ class _Compilation(event.Listener):  # type: ignore[misc]
             if self.functions == 0:
                 once = "(only the first time) ..."
                 again = "at every start: no cache folder can be written; set NUMBA_CACHE_DIR to one that can"
-                self.report(f"compiling for this machine {again if FOLDER is None else once}")
+                when = again if FOLDER is None else once
+                logging.getLogger("ckai").warning("compiling for this machine %s", when)
             self.functions += 1
 
     def on_end(self, event: Any) -> None:
@@ -203,8 +202,3 @@ compiled = _Compilation()
 """What this process compiled."""
 event.register("numba:compile", compiled)
 event.register("numba:compiler_lock", compiled)
-
-
-def report_with(report: Callable[[str], None]) -> None:
-    """Pass the message that kernels are compiled to `report` from now on."""
-    compiled.report = report

@@ -156,10 +156,10 @@ def piece_shapes(letter: str) -> str:
     )
 
 
-def arrow_svg(layout: Layout, start: int, end: int, *, flipped: bool = False, name: str = "arrow") -> str:
+def arrow_svg(layout: Layout, start: int, end: int, *, flipped: bool = False) -> str:
     """Return a line with a triangle as its head, from the center of one square to that of another.
 
-    Nothing is drawn if they are the same. `name` is the class of the element.
+    Nothing is drawn if they are the same.
     """
     (x1, y1), (x2, y2) = layout.center(start, flipped), layout.center(end, flipped)
     if start == end:
@@ -170,7 +170,7 @@ def arrow_svg(layout: Layout, start: int, end: int, *, flipped: bool = False, na
     head = (x2, y2), (bx - 6 * uy, by + 6 * ux), (bx + 6 * uy, by - 6 * ux)
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in head)
     return (
-        f'<g class="{name}" opacity="0.75"><line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}"'
+        f'<g class="arrow" opacity="0.75"><line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}"'
         f' stroke="{STYLE["arrow"]}" stroke-width="4"/>'
         f'<polygon points="{points}" fill="{STYLE["arrow"]}"/></g>'
     )

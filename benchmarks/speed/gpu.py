@@ -26,7 +26,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from ckai.cli.shared.run_estimate import evaluations_of
+from ckai.cli.shared.run_screen import evaluations_of
 from ckai.datasets.convert import parse_files
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings

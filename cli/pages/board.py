@@ -1,16 +1,14 @@
-"""The board of a page: its shapes once, as definitions that diagrams and the script refer to.
+"""What the boards of pages share: files, the shapes of the pieces, measures; for every game.
 
-Works for every game with a `GameSpec.layout`. `board.js` draws boards that move, `board.css` styles them,
-`palette.css` has the colours; all are for every page with a board.
+`board.js` draws boards, `board.css` styles them, `palette.css` has the colours.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from importlib.resources import files
-from itertools import pairwise
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
-from ckai.game.svg import CELL, MARGIN, RADIUS, Layout, arrow_svg, piece_shapes, squares_svg
+from ckai.game.svg import CELL, MARGIN, RADIUS, Layout, piece_shapes
 
 LETTERS = ("b", "B", "w", "W")
 
@@ -20,44 +18,15 @@ def asset(name: str) -> str:
     return (files("ckai.cli.pages") / "static" / name).read_text(encoding="utf-8")
 
 
-def definitions(layout: Layout | None = None) -> Markup:
-    """Return a hidden `<svg>` that defines the pieces of every game, such as `#piece-b`, with a shade below.
-
-    With a layout, it defines the empty board of diagrams, `#board`, too.
-    """
-    board = "" if layout is None else f'<g id="board">{squares_svg(layout)}</g>'
+def definitions() -> Markup:
+    """Return a hidden `<svg>` that defines the pieces of every game, such as `#piece-b`, with a shade."""
     shade = f'<circle class="shade" cy="1.8" r="{RADIUS}"/>'
     pieces = (
         f'<g id="piece-{letter}" class="piece {letter}">{shade}{piece_shapes(letter)}</g>'
         for letter in LETTERS
     )
-    defined = f"<defs>{board}{''.join(pieces)}</defs>"
-    return Markup(f'<svg class="definitions" width="0" height="0" aria-hidden="true">{defined}</svg>')
-
-
-def diagram(
-    layout: Layout,
-    pieces: Mapping[int, str],
-    arrows: Iterable[tuple[str, Iterable[int]]] = (),
-    *,
-    title: str = "",
-    name: str = "diagram",
-) -> Markup:
-    """Return a board as an `<svg>` that refers to `definitions`.
-
-    `pieces` are letters by square; `arrows` have a class, and the squares that they go along.
-    """
-    parts = [
-        f'<svg class="{escape(name)}" viewBox="{MARGIN} {MARGIN}'
-        f' {layout.width - 2 * MARGIN} {layout.height - 2 * MARGIN}" role="img"'
-        f' aria-label="{escape(title)}"><use href="#board"/>'
-    ]
-    for square, letter in sorted(pieces.items()):
-        x, y = layout.center(square)
-        parts.append(f'<use href="#piece-{letter}" x="{x:g}" y="{y:g}"/>')
-    for kind, path in arrows:
-        parts += [arrow_svg(layout, *pair, name=f"arrow {kind}") for pair in pairwise(path)]
-    return Markup("".join([*parts, "</svg>"]))
+    shapes = f"<defs>{''.join(pieces)}</defs>"
+    return Markup(f'<svg class="definitions" width="0" height="0" aria-hidden="true">{shapes}</svg>')
 
 
 def letters(layout: Layout, pieces: Mapping[int, str]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from ckai.cli.pages.board import asset, definitions, diagram, letters, measures
+from ckai.cli.pages.board import asset, definitions, letters, measures
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.annotation import black_text, sentence, strip
 from ckai.rl.analysis.report import SIGNS, GameReport, Grade, move_number
@@ -51,13 +51,10 @@ class ReportPage:
                 continue
             line = self._line(positions[n], ply.line)
             lines[n + 1] = [[text, letters(layout, after), path] for text, path, after in line]
-            arrows = [("played", paths[n]), ("best", line[0][1])]
-            drawing = diagram(layout, pieces[n], arrows, title=f"Before {number} {ply.move}")
-            told = {"text": sentence(ply), "line": " ".join(ply.line), "diagram": drawing}
-            critical.append(shown | {"number": number} | told)
+            told = {"number": number, "text": sentence(ply), "line": " ".join(ply.line)}
+            critical.append(shown | told)
         marks = [[sum(ply.black == side and ply.grade == g for ply in report.plies) for g in Grade]
                  for side in (True, False)]  # fmt: skip
-        last = len(moves)
         self.games.append(
             {
                 "number": len(self.games),
@@ -72,7 +69,6 @@ class ReportPage:
                 "moves": listed,
                 "critical": critical,
                 "curve": _curve(report),
-                "board": diagram(layout, pieces[last], title=f"Position after {last} plies", name="board"),
             }
         )
         self._data.append(
@@ -99,7 +95,7 @@ class ReportPage:
             games=self.games,
             curve_width=CURVE_WIDTH,
             curve_height=CURVE_HEIGHT,
-            definitions=definitions(self.layout),
+            definitions=definitions(),
             style=Markup("".join(map(asset, ("palette.css", "board.css", "report.css")))),
             script=Markup(script),
             script_hash=digest,

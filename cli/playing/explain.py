@@ -99,22 +99,15 @@ class Explainer:
         return lines, lost[move]
 
     def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]] | None:
-        """Return the value of the position after a move for the side that played it, and how it continues.
-
-        Forced moves are played first, as players do not search them. None: the engine has no values.
-        """
-        here, line = game_of(after.moves, self.spec, after.positions[0]), []
-        while (outcome := here.outcome()) is None and len(legal := here.position.legal_moves()) == 1:
-            line.append(legal[0])
-            here.push(legal[0])
+        """Return the value after a move for its side, and what follows; None: the engine has no values."""
         mine = side_of(game.position)
-        if outcome is not None:
-            return (0.0 if outcome.winner is None else 1.0 if outcome.winner == mine else -1.0), line
-        result = self.search(here, 1)
+        if (outcome := after.outcome()) is not None:
+            return (0.0 if outcome.winner is None else 1.0 if outcome.winner == mine else -1.0), []
+        result = self.search(after, 1)
         if result.value is None:
             return None
         value = float(result.value)
-        return value if side_of(here.position) == mine else -value, [*line, *result.pv]
+        return value if side_of(after.position) == mine else -value, result.pv
 
     # --- shots ------------------------------------------------------------------------------------
 

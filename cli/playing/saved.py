@@ -1,16 +1,20 @@
-"""The games that files hold, as lists: of any PDN text, and of the folder of saved games."""
+"""The folder of saved games, each in a file of its own; lists of its games, and of those of any PDN text."""
 
 import io
 import re
+from contextlib import suppress
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ckai.cli.playing.record import GAMES
 from ckai.datasets.games import PdnGames
 from ckai.pdn.stream import read_chunks
 from ckai.rl.games.registry import DEFAULT_GAME, game_names
+from ckai.rl.games.spec import parse_games
 
+GAMES = Path("games")
+"""The folder of games, under the current folder."""
 MAX_VALUE, MAX_GAMES = 200, 50_000
 """Most characters of a header in a list, most games of a list."""
 Row: TypeAlias = dict[str, Any]
@@ -56,11 +60,9 @@ def saved_games() -> list[Row]:
 def _saved(path: Path, changed: int) -> list[Row]:
     data = path.read_bytes()
     if (game := game_named(data)) != DEFAULT_GAME.name:
-        text = data.decode(errors="replace")
-        tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', text, re.MULTILINE))
+        tags, words = next(parse_games(data.decode(errors="replace")))
         known = {name: tags.get(name.capitalize(), "") for name in _SHOWN}
-        plies = len(re.sub(r"^\[.*\]$|\d+\.", "", text, flags=re.MULTILINE).split()) - 1
-        return [{"number": 1, **known, "game": game, "plies": plies, "problem": ""}]
+        return [{"number": 1, **known, "game": game, "plies": len(words) - 1, "problem": ""}]
     try:
         return [row | {"game": game} for row in list_games(data) if row["plies"]]
     except (ValueError, OSError):  # something else has that name
@@ -71,3 +73,15 @@ def game_named(text: bytes) -> str:
     """Return the kind of game of a text, by its tag Game; without one, checkers."""
     found = re.search(rb'^\[Game "(\w+)"\]\r?$', text, re.MULTILINE)
     return found[1].decode() if found else DEFAULT_GAME.name
+
+
+def new_file() -> Path:
+    """Create the next file of `games/`, `game-001.pdn` and so on, so that no other process can choose it."""
+    GAMES.mkdir(parents=True, exist_ok=True)
+    numbers = [int(p.stem[5:]) for p in GAMES.glob("game-*.pdn") if p.stem[5:].isdigit()]
+    for number in count(max(numbers, default=0) + 1):
+        path = GAMES / f"game-{number:03}.pdn"
+        with suppress(FileExistsError):
+            path.open("xb").close()
+            break
+    return path

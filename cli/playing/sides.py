@@ -1,14 +1,19 @@
-"""The two sides of a game, and how a game ends other than by rule."""
+"""A game between two sides: where it begins (an opening, a file), and how it ends other than by rule."""
 
+import random
+import re
 from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from ckai.game import Outcome, Reason
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.spec import GameSpec, LoadedGame
 
 Side: TypeAlias = Literal["black", "white"]
 
 SIDES: Final[tuple[Side, Side]] = ("black", "white")
+BALLOT = "ballot"
 
 
 def game_of(moves: Iterable[Any], spec: GameSpec, start: Any = None) -> Any:
@@ -45,3 +50,53 @@ def outcome_text(outcome: Outcome, spec: GameSpec) -> str:
     for word, name in zip(("Black", "White"), spec.side_names, strict=True):
         text = text.replace(word, name)
     return f"{text} ({outcome.result})"
+
+
+def file_game(text: str, spec: GameSpec) -> tuple[Path, LoadedGame]:
+    """Read the game of `FILE`, `FILE:N` or `FILE:N:PLY`, with its number from 1 and the plies that stand.
+
+    Its result is unknown if a ply is given. A file whose name ends like that may exist, too.
+    """
+    path, numbers = Path(text), [1]
+    if not path.is_file() and (parts := re.fullmatch(r"(.+?)((?::\d{1,9}){1,2})", text)):
+        path, numbers = Path(parts[1]), [int(digits) for digits in parts[2][1:].split(":")]
+    if not path.is_file():
+        raise ValueError(f"{path}: expected a file of games, found no such file")
+    number, *ply = numbers
+    loaded = spec.read_game(path, number)
+    if not ply:
+        return path, loaded
+    moves = loaded.game.moves
+    if ply[0] > len(moves):
+        raise ValueError(f"{path}: expected a ply from 0 to {len(moves)}, found {ply[0]}")
+    game = game_of(moves[: ply[0]], spec, loaded.game.positions[0])
+    return path, LoadedGame(game, {**loaded.headers, "Event": ""}, "*")
+
+
+def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str, ...]:
+    """Return the moves of an opening: of its name or a beginning, `ballot`, `ballot:N`, or moves."""
+    wanted = _plain(text)
+    if wanted.startswith(BALLOT) and (ballots := spec.ballot):
+        digits = wanted.removeprefix(BALLOT).strip(": ") or str(chance.randrange(len(ballots)) + 1)
+        if digits.isdecimal() and 1 <= int(digits) <= len(ballots):
+            return ballots[int(digits) - 1]
+        raise ValueError(f"expected ballot:1 to ballot:{len(ballots)}, found {text[:40]!r}")
+    first = "".join(text.split()[:1])
+    if first and (first[0].isdigit() or spec.names_move(first)):
+        game = spec.game()
+        for word in text.split():
+            if not re.fullmatch(r"\d+\.", word):
+                game.push(spec.read_move(game.position, word))
+        return tuple(map(str, game.moves))
+    plain = {_plain(name): name for name in spec.named_openings}
+    found = [wanted] if wanted in plain else [each for each in plain if wanted and each.startswith(wanted)]
+    if len(found) == 1:
+        return spec.named_openings[plain[found[0]]]
+    names = [plain[each] for each in found or get_close_matches(wanted, plain, cutoff=0.5)]
+    expected = "the name of an opening, ballot, ballot:N or moves" if plain else "moves"
+    hint = f"; did you mean {', '.join(names)}?" if names else ""
+    raise ValueError(f"expected {expected}, found {text[:40]!r}{hint}")
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"[^a-z0-9: ]", "", text.lower().replace("-", " ")).split())

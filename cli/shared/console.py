@@ -15,7 +15,7 @@ from rich.text import Text
 
 from ckai.game.text import printable
 
-PIPE_COLUMNS = 200
+PIPE_COLUMNS = 400
 """Width of tables that are not printed to a terminal."""
 LINE_SECONDS = 60.0
 """Least time between two lines of progress, so that a log of hours stays short."""
@@ -56,19 +56,13 @@ def print_rows(
     CleanConsole(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
 
 
-GAME_COLUMNS = ("game", "date", "black", "white", "result", "plies", "opening", "event")
-
-
 def print_games(rows: list[dict[str, Any]], most: int | None = None) -> None:
-    """Print games: as a table of `most` rows to look at, or all into a pipe with tabs between the columns."""
-    if not sys.stdout.isatty():
-        for row in ({name: name for name in GAME_COLUMNS}, *rows):
-            cells = ("" if (value := row.get(name)) is None else str(value) for name in GAME_COLUMNS)
-            click.echo("\t".join(" ".join(cell.split()) for cell in cells))
-        return
-    print_rows(rows[:most], {name: (name, "") for name in GAME_COLUMNS[:-1]}, left=len(GAME_COLUMNS))
-    if most is not None and len(rows) > most:
-        click.echo(f"and {len(rows) - most:,} more: ask for less, or write them with -o")
+    """Print a table of games, on a terminal of `most` at most."""
+    shown = rows[:most] if sys.stdout.isatty() else rows
+    names = ("game", "date", "black", "white", "result", "plies", "opening", "event")
+    print_rows(shown, {name: (name, "") for name in names}, left=len(names))
+    if len(shown) < len(rows):
+        click.echo(f"and {len(rows) - len(shown):,} more: ask for less, or write them with -o")
 
 
 # --- progress -----------------------------------------------------------------------------------------------

@@ -49,6 +49,16 @@ def _finite(value: Any) -> Any:
     return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
+def error_text(error: BaseException) -> str:
+    """Return an error as one line."""
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror and type(error).__str__ is OSError.__str__:
+        text = error.strerror
+        if error.filename:
+            text = f"{error.filename}: {text}; check the path and its permissions"
+    return " ".join(text.split()) or type(error).__name__
+
+
 def time_text(seconds: float) -> str:
     """Format a duration in round figures: `40 s`, `12 minutes`, `5 hours`."""
     if seconds < 100:
@@ -59,10 +69,3 @@ def time_text(seconds: float) -> str:
 def count_text(number: int, singular: str, plural: str | None = None) -> str:
     """Format a count with its noun: `1 game`, `1,200 games`, `2 plies`; the usual plural ends in s."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
-
-
-def report_compilation() -> None:
-    """Print a message on standard error, once, if Numba compiles kernels, which may take half a minute."""
-    from ckai.game import jit
-
-    jit.report_with(lambda text: click.echo(text, err=True))

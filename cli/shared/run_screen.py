@@ -1,4 +1,4 @@
-"""The screen of `ckai selfplay`: progress bars, and a line for each generation."""
+"""The screen of `ckai selfplay`: progress bars, a line for each generation, what a generation will cost."""
 
 import threading
 import time
@@ -8,22 +8,28 @@ import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ckai.cli.shared.console import ProgressLines, stderr_console
-from ckai.cli.shared.output import count_text, print_json
-from ckai.cli.shared.run_estimate import estimate, estimate_text
+from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
+    from ckai.models.layers.network import Network
+    from ckai.rl.run.config import RunConfig
     from ckai.rl.run.events import RunEvent
     from ckai.rl.run.on_ray import RayWorkers
     from ckai.rl.run.run import Run
 
 STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
+EVALUATIONS = 0.85
+"""Network evaluations per visit, on average."""
+PLY_BYTES = 55
+"""Disk space per ply in bytes: rows, headers and PDN."""
+CORE_FLOPS = 2e11
+"""Operations of a core a second: measured are 1.8e11 with the default network, 2.5e11 with a ResNet."""
+LOSS_SECONDS, FEWEST = 120, 64
+"""Most time of playing that a kill may cost by default, and the fewest games in flight for it."""
 
 
 class RunScreen:
-    """A line for each finished generation and a progress bar for each stage in progress, on standard error.
-
-    If that is not a terminal, there is a line a minute in place of the bars.
-    """
+    """A line for each finished generation and a `progress_bar` for each stage in progress."""
 
     def __init__(self, run: "Run", generations: int) -> None:
         self.run, self._console = run, stderr_console()
@@ -38,8 +44,10 @@ class RunScreen:
             disable=not self._console.is_terminal,
         )
         self._all = self.bars.add_task("generations", total=generations, completed=run.generations, note="")
-        self._stages: dict[tuple[int, str], tuple[Any, ProgressLines]] = {}
-        """Bar and lines of each stage in progress, by generation and stage."""
+        self._stages = {
+            stage: (self.bars.add_task(name, visible=False, note=""), ProgressLines(self._console))
+            for stage, name in STAGES.items()
+        }
         self._lock = threading.Lock()
         self._ceiling = 0.0
 
@@ -47,43 +55,31 @@ class RunScreen:
         """Show an event of the run; may be called from any thread."""
         with self._lock:
             if "evaluator" in event.info:
-                self._ceiling = event.info["ceiling"]
-                self._console.print(
-                    f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone"
-                )
-                size = self.run.network.stat().st_size
+                self._ceiling, size = event.info["ceiling"], self.run.network.stat().st_size
+                alone = f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone"
+                self._console.print(alone)
                 self._console.print(estimate_text(estimate(self.run.config, self._ceiling, size)))
             elif "warning" in event.info:
                 self._console.print(f"ckai: warning: {event.info['warning']}")
             elif event.stage == "done":
-                self._end_bars(event)
+                for task, _ in self._stages.values():
+                    self.bars.reset(task, visible=False)
                 self.bars.update(self._all, completed=event.generation)
                 self._console.print(generation_text(event.info))
             else:
                 self._show(event)
 
     def _show(self, event: "RunEvent") -> None:
-        key, name = (event.generation, event.stage), STAGES[event.stage]
-        if key not in self._stages:
-            self._end_bars(event)
-            task = self.bars.add_task(f"gen {event.generation} {name}", total=event.total, note="")
-            self._stages[key] = task, ProgressLines(self._console)
-        task, lines = self._stages[key]
-        note = self._note(event.info)
-        self.bars.update(task, completed=event.done, note=note)
+        (task, lines), name, note = self._stages[event.stage], STAGES[event.stage], self._note(event.info)
+        title = f"gen {event.generation} {name}"
+        self.bars.update(
+            task, description=title, completed=event.done, total=event.total, note=note, visible=True
+        )
         text = f"generation {event.generation}, {name}: {event.done:,} of {event.total:,}"
         lines.update(f"{text}, {note}" if note else text)
 
-    def _end_bars(self, event: "RunEvent") -> None:
-        """Remove the bars of what an event ends: a generation is in one stage at a time, and the reverse."""
-        for generation, stage in [*self._stages]:
-            if generation == event.generation or stage == event.stage:
-                self.bars.remove_task(self._stages.pop((generation, stage))[0])
-
     def _note(self, info: dict[str, Any]) -> str:
         rate = info.get("evaluations_per_second")
-        if rate == 0:
-            return "starting"
         if rate is not None:
             share = f" ({rate / self._ceiling:.0%})" if self._ceiling else ""
             workers = f", {count_text(len(info['workers']), 'worker')}" if info.get("workers") else ""
@@ -103,18 +99,8 @@ def generation_text(measured: dict[str, Any]) -> str:
         f"White won {played['white_won']}{stopped}), "
         f"policy loss {learned['train_policy_loss']:.3f}, value loss {learned['train_value_loss']:.3f}"
     )
-    if played.get("adjudicated"):
-        text += f"; {played['adjudicated'] / played['games']:.0%} adjudicated by tablebase"
-    if "resigned" in played:
-        text += f"; {played['resigned'] / played['games']:.0%} resigned"
-        if played["played_out"]:
-            text += f", wrong in {played['wrongly']} of {played['played_out']} that were played out"
-    for generation, score in played.get("pool", {}).items():
-        text += f"; +{score['won']} ={score['drawn']} -{score['lost']} against generation {generation}"
-    if "workers" in played:
-        workers = played["workers"]
+    if workers := played.get("workers"):
         text += f"; {count_text(workers['count'], 'worker')} played {count_text(workers['games'], 'game')}"
-        text += f", {count_text(workers['refused'], 'shard')} left out" if workers["refused"] else ""
     if match["games"]:
         text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
     return text + (": accepted" if measured["accepted"] else ": rejected, keeping the old network")
@@ -142,9 +128,8 @@ def continue_run(
                 f"{config.selfplay.in_flight} games at once"
             )
         run.go(generations, screen.on_event, backend=evaluator, ray=ray)
-    history = run.history()
-    best, accepted = best_generation(history), sum(bool(measured["accepted"]) for measured in history)
-    network = run.folder / "best.ckpt"
+    history, network = run.history(), run.folder / "best.ckpt"
+    best, accepted = best_generation(history), sum(measured["accepted"] for measured in history)
     if as_json:
         told = {"run": str(run.folder), "generations": run.generations, "network": str(network)}
         told |= {"best": best, "latest": str(run.folder / "latest.ckpt"), "accepted": accepted}
@@ -157,3 +142,75 @@ def continue_run(
         f"{count_text(run.generations, 'new network')} accepted (latest.ckpt, metrics.csv and metrics.png "
         "next to it)"
     )
+
+
+def estimate(config: "RunConfig", rate: float, network_bytes: int) -> dict[str, float]:
+    """Estimate `seconds`, and bytes of `memory` and `disk`, of a generation; `rate`: evaluations/s."""
+    from ckai.rl.games.registry import get_game
+    from ckai.rl.selfplay.group import memory
+
+    spec, games = get_game(config.game), config.games + config.gate.games
+    return {
+        "seconds": evaluations_of(config, games) / max(1.0, rate),
+        "memory": memory(config.selfplay, spec),
+        "disk": games * spec.plies * PLY_BYTES + network_bytes,
+    }
+
+
+def estimate_text(found: dict[str, float]) -> str:
+    """Return an estimate as text."""
+    return (
+        f"each generation takes about {time_text(max(1, found['seconds']))} of games, "
+        f"{found['memory'] / 2**20:.0f} MiB of memory for search trees and "
+        f"{max(1, found['disk'] / 2**20):.0f} MiB of disk"
+    )
+
+
+def evaluations_of(config: "RunConfig", games: int) -> float:
+    """Estimate the network evaluations of games of self-play."""
+    from ckai.rl.games.registry import get_game
+
+    return games * config.selfplay.sims * get_game(config.game).plies * EVALUATIONS
+
+
+def games_in_flight(config: "RunConfig", network: "Network") -> int:
+    """Return how many games to play at the same time on a CPU: as set, or fewer of expensive ones.
+
+    A kill loses half of each on average. The speed is estimated from the network's arithmetic, so that the
+    same command gives the same games.
+    """
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode
+
+    from ckai.datasets.machine import available_cores
+    from ckai.models.inference.backends import sample_positions
+    from ckai.models.inference.torch_backend import float32_copy
+
+    packed = float32_copy(network)
+    rows = torch.from_numpy(network.encode.append_extra(sample_positions(1, network.encode)))
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        packed(rows)
+    rate = CORE_FLOPS * available_cores() / max(1, counter.get_total_flops())
+    games = config.selfplay.in_flight
+    while games > FEWEST and games / 2 * evaluations_of(config, 1) > LOSS_SECONDS * rate:
+        games //= 2
+    return games
+
+
+def print_dry_run(config: "RunConfig", network: "Network", evaluator: str, as_json: bool) -> None:
+    """Measure the network on one core, or on the GPU, and print what a generation will take here."""
+    from ckai.models.inference.backends import best_rate, make_evaluator
+    from ckai.models.inference.cuda_backend import CudaEvaluator
+
+    loaded, threads = make_evaluator(network, evaluator), config.selfplay.group_count
+    callers = threads if isinstance(loaded, CudaEvaluator) else 1  # the threads share a GPU
+    batch = -(-config.selfplay.in_flight // callers)
+    rate = best_rate(loaded, network.encode, [batch], [callers])[0] * (threads // callers)
+    found = estimate(config, rate, 4 * sum(weights.numel() for weights in network.parameters()))
+    if as_json:
+        told: dict[str, Any] = {"evaluator": loaded.name, "threads": threads}
+        print_json(told | {"evaluations_per_second": round(rate, 1), "games": config.games, **found})
+        return
+    cores = count_text(threads, "thread")
+    click.echo(f"{loaded.name}: {rate:,.0f} eval/s with {cores}, if each is as fast as one alone")
+    click.echo(f"{estimate_text(found)}; learning comes on top")

@@ -11,18 +11,19 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from ckai.cli.playing.engines import LazyEngine, choose_move
+from ckai.cli.playing.engines import choose_move
 from ckai.cli.playing.explain import Explainer
-from ckai.cli.playing.lines import search_lines
-from ckai.cli.playing.record import Record, error_text
+from ckai.cli.playing.saved import new_file
 from ckai.cli.playing.sides import SIDES, Side, game_of, other, out_of_time, outcome_text, resigned, side_of
-from ckai.cli.terminal.board import draw_board, has_colors
-from ckai.cli.terminal.panel import PANEL_COLUMNS, time_text, value_lines
+from ckai.cli.shared.output import error_text
+from ckai.cli.terminal.board import PANEL_COLUMNS, draw_board, has_colors, time_text, value_lines
 from ckai.cli.terminal.screen import FlagFallError, Screen, wait_for
+from ckai.datasets.files import write_whole
 from ckai.game import Outcome, Reason
 from ckai.game.text import printable
 from ckai.rl.analysis.score import score_help
 from ckai.rl.engine.base import Engine, ResignsError, Stop
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -74,26 +75,29 @@ def command(help: str, *more: str, playing: bool = False) -> Callable[[Any], Any
 class TerminalGame:
     """A game between people at a terminal (or a pipe) and an engine.
 
-    `humans` are the sides that people play. The analyst, by default the opponent, gives hints, explains and
-    answers draws; `chance` draws among nearly best moves of the opponent at the start of a game.
+    `humans` are the sides that people play. `opponent` returns the engine, which is called `name`. So does
+    `analyst`, by default the opponent: that engine gives hints, explains and answers draws. `chance` draws
+    among nearly best moves of the opponent at the start of a game.
     """
 
     def __init__(
         self,
         game: Any,
         humans: Collection[Side],
-        opponent: LazyEngine,
-        record: Record,
+        opponent: Callable[[], Engine],
+        name: str,
         console: Console,
         lines: TextIO,
         *,
         spec: GameSpec = DEFAULT_GAME,
-        analyst: LazyEngine | None = None,
+        analyst: Callable[[], Engine] | None = None,
+        file: Path | None = None,
         control: TimeControl | None = None,
         show: bool = False,
         chance: random.Random | None = None,
     ) -> None:
-        self.game, self.spec, self.opponent, self.record = game, spec, opponent, record
+        self.game, self.spec, self.opponent, self.file = game, spec, opponent, file
+        self.opponent_name = name
         self.screen, self.console = Screen(console, lines), console
         self.analyst, self.control, self.show_search = analyst or opponent, control, show
         self.chance = chance
@@ -175,7 +179,7 @@ class TerminalGame:
         except FlagFallError:
             self.screen.print("")
             self._end(out_of_time(self.side))
-        except ValueError as error:
+        except (ValueError, OSError, RuntimeError) as error:  # of a command: the game continues
             self.screen.print(str(error))
         return True
 
@@ -213,26 +217,27 @@ class TerminalGame:
 
     def _engine_move(self) -> None:
         """Let the engine play for the side to move."""
-        clock = self.clocks.get(self.side)
-
-        def choose(engine: Engine, stop: Stop) -> SearchResult:
-            return choose_move(engine, self.game, clock=clock, chance=self.chance, stop=stop)
-
-        self.reply, self.opinion = self._wait(self.opponent, choose), None
+        own = self.clocks.get(self.side)
+        clock = None if own is None else Limit(clock=own.left, increment=own.control.increment)
+        self.opinion = None
+        self.reply = self._wait(
+            self.opponent,
+            lambda engine, stop: choose_move(engine, self.game, clock, chance=self.chance, stop=stop),
+        )
         # With a clock its time would be the engine's.
         silent = self.reply.lines[0].value is None and self.analyst is not self.opponent and not self.clocks
         if self.show_search and silent:
-            self.opinion = self._asked(lambda: self.search(self.game, 1))
+            self.opinion = self.search(self.game, 1)
         self.push(self.reply.move)
         self.show()
 
     def search(self, game: Any, lines: int) -> SearchResult:
         """Search the current position of a game with the analyst, for `lines` lines."""
-        return self._wait(self.analyst, lambda engine, stop: search_lines(engine, game, None, lines, stop))
+        return self._wait(self.analyst, lambda engine, stop: engine.play(game, lines=lines, stop=stop))
 
-    def _wait(self, who: LazyEngine, work: Callable[[Engine, Stop], SearchResult]) -> SearchResult:
+    def _wait(self, load: Callable[[], Engine], work: Callable[[Engine, Stop], SearchResult]) -> SearchResult:
         with self.console.status("loading the network ..."):
-            engine, stop = who.get(), Stop()
+            engine, stop = load(), Stop()
         with self.console.status("thinking ... (Ctrl-C: move now)"):
             return wait_for(lambda: work(engine, stop), stop.set)
 
@@ -260,30 +265,34 @@ class TerminalGame:
     # --- saving -------------------------------------------------------------------------------------
 
     def adopt(self, path: Path, loaded: LoadedGame) -> None:
-        """Continue in the file that the game comes from, if it stands there just as this program wrote it."""
+        """Continue in the file that the game comes from, if that is just as this program wrote it."""
         if loaded.headers.get("Event") != EVENT or loaded.result != "*" or loaded.problem:
             return
         headers = {name: value for name, value in loaded.headers.items() if name != "Result"}
-        if not self.record.adopt(path, self.spec.to_pdn(self.game, headers, "*")):
+        if path.read_bytes() == self.spec.to_pdn(self.game, headers, "*").encode():
+            self.file = path
+        else:
             self.screen.print(f"{path}: has changed, so the game continues in a new file", wrap=False)
 
     def save(self) -> None:
         """Write the game to its file, if it has a move; errors are printed, no more."""
-        if not (self.game.moves or self.record.begun):
+        if not (self.game.moves or self.file):
             return
-        names = {side.capitalize(): HUMAN if side in self.humans else self.opponent.name for side in SIDES}
+        names = {side.capitalize(): HUMAN if side in self.humans else self.opponent_name for side in SIDES}
         headers = {"Event": EVENT, "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
         if self.control is not None:
             headers["TimeControl"] = str(self.control)
         outcome = self.outcome()
         try:
-            self.record.write(self.spec.to_pdn(self.game, headers, outcome.result if outcome else "*"))
+            text = self.spec.to_pdn(self.game, headers, outcome.result if outcome else "*")
+            self.file = self.file or new_file()
+            write_whole(self.file.resolve(), text)  # follows a symbolic link
         except OSError as error:
             self.screen.print(f"the game could not be saved: {error_text(error)}")
 
     def _say_saved(self) -> None:
-        if self.record.begun:
-            self.screen.print(f"saved in {self.record.path}", wrap=False)
+        if self.file is not None:
+            self.screen.print(f"saved in {self.file}", wrap=False)
 
     # --- output -------------------------------------------------------------------------------------
 
@@ -308,9 +317,11 @@ class TerminalGame:
         """Return the lines next to or below the board."""
         game, lines = self.game, []
         if self.reply is not None:
-            lines = self._reply_lines(self.reply, self.opponent, "plays", whole=self.show_search)
-            if self.show_search and self.opinion is not None:
-                lines += self._reply_lines(self.opinion, self.analyst, "would play", whole=True)
+            name = printable(self.opponent_name, most=20)
+            lines = [Text.assemble(f"{name} ", (f"plays {self.reply.move}", "bold"))]
+            if self.show_search:
+                lines += value_lines(self.reply, self.spec.side_names)
+                lines += [] if self.opinion is None else self._advice(self.opinion)
             lines.append(Text())
         elif game.moves:
             lines = [Text(f"{self.name(other(self.side))} played {game.moves[-1]}"), Text()]
@@ -321,10 +332,8 @@ class TerminalGame:
             lines.append(Text(f"{self.name()} to move", style="bold"))
         return lines + [Text(notice) for notice in self.spec.notices(game)]
 
-    def _reply_lines(self, reply: SearchResult, who: LazyEngine, verb: str, *, whole: bool) -> list[Text]:
-        """Return the lines about a move of an engine: only the move, or the whole search."""
-        line = Text.assemble(f"{printable(who.name, most=20)} ", (f"{verb} {reply.move}", "bold"))
-        return [line, *(value_lines(reply, self.spec.side_names) if whole else [])]
+    def _advice(self, found: SearchResult) -> list[Text]:
+        return [Text(f"ckai would play {found.move}", "bold"), *value_lines(found, self.spec.side_names)]
 
     def _prompt(self) -> str:
         if self.outcome() is not None:
@@ -333,7 +342,7 @@ class TerminalGame:
         return f"{self.name()}{time}: "
 
     def _welcome(self) -> str:
-        name, example = self.opponent.name, f"type a move such as {self.spec.move_example}, or help."
+        name, example = self.opponent_name, f"type a move such as {self.spec.move_example}, or help."
         if not self.humans:
             return f"{name} plays itself; press Ctrl-C twice to leave."
         if len(self.humans) == 2:
@@ -343,24 +352,14 @@ class TerminalGame:
 
     # --- commands -----------------------------------------------------------------------------------
 
-    def _asked(self, search: Callable[[], Any]) -> Any:
-        """Search for a command; if that fails, print why and return None: the game continues."""
-        try:
-            return search()
-        except (ValueError, OSError, RuntimeError) as error:
-            self.screen.print(str(error))
-            return None
-
     @command("list the legal moves", "m")
     def _do_moves(self, _: str) -> None:
         self.screen.print(", ".join(map(str, self.game.position.legal_moves())) or "no legal moves")
 
     @command("show a good move", "i", playing=True)
     def _do_hint(self, _: str) -> None:
-        reply: SearchResult | None = self._asked(lambda: self.search(self.game, 1))
-        if reply is not None:
-            for line in self._reply_lines(reply, self.analyst, "would play", whole=True):
-                self.screen.print(line)
+        for line in self._advice(self.search(self.game, 1)):
+            self.screen.print(line)
 
     @command("explain the last move, or explain MOVE", "e", "why")
     def _do_explain(self, argument: str) -> None:
@@ -372,12 +371,12 @@ class TerminalGame:
         else:
             *before, move = game.moves
             game = game_of(before, spec, game.positions[0])
-        for line in self._asked(lambda: Explainer(spec, self.search).explain(game, move)) or []:
+        for line in Explainer(spec, self.search).explain(game, move):
             self.screen.print(line)
 
     @command("let the engine move", "g", playing=True)
     def _do_go(self, _: str) -> None:
-        self._asked(self._engine_move)
+        self._engine_move()
 
     @command("take your move back", "u", "back")
     def _do_undo(self, _: str) -> None:
@@ -404,11 +403,9 @@ class TerminalGame:
         if not self._confirm("offer a draw?"):
             return
         if len(self.humans) == 1:
-            reply: SearchResult | None = self._asked(lambda: self.search(self.game, 1))
+            reply = self.search(self.game, 1)
             if self._time_left() == 0.0:
                 raise FlagFallError
-            if reply is None:
-                return
             if reply.value is None or reply.value < 0:  # for the side to move, which is not the engine's
                 self.screen.print("the engine declines the draw")
                 return
@@ -422,7 +419,7 @@ class TerminalGame:
     @command("begin a new game, in a file of its own", "rematch")
     def _do_new(self, _: str) -> None:
         self._say_saved()
-        self.record, self.game = self.record.fresh(), self.spec.game(self.game.positions[0])
+        self.file, self.game = None, self.spec.game(self.game.positions[0])
         self.ended, self.reply, self._announced = None, None, False
         self._set_clocks()
         self.show()

@@ -1,15 +1,13 @@
 """The application: the page, its files, the WebSocket of its requests, and who may make them."""
 
-import secrets
 from importlib.resources import files
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import HTTPConnection
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -21,6 +19,7 @@ from ckai.cli.web.rules import all_games, game_of
 from ckai.cli.web.server import Server
 from ckai.models.pretrained import CKAI, HUMAN
 from ckai.rl.engine.text import DEFAULT_LEVEL
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
@@ -42,26 +41,27 @@ HEADERS = {
 }
 
 
-def make_app(server: Server, token: str | None = None) -> Starlette:
+def make_app(server: Server, token: str = "") -> Starlette:
     """Return the application.
 
     Args:
         server: what requests share; opened and closed with the application.
-        token: that the address or the cookie of a request must have; None: none, and then only requests to a
-            name of this machine itself are let in, against DNS rebinding.
+        token: with which the path of every address begins; empty: none, and then only requests to a name of
+            this machine itself are let in, against DNS rebinding.
     """
     index, site = page_text(), site_of(all_games())
-    hosts = LOOPBACK if token is None else ("*",)
+    routes = [
+        Route("/", lambda request: HTMLResponse(index)),
+        Route("/site.json", lambda request: JSONResponse(site)),
+        Route("/networks/{name}", lambda request: _network(request.path_params["name"])),
+        Mount("/static", StaticFiles(packages=[(package, "static") for package in STATIC])),
+        WebSocketRoute("/ws", lambda socket: Connection(socket, server).run()),
+    ]
+    hosts = ("*",) if token else LOOPBACK
     return Starlette(
-        routes=[
-            Route("/", lambda request: HTMLResponse(index)),
-            Route("/site.json", lambda request: JSONResponse(site)),
-            Route("/networks/{name}", lambda request: _network(request.path_params["name"])),
-            Mount("/static", StaticFiles(packages=[(package, "static") for package in STATIC])),
-            WebSocketRoute("/ws", lambda socket: Connection(socket, server).run()),
-        ],
+        routes=[Mount(f"/{token}", routes=routes)],
         middleware=[
-            Middleware(Guard, token=token),
+            Middleware(Guard),
             Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False),
         ],
         lifespan=lambda app: server,
@@ -83,40 +83,28 @@ def page_text() -> str:
 
 def site_of(games: list[GameSpec], *, server: bool = True) -> dict[str, Any]:
     """Return what the page needs to know before anything else."""
-    return {"server": server, "games": [game_of(spec) for spec in games], "level": DEFAULT_LEVEL}
+    shown = [game_of(spec) for spec in games]
+    return {"server": server, "games": shown, "level": DEFAULT_LEVEL, "ballots": DEFAULT_GAME.ballot}
 
 
 class Guard:
-    """Asks for the token and, of a WebSocket, for the origin of the page itself; adds headers to answers."""
+    """Adds headers to answers, and lets no page but its own open a WebSocket."""
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
-        self._app, self._token = app, token
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, see ASGI."""
-        if scope["type"] not in ("http", "websocket"):
-            await self._app(scope, receive, send)
-            return
-        asked, token = HTTPConnection(scope), self._token
-        host = asked.headers.get("host", "")
-        port = host.rpartition(":")[2]  # servers on other ports share the cookies of a host
-        cookie = f"ckai-board-{port}" if port.isdigit() else "ckai-board"
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
-                if token is not None and message["status"] < 400:
-                    headers["set-cookie"] = f"{cookie}={token}; Path=/; HttpOnly; SameSite=Strict"
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        given = (asked.query_params.get("token", ""), asked.cookies.get(cookie, ""))
-        known = token is None or any(secrets.compare_digest(each.encode(), token.encode()) for each in given)
-        own = asked.headers.get("origin", "").lower() in (f"http://{host}".lower(), f"https://{host}".lower())
-        answer: Any = self._app
-        if not known:
-            text = "expected the token of the address that `ckai board` printed, found none or another\n"
-            answer = PlainTextResponse(text, 403)
-        if scope["type"] == "websocket" and not (known and own):
-            answer = WebSocketClose()  # 403; uvicorn logs an error after an answer with a text
-        await answer(scope, receive, sent)
+        if scope["type"] == "websocket":
+            asked = Headers(scope=scope)
+            host, origin = asked.get("host", ""), asked.get("origin", "")
+            if origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()):
+                await WebSocketClose()(scope, receive, send)
+                return
+        await self._app(scope, receive, sent)

@@ -10,12 +10,11 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from ckai.cli.playing.record import error_text
 from ckai.cli.playing.saved import list_games, saved_games
+from ckai.cli.shared.output import error_text
 from ckai.cli.web import files
 from ckai.cli.web.rules import Asked, look, played
-from ckai.cli.web.searches import KINDS, Search
-from ckai.cli.web.server import Server
+from ckai.cli.web.server import KINDS, Search, Server
 from ckai.rl.games.registry import DEFAULT_GAME
 
 EXPECTED_ERRORS = (ValueError, OSError, RuntimeError, NotImplementedError)
@@ -34,7 +33,6 @@ def _players(server: Server) -> dict[str, Any]:
 REQUESTS: dict[str, Callable[..., dict[str, Any]]] = {
     "players": _players,
     "legal": lambda server, **place: look(*played(Asked(**place))),
-    "ballots": lambda server: {"lines": DEFAULT_GAME.ballot},
     "save": lambda server, game, **file: {"name": files.save(**file)},
     "games": lambda server: {"rows": saved_games()},
     "game": lambda server, **which: files.saved_game(**which),
@@ -125,4 +123,4 @@ def refusal(error: Any) -> str:
     """Return an error as one line."""
     if not isinstance(error, EXPECTED_ERRORS):
         _LOG.error("a request failed", exc_info=error)
-    return " ".join(error_text(error).split()) or type(error).__name__
+    return error_text(error)

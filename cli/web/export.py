@@ -27,7 +27,7 @@ of an earlier export give way."""
 def export_site(folder: Path) -> int:
     """Write the site, and return its size in bytes."""
     site = site_of([DEFAULT_GAME], server=False)
-    site |= {"players": [each._asdict() for each in level_players()], "ballots": DEFAULT_GAME.ballot}
+    site["players"] = [each._asdict() for each in level_players()]
     policy = POLICY.replace("frame-ancestors 'none'; ", "")  # which only a header can say
     csp = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     found = {

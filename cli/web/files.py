@@ -7,9 +7,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ckai.cli.playing.record import GAMES, Record
-from ckai.cli.playing.saved import game_named
+from ckai.cli.playing.saved import GAMES, game_named, new_file
 from ckai.cli.web.rules import steps_of
+from ckai.datasets.files import write_whole
 from ckai.pdn import PdnMove, read_games
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 
@@ -80,7 +80,8 @@ def save(text: str, before: str = "", name: str = "") -> str:
     found = read_tree(text.encode())
     if found["problem"] or not found["line"]:
         raise ValueError(found["problem"] or "expected a game with a move, found none")
-    record, path = Record(), GAMES / name
-    if name and before and Path(name).name == name and path.is_file():
-        record.adopt(path, before)
-    return record.write(text).name
+    path = GAMES / name
+    same = before and Path(name).name == name and path.is_file() and path.read_bytes() == before.encode()
+    path = path if same else new_file()
+    write_whole(path, text)
+    return path.name

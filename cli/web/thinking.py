@@ -7,21 +7,16 @@ import torch
 
 from ckai.cli.playing.engines import choose_move
 from ckai.cli.playing.explain import Explainer
-from ckai.cli.playing.lines import search_lines
-from ckai.cli.shared.networks import NO_NETWORK
+from ckai.cli.shared.found import NO_NETWORK
 from ckai.cli.web.rules import Asked, describe, played
-from ckai.cli.web.searches import Search
-from ckai.cli.web.server import Server
+from ckai.cli.web.server import Search, Server
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.analysis.score import expected_score
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.limit import Limit
-from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.spec import GameSpec
 
-EXPLAIN_SECONDS = 1.0
-"""Time of each search for an explanation."""
 GROWTH = tuple(16 << n for n in range(20))
 """Visits after which a look inside notes how they are shared out."""
 
@@ -35,17 +30,17 @@ def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
     if asked.kind == "explain":
         if not asked.moves:
             raise ValueError("expected a move to explain, found the first position")
-        move, limit = game.pop(), Limit(seconds=EXPLAIN_SECONDS)
-        explainer = Explainer(spec, lambda game, lines: search_lines(engine, game, limit, lines, search.stop))
+        move = game.pop()
+        explainer = Explainer(spec, lambda game, lines: engine.play(game, lines=lines, stop=search.stop))
         return {"text": explainer.explain(game, move)}
     if asked.kind == "inside":
         return _inside(spec, game, engine, asked, search)
     if asked.kind == "play":
         search.tell({"begun": True})  # its clock does not run while it is loaded or waits for others
         left = asked.clock
-        clock = None if left is None else Clock(TimeControl(max(0.01, left), asked.increment))
+        clock = None if left is None else Limit(clock=max(0.01, left), increment=asked.increment)
         try:
-            result = choose_move(engine, game, clock=clock, chance=server.chance, stop=search.stop)
+            result = choose_move(engine, game, clock, chance=server.chance, stop=search.stop)
         except ResignsError:
             return {"resigns": True}
         return describe(spec, game.position, result)
@@ -54,7 +49,7 @@ def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
         search.tell(describe(spec, game.position, result, asked.lines))
 
     limit = Limit(seconds=asked.seconds, visits=asked.visits)
-    result = search_lines(engine, game, limit, asked.lines, search.stop, tell)
+    result = engine.play(game, limit, lines=asked.lines, stop=search.stop, on_result=tell)
     return describe(spec, game.position, result, asked.lines)
 
 

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ckai.datasets.tables import Tables
@@ -9,14 +11,23 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
 from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import OVERHEAD, Limit
-from ckai.rl.engine.result import Line, SearchResult, StopReason, Value
+from ckai.rl.engine.result import REVERSED, Line, SearchResult, StopReason, Value
 from ckai.rl.engine.text import DEFAULT_SECONDS
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
+DEEP = 8
+"""Plies up to which every move is searched for several lines; beyond, those that are among the best."""
+SPARE = 2
+"""Moves searched beyond those lines, so that a better one is noticed."""
+MAX_DEPTH = 99
+"""Of several lines."""
+
 
 class AlphaBetaEngine(Engine):
     """Alpha-beta search with an integer network; its table is kept from one search to the next.
+
+    It looks for the best move alone, so several lines are searched one by one, depth by depth.
 
     Args:
         threads: of a search by time; a twin has one.
@@ -49,6 +60,68 @@ class AlphaBetaEngine(Engine):
         self._alpha_beta.forget()
 
     def _search(self, task: Task) -> SearchResult:
+        lines = min(task.lines, len(task.game.position.legal_moves()))
+        return self._search_best(task) if lines <= 1 else self._search_lines(task, lines)
+
+    def _search_lines(self, task: Task, lines: int) -> SearchResult:
+        begun, nodes, limit = time.perf_counter(), 0, task.limit
+        times, moves = limit.move_time(len(task.game.history), OVERHEAD), task.game.position.legal_moves()
+        found: dict[Any, Line] = {}
+
+        def by_value(move: Any) -> float:
+            return -float(found[move].value or 0.0) if move in found else -1.0
+
+        def ended() -> StopReason | None:
+            if task.stop.is_set():
+                return StopReason.STOPPED
+            if times is not None and time.perf_counter() - begun >= times.maximum:
+                return StopReason.SECONDS if limit.clock is None else StopReason.CLOCK
+            return StopReason.NODES if limit.nodes is not None and nodes >= limit.nodes else None
+
+        def at(depth: int) -> SearchResult:
+            return self._search_best(replace(task, limit=Limit(depth=max(1, depth)), publish=None))
+
+        best = result = at(1)
+        for depth in range(1, MAX_DEPTH):
+            done, nodes = {best.move: best.lines[0]}, nodes + best.nodes
+            others = sorted((move for move in moves if move != best.move), key=by_value)
+            for move in others if depth <= DEEP else others[: lines + SPARE - 1]:
+                if depth > 1 and (reason := ended()):
+                    return replace(result, reason=reason)
+                turn = Value.at(task.game.position, 0.0).turn
+                task.game.push(move)
+                try:
+                    if (outcome := task.game.outcome()) is not None:
+                        won = outcome.winner == turn
+                        value = Value(0.0 if outcome.winner is None else 1.0 if won else -1.0, turn)
+                        proof: Any = {"proven": "win" if won else "draw", "plies": int(won) or None}
+                        done[move] = Line(pv=[move], value=value, **proof)
+                        continue
+                    after = at(depth - 1)
+                finally:
+                    task.game.pop()
+                nodes += after.nodes
+                done[move] = Line(
+                    pv=[move, *after.pv],
+                    value=Value(-float(after.value or 0.0), turn),
+                    proven=None if after.proven is None else REVERSED[after.proven],
+                    plies=None if after.plies is None else after.plies + 1,
+                )
+            if depth > 1 and task.stop.is_set():
+                return replace(result, reason=StopReason.STOPPED)
+            found |= done
+            shown = [found[best.move], *(found[move] for move in sorted(others, key=by_value)[: lines - 1])]
+            seconds = time.perf_counter() - begun
+            result = replace(best, lines=shown, seconds=seconds, nodes=nodes, reason=None)
+            task.tell(partial(replace, result))
+            if reason := StopReason.PROVEN if best.proven else ended():
+                return replace(result, reason=reason)
+            if depth == limit.depth:
+                break
+            best = at(depth + 1)
+        return replace(result, reason=StopReason.DEPTH)
+
+    def _search_best(self, task: Task) -> SearchResult:
         begun, search, state, limit = time.perf_counter(), self._alpha_beta, self.spec.state, task.limit
         game, stop, clocked = task.game, task.stop, limit.clock is not None
         times, depth = limit.move_time(len(game.history), OVERHEAD), limit.depth

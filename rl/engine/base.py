@@ -327,7 +327,7 @@ class Engine(ABC):
             limit: when the search ends; None: the engine's own limit.
             sims, seconds: in place of `Limit(visits=sims, seconds=seconds)`.
             history: earlier positions of a position or FEN, oldest first.
-            lines: most lines in the result; the search does not depend on it. 0: the move and its value.
+            lines: most lines in the result; a tree search does not depend on it. 0: the move and its value.
             stop: ends the search from another thread, also before it has begun.
             on_result: called with results during the search, the first one as soon as possible, then at most
                 ten times a second.

@@ -57,13 +57,6 @@ def test_every_look_shows_every_square_in_its_width(color, flipped):
     assert sorted(map(int, re.findall(r"\d+", " ".join(lines)))) == list(range(1, 33))
 
 
-def test_colours_tell_the_sides_apart_and_crowns_the_kings():
-    lines = draw_board(ANY, color=True)
-    styles = {str(span.style) for line in lines for span in line.spans if "bold" in str(span.style)}
-    assert styles == {"bold #000000 on #ffffff", "bold #ffffff on #000000"}
-    assert sum(line.plain.count("\u265b") for line in lines) == 2
-
-
 @pytest.mark.parametrize(
     ("color", "options"),
     [

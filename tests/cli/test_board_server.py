@@ -48,18 +48,16 @@ def test_another_origin_searches_nothing_and_writes_nothing(client, origin):
         pass
 
 
-def test_the_token_of_the_address_becomes_a_cookie_and_does_not_replace_the_origin(tmp_path):
+def test_the_token_begins_every_address_and_does_not_replace_the_origin(tmp_path):
     with serving(tmp_path, token="secret") as client:
-        for path in ("/", "/static/main.js", "/site.json", "/?token=guess"):
-            assert client.get(path).status_code == 403
-        with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=HOME):
-            pass
-        answer = client.get("/?token=secret")
-        assert "HttpOnly; SameSite=Strict" in answer.headers["set-cookie"]
-        assert client.get("/static/main.js", headers={"host": HOST}).status_code == 200
+        for path in ("/", "/static/main.js", "/site.json", "/guess/"):
+            assert client.get(path).status_code == 404
+        for path in ("/secret/", "/secret/static/main.js", "/secret/site.json"):
+            assert client.get(path, headers={"host": "here.example:8000"}).status_code == 200
         evil = {"host": HOST, "origin": "http://evil.example"}
-        with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=evil):
-            pass
+        for path, headers in (("/ws", HOME), ("/secret/ws", evil)):
+            with pytest.raises(WebSocketDisconnect), client.websocket_connect(path, headers=headers):
+                pass
 
 
 # --- hostile messages ----------------------------------------------------------------------------------

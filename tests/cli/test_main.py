@@ -5,7 +5,6 @@ import io
 import re
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 import click
@@ -65,12 +64,6 @@ def test_every_command_explains_itself(name):
     assert result.output.startswith(f"Usage: cli {name}")
     assert "--help" in result.output
     assert ("60% means: of 100 games" in result.output) == (name in ("play", "analyze"))
-
-
-def test_version():
-    result = CliRunner().invoke(front.cli, ["--version"])
-    assert result.exit_code == 0
-    assert result.output == f"ckai, version {metadata.version('ckai')}\n"
 
 
 def test_a_typo_names_the_nearest_command(ckai):

@@ -14,12 +14,12 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import play
-from ckai.cli.terminal.panel import time_text
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console, wait_for
 from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import get_game
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
+SAVED = "games/game-001.pdn"
 HUB = f"hub:{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
 
 
@@ -38,10 +38,9 @@ def invoke(words, lines):
 
 @pytest.mark.parametrize("spec", ["random", "alphabeta@3", "rollout@20", "uniform@20", "uniform@10ms", HUB])
 def test_every_player_of_matches_plays_checkers(spec):
-    words = ["--engine", spec, "--pdn", "a.pdn"]
-    result = invoke(words, "11-15\nmoves\nundo\n9-13\ngo\n")
+    result = invoke(["--engine", spec], "11-15\nmoves\nundo\n9-13\ngo\n")
     assert result.exit_code == 0, result.output
-    game = only_game("a.pdn")
+    game = only_game(SAVED)
     assert (len(game.moves), str(game.moves[0].move)) == (4, "9-13")
     assert game.header("White").startswith(spec[:4])
 
@@ -58,14 +57,14 @@ def test_every_player_of_matches_plays_checkers(spec):
 )
 def test_the_other_games_are_played_shown_and_gone_on_with(name, spec, move):
     words = ["--game", name, "--engine", spec]
-    result = invoke([*words, "--pdn", "a.pdn", "--show"], f"{move}\nhint\nexplain\nfen\n99\n")
+    result = invoke([*words, "--show"], f"{move}\nhint\nexplain\nfen\n99\n")
     assert result.exit_code == 0, result.output
     assert "would play" in result.output
     assert "expected score" in result.output or "forced" in result.output
     assert "expected one of the moves" in result.output
-    again = invoke([*words, "--load", "a.pdn"], "board\n")
+    again = invoke([*words, "--load", SAVED], "board\n")
     assert again.exit_code == 0, again.output
-    assert len(get_game(name).read_game(Path("a.pdn"), 1).game.moves) == 2
+    assert len(get_game(name).read_game(Path(SAVED), 1).game.moves) == 2
 
 
 def test_a_game_of_tic_tac_toe_is_played_to_its_end():
@@ -110,11 +109,11 @@ def test_a_game_without_a_move_leaves_no_file(text):
 
 
 def test_openings_and_positions_begin_a_game():
-    result = invoke(["--side", "both", "--opening", "ballot:3", "--pdn", "a.pdn"], "go\nhint\nmoves\n22-17\n")
+    result = invoke(["--side", "both", "--opening", "ballot:3"], "go\nhint\nmoves\n22-17\n")
     assert result.exit_code == 0
-    result = invoke(["--side", "both", "--opening", "old fourteenth", "--pdn", "b.pdn"], "opening\n17-13\n")
+    result = invoke(["--side", "both", "--opening", "old fourteenth"], "opening\n17-13\n")
     assert "Old Fourteenth" in result.output
-    moves = " ".join(str(each.move) for each in only_game("b.pdn").moves)
+    moves = " ".join(str(each.move) for each in only_game("games/game-002.pdn").moves)
     assert moves == "11-15 23-19 8-11 22-17 4-8 17-13"
     result = invoke(["--side", "both", "--fen", ".b../...." + 5 * "/...." + "/..w./black"], "fen\n")
     assert "B:W31:B2\n" in result.output
@@ -217,13 +216,6 @@ class Seconds:
         return self.now
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(60, "1:00"), (49.9, "0:49"), (5, "5.0"), (-1, "0.0"), (7265, "2:01:05")]
-)
-def test_the_time_left_as_text(seconds, text):
-    assert time_text(seconds) == text
-
-
 def timed(lines, now, **settings):
     """A game with a clock of a minute, which runs by `now`."""
     script, shown = table(lines, extra={"control": TimeControl(60)}, **settings)
@@ -248,7 +240,7 @@ def test_a_side_whose_time_is_up_loses():
     script, shown = timed("11-15\n", now, engine=Slow(now))
     script.play()
     assert "Black won: White is out of time (1-0)" in shown.getvalue()
-    game = only_game(script.record.path)
+    game = only_game(script.file)
     assert (game.termination_marker, game.header("TimeControl"), len(game.moves)) == ("1-0", "60s", 1)
 
 
@@ -292,13 +284,6 @@ def test_time_runs_while_a_question_waits(words):
     assert str(script.outcome().result) == "0-1"
 
 
-def test_a_draw_that_the_engine_thinks_over_for_too_long_is_none():
-    now = Seconds()
-    script, shown = timed("draw\ny\n", now, engine=Slow(now))
-    script.play()
-    assert "White won: Black is out of time (0-1)" in shown.getvalue()
-
-
 # --- a real terminal --------------------------------------------------------------------------------------
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and terminals")
@@ -318,7 +303,7 @@ def wait_until(condition):
 def test_a_game_at_a_terminal_that_is_closed(term):
     """Ctrl-C while the engine thinks lets it move; then the terminal goes away."""
     master, slave = os.openpty()
-    command = [sys.executable, "-c", RUN, "play", "--engine", "uniform@500s", "--pdn", "a.pdn"]
+    command = [sys.executable, "-c", RUN, "play", "--engine", "uniform@500s"]
     environment = {**os.environ, "TERM": term, "COLUMNS": "80", "LINES": "24"}
     process = subprocess.Popen(
         command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True, env=environment
@@ -337,13 +322,13 @@ def test_a_game_at_a_terminal_that_is_closed(term):
     try:
         wait_until(lambda: b"Black: " in screen)
         os.write(master, b"1115\n")
-        wait_until(lambda: Path("a.pdn").exists() and len(only_game("a.pdn").moves) == 1)
+        wait_until(lambda: Path(SAVED).exists() and len(only_game(SAVED).moves) == 1)
         wait_until(lambda: b"thinking" in screen or term == "dumb")
 
         def moved():
             process.send_signal(signal.SIGINT)  # more than a second apart: none of them leaves
             time.sleep(1.2)
-            return process.poll() is not None or len(only_game("a.pdn").moves) == 2
+            return process.poll() is not None or len(only_game(SAVED).moves) == 2
 
         wait_until(moved)
         process.send_signal(signal.SIGHUP)
@@ -351,6 +336,6 @@ def test_a_game_at_a_terminal_that_is_closed(term):
     finally:
         process.kill()
         process.wait()
-    assert len(only_game("a.pdn").moves) == 2
+    assert len(only_game(SAVED).moves) == 2
     colored = b"\x1b[48;5;" in screen
     assert colored == (term != "dumb")

@@ -1,4 +1,4 @@
-"""The engine in the page: rules, values and searches equal Python's; needs Node, the worker Chromium."""
+"""The engine in the page: rules, values and searches equal Python's; needs Node."""
 
 import json
 import random
@@ -237,6 +237,3 @@ def test_levels_play_as_in_python(node, evaluator):
             assert {text: weight / total for text, weight in weights} == pytest.approx(
                 {str(move): p for move, p in policy.items()}, abs=1e-4
             )
-
-
-# --- the worker in a browser --------------------------------------------------------------------------------

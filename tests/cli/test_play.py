@@ -17,17 +17,13 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import parse, play
-from ckai.cli.playing import record as record_file
-from ckai.cli.playing.engines import LazyEngine, choose_move
-from ckai.cli.playing.record import Record
-from ckai.cli.shared.networks import newest_network
+from ckai.cli.playing.engines import choose_move
+from ckai.cli.shared.found import newest_network
 from ckai.cli.terminal.game import COMMANDS
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
-from ckai.pdn import read_games
-from ckai.rl import Limit
 from ckai.rl.engine import loading
 from ckai.rl.engine.result import MoveMap, Value
 
@@ -57,7 +53,7 @@ def test_the_end_of_the_game_is_announced_with_its_reason():
     script, shown = table("10x17\n", fen="B:W14:B10")
     assert script.play().winner == "black"
     assert "Black won: White has no pieces left (1-0)" in shown.getvalue()
-    assert only_game(script.record.path).termination_marker == "1-0"
+    assert only_game(script.file).termination_marker == "1-0"
 
 
 def test_a_draw_by_repetition_is_announced():
@@ -67,13 +63,6 @@ def test_a_draw_by_repetition_is_announced():
     assert len(script.game.moves) == 8
     assert "drawn: the position stands for the third time (1/2-1/2)" in shown.getvalue()
     assert "this position is repeated" in shown.getvalue()
-
-
-def test_a_game_that_is_over_before_it_begins():
-    script, shown = table("", fen="B:W18:B")
-    assert script.play().winner == "white"
-    assert "White won: Black has no pieces left" in shown.getvalue()
-    assert not Path("games").exists()
 
 
 def test_the_engine_says_its_value_and_its_top_five():
@@ -88,21 +77,12 @@ def test_the_engine_says_its_value_and_its_top_five():
     assert len(rows) == 5
 
 
-def test_the_engine_sees_the_game_so_far():
-    engine = FirstMove()
-    script, _ = table("11-15\n8-11\n", engine=engine)
-    script.play()
-    _, (position, limit, history) = engine.asked
-    assert limit == Limit()
-    assert [*history, position] == script.game.positions[:4]
-
-
 def test_the_engine_begins_where_people_play_white():
     script, shown = table("", side="white")
     script.play()
     assert "ckai test plays 9-13" in shown.getvalue()
-    assert only_game(script.record.path).header("Black") == "ckai test"
-    assert only_game(script.record.path).header("White") == "human"
+    assert only_game(script.file).header("Black") == "ckai test"
+    assert only_game(script.file).header("White") == "human"
 
 
 def test_saved_games_are_listed_as_they_are_loaded():
@@ -149,21 +129,6 @@ class Varied(FirstMove):
         return replace(result, lines=lines, visits=MoveMap(dict.fromkeys(result.visits, 10)))
 
 
-def test_a_write_that_a_signal_interrupts_is_not_repeated_as_another_game(monkeypatch):
-    record, write_whole = Record(Path("a.pdn")), record_file.write_whole
-
-    def interrupted(path, data):
-        write_whole(path, data)
-        raise SystemExit(143)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(record_file, "write_whole", interrupted)
-        with pytest.raises(SystemExit):
-            record.write("1. 11-15 *\n")
-    record.write("1. 11-15 *\n")
-    assert Path("a.pdn").read_text() == "1. 11-15 *\n"
-
-
 # --- commands ------------------------------------------------------------------------------------------
 
 
@@ -171,7 +136,7 @@ def test_undo_is_in_the_file_too():
     script, shown = table("11-15\n8-11\nundo\n")
     script.play()
     assert re.search(r"taken back: 8-11, \d+", shown.getvalue())
-    assert [str(m.move) for m in only_game(script.record.path).moves] == ["11-15", "21-17"]
+    assert [str(m.move) for m in only_game(script.file).moves] == ["11-15", "21-17"]
 
 
 @pytest.mark.parametrize(("value", "agreed"), [(0.0, True), (0.3, True), (-0.1, False)])
@@ -196,30 +161,20 @@ def test_no_command_ends_the_program_without_a_network(command, first):
 
     for loads in (load, Failing):
         script, shown = table(f"{first}{command}\nfen\n", side="both")
-        script.opponent = script.analyst = LazyEngine(loads, "x")
+        script.opponent = script.analyst = loads
         script.play()
         assert ("end of input" in shown.getvalue()) == (command != "quit")
         if command in ("go", "hint"):
             assert re.search("no network|the network failed", shown.getvalue())
 
 
-def test_flip_help_fen_board():
-    script, shown = table("flip\nhelp\nfen\nboard\nquit\n", width=50)
-    assert script.play() is None
-    text = shown.getvalue()
-    assert text.index("    32w     31w") < text.index("     1b      2b")
-    assert "let the engine move" in text
-    assert "60% means: of 100 games" in " ".join(text.split())
-    assert Position.start().fen in text.splitlines()  # in one piece, however narrow
-
-
 def test_a_disk_that_is_full_does_not_end_the_game(monkeypatch):
     script, shown = table("11-15\n8-11\n")
 
-    def full(text):
+    def full(*of):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(script.record, "write", full)
+    monkeypatch.setattr("ckai.cli.terminal.game.write_whole", full)
     script.play()
     assert "the game could not be saved: No space left on device" in shown.getvalue()
     assert len(script.game.moves) == 4
@@ -239,41 +194,6 @@ def test_no_line_is_wider_than_the_screen(width, colors):
 
 def _without_escapes(text):
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
-
-
-# --- files ---------------------------------------------------------------------------------------------
-
-
-def test_every_game_gets_a_fresh_name():
-    names = []
-    for _ in range(3):
-        record = Record()
-        names.append(record.write("1. 11-15 *\n").name)
-        assert record.write("1. 11-15 22-18 *\n").name == names[-1]
-    assert names == ["game-001.pdn", "game-002.pdn", "game-003.pdn"]
-    assert Path("games/game-002.pdn").read_text() == "1. 11-15 22-18 *\n"
-    assert len(list(Path("games").iterdir())) == 3
-
-
-def test_a_file_that_exists_keeps_its_games():
-    path = Path("new/all.pdn")
-    for moves in ("1. 11-15 *", "1. 9-13 *"):
-        record = Record(path)
-        record.write("1. 10-15 *\n")
-        record.write(moves + "\n")
-    assert [str(game.moves[0].move) for game in read_games(path)] == ["11-15", "9-13"]
-
-
-def test_two_games_in_one_file_keep_each_other():
-    path = Path("all.pdn")
-    path.write_text("1. 12-16 *\n")
-    one, two = Record(path), Record(path)
-    one.write("1. 11-15 *\n")
-    two.write("1. 9-13 *\n")
-    one.write("1. 11-15 22-18 *\n")
-    two.write("1. 9-13 22-17 *\n")
-    games = [[str(move.move) for move in game.moves] for game in read_games(path)]
-    assert games == [["12-16"], ["11-15", "22-18"], ["9-13", "22-17"]]
 
 
 # --- networks ------------------------------------------------------------------------------------------
@@ -329,15 +249,15 @@ def test_no_network_is_one_clear_error():
 @pytest.mark.programs
 @pytest.mark.slow
 def test_a_game_through_a_pipe_is_parsed_back_to_the_same_game():
-    words = ["play", "--engine", "uniform@20", "--seed", "1", "--pdn", "a.pdn"]
+    words = ["play", "--engine", "uniform@20", "--seed", "1"]
     lines = "11-15\n\xff\nmoves\ngo\ngo\n".encode("latin-1")
     done = subprocess.run([sys.executable, "-c", RUN, *words], input=lines, capture_output=True, timeout=240)
     said = done.stderr.replace(b"compiling for this machine (only the first time) ...\n", b"")
     assert (done.returncode, said) == (0, b"")
     assert b"\x1b" not in done.stdout
-    game = only_game("a.pdn")
+    game = only_game("games/game-001.pdn")
     assert len(game.moves) == 6
-    parsed = CliRunner().invoke(parse.command, ["a.pdn", "--json"])
+    parsed = CliRunner().invoke(parse.command, ["games/game-001.pdn", "--json"])
     assert parsed.exit_code == 0, parsed.output
     tally = json.loads(parsed.stdout)
     assert (tally["games_kept"], tally["plies"]) == (1, 6)
@@ -346,17 +266,17 @@ def test_a_game_through_a_pipe_is_parsed_back_to_the_same_game():
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_saves_and_is_130():
-    command = [sys.executable, "-c", RUN, "play", "--side", "both", "--pdn", "a.pdn"]
+    command = [sys.executable, "-c", RUN, "play", "--side", "both"]
     with started(command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as process:
         process.stdin.write(b"11-15\n")
         process.stdin.flush()
         begun = time.monotonic()
-        while not Path("a.pdn").exists():
+        while not Path("games/game-001.pdn").exists():
             assert time.monotonic() - begun < 60
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.decode().splitlines()[-1] == "ckai: stopped"  # after a line on compiling, the first time
-    assert b"saved in a.pdn" in out
-    assert [str(m.move) for m in only_game("a.pdn").moves] == ["11-15"]
+    assert b"saved in games/game-001.pdn" in out
+    assert [str(m.move) for m in only_game("games/game-001.pdn").moves] == ["11-15"]

@@ -40,11 +40,3 @@ def test_a_run_in_a_log(always, capsys, tmp_path):
         "",
         "generation 2, playing: 150 of 1,000, 9,000 eval/s\ngeneration 2, training: 7 of 50\n",
     )
-
-
-def test_a_match_in_a_log(always, ckai):
-    status, _, error = ckai("match", "random", "random", "--games", 2)
-    assert status == 0
-    first, last = error.splitlines()[-2:]
-    assert first == "playing: 1 of 2 games, +0 =0 -0"
-    assert last.startswith("playing: 2 of 2 games, +")

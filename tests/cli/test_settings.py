@@ -85,19 +85,6 @@ def test_help_of_a_command_with_settings_imports_nothing_heavy(name):
         assert one.option is None or one.option.split("/")[0] in out.stdout
 
 
-@pytest.mark.parametrize("cls", CLASSES)
-def test_names_options_and_defaults_are_sound(cls):
-    every = list(all_settings(cls))
-    command = click.command()(settings_options(cls)(lambda: None))
-    names = [name for param in command.params for name in (*param.opts, *param.secondary_opts)]
-    assert len(names) == len(set(names))
-    for one in every:
-        checked = one.check(one.default)
-        assert (checked, type(checked)) == (one.default, type(one.default))
-        assert one.help[0].isupper()
-        assert not one.help.endswith(".")
-
-
 def test_the_page_of_settings_is_up_to_date():
     spec = importlib.util.spec_from_file_location("make_settings", ROOT / "docs" / "make_settings.py")
     module = importlib.util.module_from_spec(spec)

@@ -72,7 +72,7 @@ def test_json(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [
-        (["missing.pdn"], 2, "does not exist"),
+        (["missing.pdn"], 1, "missing.pdn: no such file"),
         (
             [],
             1,

@@ -13,7 +13,7 @@ HOME = {"host": HOST, "origin": ORIGIN}
 
 
 @contextmanager
-def serving(folder, *, token=None, given=()):
+def serving(folder, *, token="", given=()):
     """A test client of a server in a folder."""
     with chdir(folder):
         server = Server(given)
@@ -37,8 +37,10 @@ class Tab:
         """The next message about a search that fits; by default the last one."""
         while True:
             message = self.socket.receive_json()
-            if message["id"] == number and fits(message):
-                return message
+            if message["id"] == number:
+                if fits(message):
+                    return message
+                assert not message.get("final"), message
 
     def find(self, kind, **fields):
         """What a search finds in the end."""

@@ -2,8 +2,6 @@
 
 import io
 
-from ckai.cli.playing.engines import LazyEngine
-from ckai.cli.playing.record import Record
 from ckai.cli.shared.console import CleanConsole
 from ckai.cli.terminal.game import PEOPLE, TerminalGame
 from ckai.game import Game, Position
@@ -53,9 +51,8 @@ def table(lines, *, side="black", fen=None, engine=None, width=80, game=None, ex
         file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
     )
     game = game or Game(None if fen is None else Position.from_fen(fen))
-    opponent = LazyEngine(lambda: engine, "ckai test")
-    lines = io.StringIO(lines)
-    return TerminalGame(game, PEOPLE[side], opponent, Record(), console, lines, **(extra or {})), shown
+    sides, lines = PEOPLE[side], io.StringIO(lines)
+    return TerminalGame(game, sides, lambda: engine, "ckai test", console, lines, **(extra or {})), shown
 
 
 def only_game(path):

@@ -12,6 +12,11 @@ class GameView {
     this.moves = [...section.querySelectorAll(".moves .move")];
     this.ply = this.game.positions.length - 1;
     this.line = null;
+    for (const picture of section.querySelectorAll("svg.diagram")) {
+      const ply = Number(picture.dataset.ply), board = new Board(picture, data.measures);
+      const arrows = [{ path: this.game.paths[ply], kind: "played" }, { path: this.game.lines[ply][0][2], kind: "best" }];
+      GameView.draw(board, this.game.positions[ply - 1], arrows);
+    }
     section.addEventListener("click", (event) => this.clicked(event));
     this.show(this.ply, false);
   }
@@ -40,11 +45,16 @@ class GameView {
     else this.show({ first: 0, back: this.ply - 1, next: this.ply + 1, last: this.last }[where]);
   }
 
-  // letters: one letter a square, "." where it is empty; arrows: as Board takes them; label: for readers.
+  // letters: one letter a square, "." where it is empty; arrows: as Board takes them.
+  static draw(board, letters, arrows) {
+    const pieces = board.squares.map((square, i) => [square, letters[i]]);
+    board.show(Object.fromEntries(pieces.filter(([, letter]) => letter !== ".")));
+    board.arrows(arrows);
+  }
+
+  // label: for readers.
   draw(letters, arrows, label) {
-    const pieces = this.board.squares.map((square, i) => [square, letters[i]]);
-    this.board.show(Object.fromEntries(pieces.filter(([, letter]) => letter !== ".")));
-    this.board.arrows(arrows);
+    GameView.draw(this.board, letters, arrows);
     this.picture.setAttribute("aria-label", label);
   }
 

@@ -80,7 +80,7 @@ export function askNewGame(app, here = false) {
       }
       if (start === "here" && table.look()?.outcome) throw new Error("the game is over in this position; begin in another one");
       const [seconds, added] = clock === "own" ? [60 * minutes, increment] : clock.split("+").map(Number);
-      const lines = start !== "ballot" ? [game.openings[start] ?? []] : app.site.ballots ?? (await ask("ballots")).lines;
+      const lines = start !== "ballot" ? [game.openings[start] ?? []] : app.site.ballots;
       const moves = lines[Math.floor(lines.length * Math.random())];
       table.play(game, { black, white }, clock ? { seconds, increment: added } : null, { here: start === "here", moves });
       store(SETTINGS, { ...chosen, start: undefined });

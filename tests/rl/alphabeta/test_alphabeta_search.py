@@ -18,6 +18,7 @@ from ckai.rl.alphabeta.memory import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.alphabeta import AlphaBetaEngine, whole_moves
 from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
@@ -171,6 +172,19 @@ def test_games_vary_by_seed_and_only_by_seed():
         engine.new_game()
         assert play(engine) == first == play(AlphaBetaEngine(network, seed=1))
     assert play(AlphaBetaEngine(network)) == play(AlphaBetaEngine(network))
+
+
+def test_several_lines_are_the_best_moves_in_order(evaluator):
+    with AlphaBetaEngine(evaluator) as engine:
+        found = engine.play(POSITIONS[0], Limit(depth=4), lines=3)
+        values = [float(line.value) for line in found.lines]
+        assert (len(values), values[1:]) == (3, sorted(values[1:], reverse=True))
+        assert (found.depth, found.reason, found.move) == (
+            4, StopReason.DEPTH, AlphaBetaEngine(evaluator).play(POSITIONS[0], Limit(depth=4)).move
+        )  # fmt: skip
+        won, other = engine.play("B:W14,22:B9,10,18", Limit(depth=3), lines=9).lines
+        assert (str(won.move), won.proven, won.plies) == ("10x17x26", "win", 1)
+        assert (str(other.pv[0]), other.value.turn) == ("18x25", "black")
 
 
 def test_a_limit_of_positions_is_kept_and_repeatable(evaluator):

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from ckai.cli import match as module
-from ckai.cli.match import Arena
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.matches import pdn
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn, read_match_games
@@ -31,17 +31,15 @@ def play(ckai, tmp_path):
 
 
 def interrupt_after(monkeypatch, games):
-    play = Arena.play
+    append, written = pdn.append_game, []
 
-    def stopping(arena, a, b, result, on_game, stop):
-        def update_or_stop():
-            on_game()
-            if len(result.games) == games:
-                raise KeyboardInterrupt
+    def stopping(path, text):
+        append(path, text)
+        written.append(text)
+        if len(written) == games:
+            raise KeyboardInterrupt
 
-        play(arena, a, b, result, update_or_stop, stop)
-
-    monkeypatch.setattr(Arena, "play", stopping)
+    monkeypatch.setattr(pdn, "append_game", stopping)
 
 
 def rounds(tmp_path):
@@ -118,7 +116,7 @@ def test_damaged_games_are_named_and_cut_off_ones_played_again(play, tmp_path):
 
 
 def test_a_full_disk_leaves_whole_games(play, tmp_path, monkeypatch):
-    pdn, real = tmp_path / "games.pdn", Path.open
+    path, real = tmp_path / "games.pdn", Path.open
 
     class Full(io.FileIO):
         """On a disk with little room, which takes a part of what is written."""
@@ -127,14 +125,14 @@ def test_a_full_disk_leaves_whole_games(play, tmp_path, monkeypatch):
             return super().write(data[: max(0, 4096 - self.tell())])
 
     def open_file(self, *mode, **more):
-        return Full(self, "ab+") if self == pdn and mode == ("ab+",) else real(self, *mode, **more)
+        return Full(self, "ab+") if self == path and mode == ("ab+",) else real(self, *mode, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "open", open_file)
         status, _, err = play("--games", 24)
     assert (status, "No space left on device" in err) == (1, True)
     assert 0 < len(rounds(tmp_path)) < 24
-    assert all(game.problem is None and game.result for game in read_games(pdn))
+    assert all(game.problem is None and game.result for game in read_games(path))
     play("--games", 24)
     assert len(set(rounds(tmp_path))) == len(rounds(tmp_path)) == 24
 

@@ -13,8 +13,7 @@ import torch
 from make_rows import random_games, with_search, write
 
 from ckai.cli import selfplay
-from ckai.cli.shared.run_estimate import estimate, estimate_text
-from ckai.cli.shared.run_screen import generation_text
+from ckai.cli.shared.run_screen import estimate, estimate_text, generation_text
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint

@@ -1,14 +1,18 @@
-"""The networks that commands find in the current folder, and their names."""
+"""What commands find in the current folder: networks and rows; the short names of players."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
+from ckai.cli.shared.output import count_text
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB
+from ckai.rl.engine.text import ALPHA_BETA
 
+STRONGEST = f"{ALPHA_BETA}{CKAI}"
+"""The player that explains, judges and solves."""
 NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
 NO_NETWORK = ("rollout", "uniform")
 """Players without a network: random playouts, and uniform priors with value 0."""
@@ -48,9 +52,35 @@ def networks_in() -> Iterator[tuple[Path, str | None]]:
 def short_name(text: str) -> str:
     """Return the text of a player without folders, of a network its run and generation."""
 
-    def short(path: str) -> str:
-        return "/".join(path.replace("/networks/", "/").split("/")[-2:]).replace("/best.ckpt", "")
+    text = text.replace("/networks/", "/").replace("/best.ckpt", "")
+    return re.sub(r"[^\s:]*/(?=[^/\s]+/[^/\s]+)", "", text)
 
-    kind = next((each for each in (HUB, GTP, ALPHA_BETA) if text.startswith(each)), "")
-    rest = text.removeprefix(kind)
-    return kind + (short(rest) if kind in ("", ALPHA_BETA) else " ".join(map(short, rest.split(" "))))
+
+def newest_rows() -> Path:
+    """Return the newest data set in data/, and say on standard error that it was taken."""
+    from ckai.datasets.reader import RowFile, newest_dataset
+
+    path = newest_dataset(Path("data"))
+    rows = count_text(RowFile(path).rows, "row")
+    click.echo(f"ckai: taking {path}, the newest data set in data/, {rows}", err=True)
+    return path
+
+
+def row_files(*paths: Path) -> list[Path]:
+    """Return the Parquet files that paths stand for: themselves, or the shards of a run, oldest first."""
+    from ckai.datasets.reader import check_dataset
+    from ckai.datasets.schema import DatasetError
+    from ckai.rl.run.run import Run
+
+    found: list[Path] = []
+    for path in paths:
+        if not path.is_dir():
+            check_dataset(path)
+            found.append(path)
+        elif files := Run.open(path).shards():
+            found += files
+        else:
+            raise DatasetError(
+                f"{path}: expected a finished generation, found none; `ckai selfplay --run {path}` continues"
+            )
+    return found
