@@ -52,7 +52,9 @@ def print_rows(
     for row in rows:
         cells = ((row.get(name), form) for name, (_, form) in columns.items())
         # `Text`, as there is no markup in what comes from files.
-        table.add_row(*(Text("" if value is None else format(value, form)) for value, form in cells))
+        table.add_row(
+            *(Text("" if value is None else printable(format(value, form))) for value, form in cells)
+        )
     CleanConsole(highlight=False, width=None if sys.stdout.isatty() else PIPE_COLUMNS).print(table)
 
 
