@@ -145,41 +145,32 @@ export function fromPieces(placed, black, clock = 0, refuse = fail) {
   return make(rotate(sides.w), rotate(sides.b), rotate(kings), false, clock);
 }
 
+const FEN = /^([BW])\s*:\s*([BW])([^:]*):\s*([BW])([^:]*?)((?:\s*:\s*[HF]\d{1,5})*)\s*\.?$/i;
+const SQUARES = /^\s*(K?)\s*(\d{1,2})\s*(?:-\s*(K?)\s*(\d{1,2})\s*)?$/i;
+
 /** Read a FEN such as `B:W18,24,K10:B1-12:H5`, in all forms that `ckai.game.fen` reads; an Error says what is wrong. */
 export function parseFen(text) {
   const refuse = (problem) => fail(`FEN '${text.slice(0, 80)}': ${problem}`);
-  const tag = /^\s*\[\s*FEN\s*"([^"]*)"\s*\]\s*$/i.exec(text), inner = tag ? tag[1] : text;
-  const gap = /\d\s+\d/.exec(inner);
-  if (gap) refuse(`expected a comma between squares, found '${gap[0]}'`);
-  const compact = inner.trim().replace(/^["']+|["']+$/g, "").replace(/\s+/g, "").replace(/\.+$/, "");
-  const [turn, ...fields] = compact.split(":"), found = `found '${turn.slice(0, 20)}'`;
-  if (!/^[BW]$/i.test(turn)) refuse(`expected B or W (the side to move) before the first ':', ${found}`);
-  let clock = 0;
-  while (fields.length && /^[HF]\d+$/i.test(fields[fields.length - 1])) {
-    const field = fields.pop();
-    if (!/^H/i.test(field)) continue;
-    clock = Number(field.slice(1));
+  const tag = /^\s*\[\s*FEN\s*"([^"]*)"\s*\]\s*$/i.exec(text);
+  const found = FEN.exec((tag ? tag[1] : text).trim().replace(/^["']+|["']+$/g, "").trim());
+  if (!found || found[2].toUpperCase() === found[4].toUpperCase()) {
+    refuse("expected the side to move, one list W... and one list B..., such as B:W21-32:B1-12");
   }
-  const colors = fields.map((field) => field.slice(0, 1).toUpperCase());
-  if (fields.length !== 2 || colors.some((color) => !["", "B", "W"].includes(color)) || colors[0] === colors[1]) {
-    refuse("expected one list W... and one list B..., such as B:W21-32:B1-12");
-  }
-  const placed = {};
-  fields.forEach((field, n) => {
-    for (const item of field.slice(1).split(",")) {
-      if (!item) continue;
-      const parts = /^(K?)(\d{1,2})(?:-(K?)(\d{1,2}))?$/i.exec(item);
-      if (!parts) refuse(`expected a square such as 18, K18 or 1-12, found '${item.slice(0, 20)}'`);
-      const first = Number(parts[2]), last = parts[4] ? Number(parts[4]) : first;
-      if (first > last) refuse(`expected a range such as ${last}-${first}, low square first, found '${item}'`);
-      if (first < 1 || last > 32) refuse(`expected squares from 1 to 32, found '${item}'`);
+  const [, turn, one, ones, two, twos, fields] = found, placed = {};
+  for (const [color, list] of [[one.toUpperCase(), ones], [two.toUpperCase(), twos]]) {
+    for (const item of list.split(",").filter((each) => each.trim())) {
+      const parts = SQUARES.exec(item);
+      if (!parts) refuse(`expected a square such as 18, K18 or 1-12, found '${item.trim().slice(0, 20)}'`);
+      const first = Number(parts[2]), last = Number(parts[4] ?? parts[2]);
+      if (first < 1 || first > last || last > 32) refuse(`expected squares from 1 to 32, low square first, found '${item.trim()}'`);
       for (let square = first; square <= last; square++) {
         if (placed[square]) refuse(`two pieces on square ${square}`);
-        placed[square] = parts[1] || parts[3] ? colors[n] : colors[n].toLowerCase();
+        placed[square] = parts[1] || parts[3] ? color : color.toLowerCase();
       }
     }
-  });
-  return fromPieces(placed, turn.toUpperCase() === "B", clock, refuse);
+  }
+  const clock = /H(\d+)/i.exec(fields);
+  return fromPieces(placed, turn.toUpperCase() === "B", clock ? Number(clock[1]) : 0, refuse);
 }
 
 /** The FEN of a position: White first, squares ascending, the H field if the clock is above 0. */
