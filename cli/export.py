@@ -10,23 +10,29 @@ from ckai.cli.shared.output import print_json
 
 @click.command("export")
 @click.argument("checkpoint", type=PATH)
-@output_option("File to write.  [default: named after CHECKPOINT]")
+@click.option("--to", type=click.Choice(["onnx", "safetensors"]), default="onnx", show_default=True)
+@output_option("File to write; folder of safetensors.  [default: named after CHECKPOINT]")
 @force_option
 @json_option
-def command(checkpoint: Path, output: Path | None, force: bool, as_json: bool) -> None:
-    """Export the network in CHECKPOINT as ONNX, for use by other programs.
+def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json: bool) -> None:
+    """Export the network in CHECKPOINT for use by other programs.
 
-    The file is kept only if its outputs match the network's.
+    The file is kept only if its outputs match the network's. It says itself what its inputs and outputs are.
+    Of safetensors, config.json and a model card, README.md, are next to it, in a folder as the Hugging Face
+    Hub has it.
     """
-    from ckai.models.checkpoint import load_network
-    from ckai.models.inference.export import POSITIONS, export_network
+    from ckai.models.checkpoint import load_checkpoint
+    from ckai.models.inference.export import POSITIONS, SUFFIXES, export_network
 
-    path = output or checkpoint.with_suffix(".onnx")
-    network = load_network(checkpoint, game=None)
-    policy, value = export_network(network, path, force=force)
+    path = output or checkpoint.with_suffix("" if to == "safetensors" else SUFFIXES[to])
+    if to == "safetensors" and path.suffix != SUFFIXES[to]:
+        path /= "model.safetensors"
+    source = load_checkpoint(checkpoint)
+    network = source.network()
+    policy, value = export_network(network, path, source=source, force=force)
     width, actions = network.encode.position_bytes + network.encode.EXTRA, network.encode.NUM_ACTIONS
     if as_json:
-        facts = {"path": str(path), "width": width, "actions": actions}
+        facts = {"path": str(path), "format": path.suffix[1:], "width": width, "actions": actions}
         print_json({**facts, "positions": POSITIONS, "policy_error": policy, "value_error": value})
         return
     click.echo(f"{path}: boards int8 [B, {width}] -> logits [B, {actions}], values [B]")

@@ -25,7 +25,7 @@ COMMANDS = {
     "evaluate": "Evaluate a network on held-out games.",
     "runs": "Compare training and self-play runs.",
     "distill": "Label positions with a network, to train another one.",
-    "export": "Export a network to ONNX.",
+    "export": "Export a network to ONNX or safetensors.",
     "selfplay": "Continue training by self-play.",
     "match": "Play players against each other and estimate their strength.",
     "play": "Play against a network in the terminal.",

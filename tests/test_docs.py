@@ -223,7 +223,7 @@ def test_the_code_of_a_page_runs(page, trained, tmp_path):
 
 
 def test_exported_networks_are_used_as_the_pages_show(ckai, tmp_path, monkeypatch, capsys):
-    skip_without("onnx", "onnxruntime")
+    skip_without("onnx", "onnxruntime", "safetensors")
     monkeypatch.chdir(tmp_path)
     page = FORMATS.read_text()
     for words in commands(page):
@@ -231,6 +231,9 @@ def test_exported_networks_are_used_as_the_pages_show(ckai, tmp_path, monkeypatc
             assert ckai(*words[1:])[0] == 0
     for block in python_blocks(page):
         exec(block, {})
+    monkeypatch.chdir("small")
+    exec(*python_blocks(Path("README.md").read_text()), of_card := {})
+    assert of_card["network"].architecture == "cnn2x2"
     assert "White to move" in capsys.readouterr().out
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -9,53 +10,55 @@ import pytest
 import torch
 from installed import skip_without
 
+from ckai.cli.main import main
 from ckai.datasets.files import WriteError
+from ckai.game import Position
+from ckai.models import encoding_type, pack_positions, predict
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference import export
 from ckai.models.inference.evaluator import BackendError
-from ckai.models.inference.export import export_network
+from ckai.models.inference.export import SUFFIXES, export_network
 from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 
-SMALLEST = {"channels": 1, "hidden": 1}
+NEEDS = {"onnx": ["onnx", "onnxruntime"], "safetensors": ["safetensors"]}
 
 
+@pytest.mark.parametrize("to", SUFFIXES)
 @pytest.mark.parametrize(
-    ("model", "settings", "width", "version"),
+    ("model", "settings"),
     [
-        ("cnn2x2", {"channels": 4, "hidden": 8}, 34, "grid-1"),
-        ("senet", {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}, 290, "tactics-1"),
-        ("senet", {"channels": 4, "blocks": 1, "encoding": "connect4"}, 44, "connect4-1"),
+        ("cnn2x2", {"channels": 4, "hidden": 8}),
+        ("senet", {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}),
     ],
 )
-def test_the_command_writes_what_answers_the_same(tmp_path, ckai, model, settings, width, version):
-    skip_without("onnx", "onnxruntime")
-    import onnxruntime
-
+def test_the_command_writes_what_answers_the_same(tmp_path, monkeypatch, capsys, to, model, settings):
+    skip_without(*NEEDS[to])
     torch.manual_seed(1)
-    network = build(model, settings).eval()
-    save_checkpoint(tmp_path / "net.ckpt", network)
-    status, out, err = ckai("export", tmp_path / "net.ckpt", "--json")
-    assert status == 0, err
+    save_checkpoint(tmp_path / "net.ckpt", build(model, settings))
+    monkeypatch.setattr(sys, "argv", ["ckai", "export", str(tmp_path / "net.ckpt"), "--to", to, "--json"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert not end.value.code, err
     found = json.loads(out)
-    assert found["path"] == str(tmp_path / "net.onnx")
+    name = "net/model" if to == "safetensors" else "net"
+    assert found["path"] == str(tmp_path / f"{name}{SUFFIXES[to]}")
     assert max(found["policy_error"], found["value_error"]) < 1e-4
-    assert found["width"] == width
+    assert found["width"] == 34 + (256 if settings.get("encoding") == "tactics" else 0)
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-    session = onnxruntime.InferenceSession(found["path"])
-    assert session.get_modelmeta().custom_metadata_map["encoding"] == version
-    boards = network.encode.sample(5, np.random.default_rng(1))
-    answer = session.run(["logits", "values"], {"boards": network.encode.append_extra(boards)})
-    for mine, wanted in zip(answer, TorchEvaluator(network).evaluate(boards), strict=True):
-        assert np.abs(mine - wanted).max() < 1e-4
 
 
-def test_other_answers_are_not_kept(tmp_path, monkeypatch):
-    skip_without("onnx", "onnxruntime")
-    network, other = (build("cnn2x2", SMALLEST).eval() for _ in range(2))
-    made = export._onnx(other)
-    monkeypatch.setattr(export, "_onnx", lambda network: made)
-    with pytest.raises(RuntimeError, match="the file was not kept"):
+def test_nan_is_not_the_answer_of_the_network(tmp_path, monkeypatch):
+    from ckai.models.inference import export
+
+    network = build("cnn2x2", {"channels": 1, "hidden": 1}).eval()
+
+    def nan_values(boards):
+        logits, values = TorchEvaluator(network).evaluate(boards)
+        return logits, values * np.nan
+
+    monkeypatch.setattr(export, "_onnx", lambda network: (b"x", nan_values))
+    with pytest.raises(RuntimeError, match="found a difference of nan; the file was not kept"):
         export_network(network, tmp_path / "net.onnx")
     torch.nn.init.constant_(network.value.bias, float("nan"))
     with pytest.raises(BackendError, match="expected finite logits and values"):
@@ -63,25 +66,92 @@ def test_other_answers_are_not_kept(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_networks_of_other_games_are_exported(tmp_path, ckai):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    skip_without("onnx")
+    network = build("senet", {"channels": 4, "blocks": 1, "encoding": "connect4"}).eval()
+    save_checkpoint(tmp_path / "four.ckpt", network)
+    status, out, err = ckai("export", tmp_path / "four.ckpt", "--to", "onnx")
+    assert status == 0, err
+    assert "boards int8 [B, 44] -> logits [B, 7], values [B]" in out
+    boards = network.encode.sample(5, np.random.default_rng(1))
+    session = onnxruntime.InferenceSession(str(tmp_path / "four.onnx"))
+    logits, values = session.run(["logits", "values"], {"boards": boards})
+    wanted = TorchEvaluator(network).evaluate(boards)
+    assert np.abs(logits - wanted[0]).max() < 1e-4
+    assert np.abs(values - wanted[1]).max() < 1e-4
+
+
+def test_an_onnx_file_says_what_its_inputs_are(tmp_path):
+    skip_without("onnx")
+    onnxruntime = pytest.importorskip("onnxruntime")
+    torch.manual_seed(1)
+    network = build("senet", {"channels": 4, "blocks": 1, "encoding": "tactics"}).eval()
+    export_network(network, tmp_path / "net.onnx")
+    session = onnxruntime.InferenceSession(str(tmp_path / "net.onnx"))
+    said = session.get_modelmeta().custom_metadata_map
+    assert (said["game"], said["encoding"], said["boards"]) == ("checkers", "tactics-1", "int8 [B, 290]")
+    inputs = json.loads(said["inputs"])
+    assert list(inputs) == ["0 to 31", "32", "33", "34 to 289"]
+    # The call that it names makes the rest.
+    call = re.search(r"ckai\.models\.(encoding_type\(.*\)\.append_extra)\(boards\)", inputs["34 to 289"])
+    positions = [Position.start(), Position.from_fen("W:W18,26,27:BK1,9,10,14")]
+    append_extra = eval(call[1], {"encoding_type": encoding_type})
+    logits, values = session.run(None, {"boards": append_extra(pack_positions(positions))})
+    policy, value = predict(network, positions)
+    assert np.abs(values - value).max() < 1e-4
+    assert [
+        max(p.legal_actions(), key=row.__getitem__) for p, row in zip(positions, logits, strict=True)
+    ] == (policy.argmax(1).tolist())
+
+
+def test_the_record_of_the_checkpoint_and_a_model_card_are_next_to_the_weights(tmp_path, ckai):
+    skip_without("safetensors")
+    info = {
+        "data": [{"name": "club\x1b[1m games.parquet", "rows": 500}],
+        "games": torch.zeros(3, dtype=torch.int64),
+        "config": {"model": "mlp"},
+    }
+    metrics = {"rows": 70, "top1_legal": 0.625, "value_mse": float("nan")}
+    save_checkpoint(tmp_path / "net.ckpt", build("mlp", {"hidden": 8}), metrics=metrics, info=info)
+    hub = tmp_path / "hub"
+    hub.mkdir()
+    status, _, err = ckai("export", tmp_path / "net.ckpt", "--to", "safetensors", "-o", hub)
+    assert status == 0, err
+    assert sorted(path.name for path in hub.iterdir()) == ["README.md", "config.json", "model.safetensors"]
+    config = json.loads((hub / "config.json").read_text())
+    data = [{"name": "club?[1m games.parquet", "rows": 500}]
+    assert config["info"] == {"data": data, "config": {"model": "mlp"}}
+    assert config["metrics"] == {"rows": 70, "top1_legal": 0.625, "value_mse": None}
+    card = (hub / "README.md").read_text()
+    for line in ("license: unknown", "tags: [checkers, draughts, mlp]", "| top1_legal | 0.625 |"):
+        assert f"\n{line}\n" in card
+
+
 def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path, ckai, monkeypatch):
-    monkeypatch.setitem(sys.modules, "onnx", None)
-    status, _, err = ckai("export", "small", "-o", tmp_path / "small.onnx")
-    assert (status, "install it with pip install 'ckai[onnx]'" in err) == (1, True)
+    monkeypatch.setitem(sys.modules, "safetensors.torch", None)
+    status, _, err = ckai("export", "small", "--to", "safetensors", "-o", tmp_path / "model.safetensors")
+    assert (status, "install it with pip install 'ckai[safetensors]'" in err) == (1, True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_formats_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"expected a name that ends in \.onnx or \.safetensors, found \.tf"):
+        export_network(build("cnn2x2"), tmp_path / "x.tf")
 
 
 def test_an_export_replaces_nothing_unasked(tmp_path, ckai):
     skip_without("onnx", "onnxruntime")
-    path, written = tmp_path / "net.ckpt", tmp_path / "net.onnx"
-    save_checkpoint(path, build("cnn2x2", SMALLEST))
-    written.write_text("mine")
-    status, _, err = ckai("export", path)
-    assert (status, "net.onnx exists: give --force to replace it, or another -o" in err) == (1, True)
-    assert written.read_text() == "mine"
-    assert ckai("export", path, "--force")[0] == 0
-    assert written.read_bytes() != b"mine"
-    with pytest.raises(ValueError, match=r"expected a name that ends in \.onnx, found \.tf"):
-        export_network(build("cnn2x2", SMALLEST), tmp_path / "x.tf")
+    path = tmp_path / "net.ckpt"
+    save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
+    (tmp_path / "net").mkdir()
+    for name, to in (("net.onnx", "onnx"), ("net/README.md", "safetensors")):
+        (tmp_path / name).write_text("mine")
+        status, _, err = ckai("export", path, "--to", to)
+        assert (status, f"{name} exists: give --force to replace it, or another -o" in err) == (1, True)
+        assert (tmp_path / name).read_text() == "mine"
+    assert ckai("export", path, "--to", "onnx", "--force")[0] == 0
+    assert (tmp_path / "net.onnx").read_bytes() != b"mine"
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
@@ -90,4 +160,4 @@ def test_an_export_that_cannot_be_written_says_where(tmp_path):
     os.mkfifo(tmp_path / "pipe.onnx")
     for name in ("file/net.onnx", "pipe.onnx", f"{'x' * 300}.onnx"):
         with pytest.raises(WriteError, match=r"\.onnx: cannot be written"):
-            export_network(build("cnn2x2", SMALLEST), tmp_path / name)
+            export_network(build("cnn2x2"), tmp_path / name)
