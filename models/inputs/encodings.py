@@ -1,7 +1,27 @@
 """Input encodings of checkers: modules that turn row tensors into planes on the 8x4 grid.
 
-They take what `Network.forward` does, in the view of the side to move, which plays towards higher rows. Those
-of other games take the same tensors, see `ckai.models.inputs.stones` and `.registry`.
+Every encoding takes the same three tensors, in the view of the side to move, which plays towards higher rows:
+
+- `board` `[B, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty;
+- `jumper` `[B]` int8: index of the piece that must continue a capture, -1 if none;
+- `halfmove_clock` `[B]` int16: plies since the last capture or man's move.
+
+Encodings of other games take the same tensors, see `ckai.models.inputs.stones` and `.registry`.
+
+The output is `[B, planes, 8, 4]`, in the dtype of the network's weights. `VERSION` is stored in checkpoints
+and changes when a plane does.
+
+Version history:
+    grid-1: one plane of -3, -1, 0, 1, 3.
+    planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper,
+        halfmove_clock / 80.
+    pieces-1: own men, own kings, the other's men, the other's kings, jumper.
+    pairs-1: pieces-1, and for the directions down right and down left what stands on a square and on the next
+        one in that direction, a plane for each of the 16 combinations.
+    moves-1: planes-1, and for each direction whether the piece may hop there.
+    tactics-1: moves-1, and for each direction the forced change of material after that hop and whether it is
+        a loss, from a quiescence search alone and from a search of two plies with a quiescence search.
+    tactics4-1: tactics-1, and the same from a search of four plies.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +54,7 @@ class Encoding(nn.Module):
     """Base class of encodings of rows as input planes.
 
     Attributes:
-        VERSION: version of the planes, stored in checkpoints; it changes when a plane does.
+        VERSION: version of the planes, stored in checkpoints.
         PLANES: number of planes.
         NAMES: what each plane shows, in their order; empty if it does not say.
         GAME: name of the game, see `ckai.rl.games.registry`.
@@ -69,7 +89,7 @@ class Encoding(nn.Module):
 
     @property
     def binary_planes(self) -> int:
-        """Number of the first planes, which mark pieces, the jumper and pairs; see `VALUES`."""
+        """Number of planes, the first ones, that mark pieces, the jumper and pairs; see `VALUES`."""
         return len(self.VALUES) + self.JUMPER + len(self.PAIRS) * len(self.VALUES) ** 2
 
     @property
@@ -127,7 +147,15 @@ class Encoding(nn.Module):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """Return the planes, `[B, PLANES, *SHAPE]` of `dtype`; the rest is as in `Network.forward`."""
+        """Return the planes, `[B, PLANES, *SHAPE]` of `dtype`, of rows; see the module.
+
+        Args:
+            board: `[B, squares]` int8.
+            jumper: `[B]` int8.
+            halfmove_clock: `[B]` int16.
+            dtype: of the planes.
+            extra: output of `extra`, computed if None.
+        """
         raise NotImplementedError
 
 
@@ -184,7 +212,7 @@ class CheckersEncoding(Encoding):
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
-        """See `Encoding.sample`: positions of random games, also within a multi-jump."""
+        """Return positions of random games, also within a multi-jump; see `Encoding.sample`."""
         out = np.zeros((number, SQUARES + 2), np.int8)
         position = Position.start()
         for row in out:
@@ -235,7 +263,7 @@ class CheckersEncoding(Encoding):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """See `Encoding.forward`; planes are in [0, 1], of `material` in [-1, 1]."""
+        """Return `[B, PLANES, 8, 4]` in [0, 1], in [-1, 1] of `material`."""
         size = board.shape[0]  # `len` would be a constant of a traced network
         if self.DEPTHS:
             if extra is None:
