@@ -103,7 +103,11 @@ def pack_json(data: Any) -> bytes:
 
 
 def shard_of(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any] | None:
-    """What a shard of self-play says of its games; None for other files, ValueError if damaged."""
+    """What a shard of self-play says of its games, among them `worker` and `games`; None for other files.
+
+    Raises:
+        ValueError: it is damaged.
+    """
     if metadata is None or SHARD_KEY not in metadata:
         return None
     checksum, _, text = metadata[SHARD_KEY].partition(b" ")
@@ -142,7 +146,11 @@ def game_of(schema: pa.Schema) -> str:
 
 
 def check_schema(path: Path, schema: Any, game: str) -> bool:
-    """Check the columns, version and game of a row file; return whether it has the columns of self-play."""
+    """Check the columns of a row file, which must be of a game; return whether it has those of self-play.
+
+    Raises:
+        DatasetError: it has other columns, or is of another version or game.
+    """
     metadata = schema.metadata or {}
     if metadata.get(b"ckai.kind") == b"headers":
         name = path.name.replace(".headers.parquet", ".parquet")

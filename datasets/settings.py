@@ -64,7 +64,10 @@ def setting(
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting,))
 def settings(cls: type[T]) -> type[T]:
-    """Turn a class into a frozen, keyword-only dataclass that raises ValueError for an invalid value."""
+    """Turn a class into a frozen, keyword-only dataclass that validates its values.
+
+    Creating an instance raises ValueError for an invalid value, and any ValueError of a `__post_init__`.
+    """
     made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=STRICT)(cls)
     validate = made.__init__
 
@@ -166,7 +169,11 @@ class Setting:
         return ", ".join(f"{_BOUNDS[name]} {getattr(part, name)}" for name, part in found)
 
     def check(self, value: Any) -> Any:
-        """Validate a value and return it as the setting stores it; ValueError for another one."""
+        """Validate a value and return it as the setting stores it.
+
+        Raises:
+            ValueError: a wrong type, or out of range.
+        """
         whole: Any = getitem(Annotated, (self.field.annotation, self.field))
         try:
             return pydantic.TypeAdapter(whole, config=STRICT).validate_python(value)
@@ -210,7 +217,11 @@ def read_settings(cls: type[T], data: Any) -> T:
 
 
 def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
-    """Parse texts such as `learn.batch_size=256`: values by path; ValueError for what cannot be set."""
+    """Parse texts such as `learn.batch_size=256`: values by path, `{"learn.batch_size": 256}`.
+
+    Raises:
+        ValueError: a malformed text, an unknown setting or an invalid value.
+    """
     known = {one.path: one for one in all_settings(cls)}
     values = {}
     for pair in pairs:
@@ -224,7 +235,11 @@ def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def change_settings(config: T, values: Mapping[str, Any]) -> T:
-    """Return a copy of settings with some changed, by path as from `parse_settings`."""
+    """Return a copy of settings with some changed, by path as from `parse_settings`.
+
+    Raises:
+        ValueError: as `read_settings`.
+    """
     data = asdict(config)  # type: ignore[call-overload]
     for path, value in values.items():
         *sections, last = path.split(".")

@@ -57,7 +57,13 @@ def _add_actions(keys, starts, lengths, labels):  # type: ignore[no-untyped-def]
 
 
 def held_out(keys: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
-    """Which games are held out, `[G]` bool: by keys of `game_keys`, about a `share` in [0, 1] of them."""
+    """Which games are held out, `[G]` bool.
+
+    Args:
+        keys: `[G]` integers, of `game_keys`.
+        seed: selects the games.
+        share: expected share of the games to hold out, in [0, 1].
+    """
     start = np.uint64(seed % 2**64)
     with np.errstate(over="ignore"):
         mixed = _mix(keys.astype(np.uint64) + _mix(np.atleast_1d(start) + GOLDEN) + GOLDEN)
@@ -66,7 +72,12 @@ def held_out(keys: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
 
 
 def position_keys(board: NDArray[np.int8], jumper: NDArray[np.int8]) -> Hashes:
-    """Hashes of positions, `[N]` uint64, equal where board, `[N, squares]`, and jumper are."""
+    """Hashes of positions, `[N]` uint64, equal where board and jumper are; the halfmove clock does not count.
+
+    Args:
+        board: `[N, squares]` int8, mover's view.
+        jumper: `[N]` int8.
+    """
     if board.shape[1] % 8:  # to whole words
         board = np.pad(board, ((0, 0), (0, -board.shape[1] % 8)))
     words = np.ascontiguousarray(board).view(np.uint64).reshape(-1, board.shape[1] // 8)

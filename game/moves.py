@@ -59,7 +59,14 @@ class Move:
 
 
 def read_squares(text: str) -> list[int]:
-    """The PDN squares of a move's text such as `11-15` or `26x17x10`; MoveError if it is no move."""
+    """The PDN squares of a move's text such as `11-15` or `26x17x10`.
+
+    Raises:
+        MoveError: if the text is not a move; the message is "is not a move such as ...".
+
+    >>> read_squares(" 26x17x10")
+    [26, 17, 10]
+    """
     squares = [int(s) for s in re.findall(r"\d+", text)] if _TEXT.match(text) else []
     if not squares or not all(1 <= s <= SQUARES for s in squares):
         raise MoveError("is not a move such as 11-15 or 26x17x10")

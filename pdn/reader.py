@@ -64,7 +64,20 @@ def read_games(source: str | Path | Readable, name: str | None = None) -> Genera
 
 
 def read_one(source: "str | bytes | Path | IO[str] | IO[bytes]", number: int = 1) -> PdnGame:
-    """Read one whole game, see `Game.from_pdn`."""
+    """Read one whole game, as `Game.from_pdn` does.
+
+    Args:
+        source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
+        number: which game of the source, from 1.
+
+    Raises:
+        PdnError: there is no such game, or it cannot be read to its end.
+        ValueError: `number` < 1.
+
+    >>> from ckai.pdn import read_one
+    >>> len(read_one("1. 11-15 22-18 *").moves)
+    2
+    """
     if number < 1:
         raise ValueError(f"expected a game number >= 1, found {number}")
     name = str(source) if isinstance(source, Path) else str(getattr(source, "name", "text"))
@@ -144,7 +157,8 @@ class _Builder:
     ) -> tuple[list[str], list[PdnMove], Position]:
         """Read tokens `t` to `end`: comments, then moves from a position; and the position they lead to.
 
-        MoveError in brackets, `depth` of them, for anything else.
+        Raises:
+            MoveError: inside of brackets, `depth` of them, something that is neither.
         """
         comments: list[str] = []
         moves: list[PdnMove] = []
