@@ -7,6 +7,7 @@ types. A test compares the kernels that were called with all that are defined.
 import random
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -31,7 +32,7 @@ from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.contract import as_state
-from ckai.rl.games.registry import game_names, get_game
+from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.warmup import compile_selfplay, small_network
@@ -119,9 +120,11 @@ def compile_search(spec: GameSpec) -> None:
 
 
 def _compile_walks() -> None:
-    """Compile the walks of a distillation in checkers."""
+    """Compile the walks and the games of a distillation in checkers."""
     config = DistillConfig(positions=1, plies=2, opening_share=0.5, heldout=0)
     with tempfile.TemporaryDirectory() as name:
         rows, teacher = Path(name) / "rows.parquet", UniformEvaluator()
         distill(teacher, rows, config)
         distill(teacher, rows.with_name("more.parquet"), config, data=[rows])
+        if (integers := small_network(DEFAULT_GAME)) is not None:
+            distill(integers, rows.with_name("games.parquet"), replace(config, nodes=1))
