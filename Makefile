@@ -21,7 +21,7 @@ demo: $(VENV)/.compiled  ## Set up and run the pipeline on the sample: rows, a s
 	cd $(DEMO) && $(CKAI) pretrain --epochs 4 --set hidden=256
 	cd $(DEMO) && $(CKAI) selfplay --init pretrained.ckpt --run runs/demo --generations 1 --games 64 --sims 32 --gate-games 20
 	cd $(DEMO) && $(CKAI) play --side none --engine runs/demo@100 --seed 1 > game.txt
-	@echo; tail -n 24 $(DEMO)/game.txt; echo; cat $(DEMO)/games/game-001.pdn
+	@echo; tail -n 24 $(DEMO)/game.txt; echo; cat $$(ls -t $(DEMO)/games/*.pdn | head -n 1)
 	@echo "now play against it: cd $(DEMO) && $(CKAI) play"
 
 test: $(VENV)/.installed-dev  ## Set up and run the tests, in up to four processes of about 1.5 GB each.
