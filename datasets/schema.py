@@ -146,7 +146,7 @@ def game_of(schema: pa.Schema) -> str:
 
 
 def check_schema(path: Path, schema: Any, game: str) -> bool:
-    """Check the columns of a row file, which must be of a game; return whether it has those of self-play.
+    """Check the columns and the game of a row file; return whether it has the columns of self-play.
 
     Raises:
         DatasetError: it has other columns, or is of another version or game.

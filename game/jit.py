@@ -59,7 +59,7 @@ def sources_digest(root: Path = ROOT) -> str:
 
 
 def _make_folder() -> Path | None:
-    """Make the folder of compiled code, and remove those of older sources; None if it cannot be written."""
+    """Make the folder of compiled code, and remove the older ones; None if it cannot be written."""
     above = (
         Path(config.CACHE_DIR) / "ckai"
         if config.CACHE_DIR

@@ -1,4 +1,4 @@
-"""The folder of saved games, each in a file of its own; lists of its games, and of those of any PDN text."""
+"""The folder of saved games, each in a file of its own; lists of games, there and in any PDN text."""
 
 import io
 import re

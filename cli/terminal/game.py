@@ -227,7 +227,10 @@ class TerminalGame:
         # With a clock its time would be the engine's.
         silent = self.reply.lines[0].value is None and self.analyst is not self.opponent and not self.clocks
         if self.show_search and silent:
-            self.opinion = self.search(self.game, 1)
+            try:
+                self.opinion = self.search(self.game, 1)
+            except (ValueError, OSError, RuntimeError) as error:  # the game continues without it
+                self.screen.print(str(error))
         self.push(self.reply.move)
         self.show()
 

@@ -305,6 +305,16 @@ def test_show_has_the_analysts_value_where_the_engine_has_none():
     assert "ckai would play 21-17\nexpected score of Black: 44%" in text
 
 
+def test_the_game_continues_where_the_analyst_fails():
+    def missing():
+        raise OSError("no such network")
+
+    script, shown = table("11-15\n", engine=RandomEngine(seed=1), extra={"show": True, "analyst": missing})
+    script.play()
+    assert len(script.game.moves) == 2
+    assert "no such network\n" in shown.getvalue()
+
+
 # --- typed lines ------------------------------------------------------------------------------------------
 
 
