@@ -19,7 +19,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 
 if TYPE_CHECKING:
     from ckai.datasets.games import Games, Query
-    from ckai.datasets.statistics import Statistics
+    from ckai.datasets.reader import Statistics
 
 LISTED = 50
 """Most games that are listed on a terminal."""
@@ -71,8 +71,8 @@ def command(
     from ckai.cli.shared.found import newest_rows, row_files
     from ckai.datasets.files import refuse_to_replace, whole_file
     from ckai.datasets.games import Query, find_games, rows_writer
+    from ckai.datasets.reader import describe
     from ckai.datasets.schema import check_rows_path, headers_path
-    from ckai.datasets.statistics import describe
 
     suffix = output.suffix if output else ""
     if output is not None:

@@ -112,7 +112,7 @@ class Tools:
 def _read(text: str) -> "Game":
     """Return the game of a FEN or of PDN."""
     from ckai.game import Game, Position
-    from ckai.game.fen import FEN_TAG
+    from ckai.game.text import FEN_TAG
 
     text = text.strip()
     tag = FEN_TAG.match(text)

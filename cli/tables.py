@@ -29,7 +29,7 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
     from ckai.cli.shared.console import print_rows, progress_bar
     from ckai.datasets.machine import available_cores, cache_folder
     from ckai.datasets.tables import RATE, build_tables, make_layout, table_path
-    from ckai.datasets.tables.file import read_tables
+    from ckai.datasets.tables.index import read_tables
 
     path = table_path(pieces, cache_folder())
     built = force or not path.exists()

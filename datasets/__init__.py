@@ -32,7 +32,7 @@ Examples:
 
 from typing import TYPE_CHECKING
 
-from ckai.datasets.lazy import lazy_exports
+from ckai.datasets.choices import lazy_exports
 from ckai.datasets.machine import set_environment
 
 set_environment()
@@ -40,10 +40,9 @@ set_environment()
 if TYPE_CHECKING:
     from ckai.datasets.convert import Tally, parse_files
     from ckai.datasets.data_module import Batch, RowsDataModule, to_batch
-    from ckai.datasets.reader import newest_dataset, read_rows
+    from ckai.datasets.reader import Statistics, describe, newest_dataset, read_rows
     from ckai.datasets.rows import Rows, Visits, concatenate
     from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, SELFPLAY_SCHEMA, DatasetError
-    from ckai.datasets.statistics import Statistics, describe
     from ckai.datasets.tables import ProbeResult, Tables, build_tables
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

@@ -10,14 +10,12 @@ import numpy as np
 
 from ckai.datasets.files import write_whole
 from ckai.datasets.games import PdnGames, no_games
-from ckai.datasets.schema import HEADERS_SCHEMA, check_rows_path, headers_path
-from ckai.datasets.writer import table_writer
+from ckai.datasets.schema import HEADERS_SCHEMA, check_rows_path, headers_path, table_writer
 from ckai.game.text import printable
 from ckai.pdn import PdnError
 from ckai.pdn.lexer import NO_RESULT, UNKNOWN
 from ckai.pdn.reader import SQUARE_0
-from ckai.pdn.sources import STDIN, open_sources, source_name, source_size
-from ckai.pdn.stream import read_chunks
+from ckai.pdn.sources import STDIN, open_sources, read_chunks, source_name, source_size
 
 
 @dataclass
@@ -79,11 +77,6 @@ def parse_files(
         DatasetError: an output with another suffix than `.parquet`, or a name for headers.
         OSError: a file that cannot be read.
         WriteError: output that cannot be written, or is a folder, an OSError.
-
-    Examples:
-        >>> tally = parse_files("games.pdn", "again.parquet")
-        >>> tally.games_read, tally.games_kept, tally.plies, tally.rows
-        (2, 2, 11, 11)
     """
     sources = [paths] if isinstance(paths, str | Path) else list(paths)
     output = Path(output)

@@ -39,12 +39,58 @@ from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, game_keys, held_out, position_keys
-from ckai.datasets.symmetries import Symmetries
 
 Batch: TypeAlias = dict[str, Tensor]
 
 _BLOCK_ROWS = 65536
 _HELDOUT_BATCH = 2048
+
+
+class Symmetries:
+    """The symmetries of a board as tensors; number 0 changes nothing.
+
+    Attributes:
+        squares: `[S, n]` int64: byte i of the transformed board is byte `squares[s, i]` of the board.
+        actions: `[S, A]` int64: action i on the transformed board is action `actions[s, i]` on the board.
+        inverse: `[S, A]` int64: action i on the board is action `inverse[s, i]` on the transformed board.
+    """
+
+    def __init__(self, symmetries: Sequence[tuple[Sequence[int], Sequence[int]]]) -> None:
+        """Take the squares and actions of a game's symmetries, without the identity; there must be some."""
+        if not symmetries:
+            raise ValueError("expected a game whose board has symmetries, found one without")
+        self.squares, self.actions = (
+            torch.tensor([list(range(len(orders[0]))), *map(list, orders)])
+            for orders in zip(*symmetries, strict=True)
+        )
+        self.inverse = self.actions.argsort(1)
+
+    def __len__(self) -> int:
+        return len(self.squares)
+
+    def turned(self, batch: dict[str, Tensor], which: Tensor) -> dict[str, Tensor]:
+        """Return a batch transformed row by row by symmetries `[B]`."""
+        device = batch["label"].device
+        which = which.to(device)
+        squares, actions, inverse = (
+            table.to(device)[which] for table in (self.squares, self.actions, self.inverse)
+        )
+        bits = torch.arange(8, dtype=torch.uint8, device=device)
+        legal = (batch["legal"].unsqueeze(2) >> bits & 1).flatten(1)
+        legal = _in_order(legal, actions).view(*batch["legal"].shape, 8) << bits
+        changed = {
+            "board": _in_order(batch["board"], squares),
+            "legal": legal.sum(2, dtype=torch.uint8),
+            "label": inverse.gather(1, batch["label"].unsqueeze(1))[:, 0],
+        }
+        if "policy" in batch:
+            changed["policy"] = _in_order(batch["policy"], actions)
+        return batch | changed
+
+
+def _in_order(values: Tensor, order: Tensor) -> Tensor:
+    """Return `[B, n or more]` values with the first n of each row in an order, `[B, n]`; the rest stay."""
+    return torch.cat([values.gather(1, order), values[:, order.shape[1] :]], 1)
 
 
 class RowsDataModule(pl.LightningDataModule):
@@ -204,13 +250,14 @@ class RowsDataModule(pl.LightningDataModule):
         order = pool[torch.randperm(len(pool), generator=generator, device=device)]
         rank, devices = self._shares
         order = order[rank : len(order) // devices * devices : devices]
-        which = None if self.symmetries is None else self.symmetries.draw(generator, len(order))
+        if self.symmetries is not None:
+            which = torch.randint(len(self.symmetries), (len(order),), generator=generator, device=device)
         size = self.batch_size * self.joined
         block = size * max(1, _BLOCK_ROWS // size)
         for start in range(skip * size, len(order), block):
             part = slice(start, start + block)
             rows = self._block("train", order[part])
-            if self.symmetries is not None and which is not None:
+            if self.symmetries is not None:
                 rows = self.symmetries.turned(rows, which[part])
             for batch in cut(rows, size):
                 yield batch if self.transform is None else self.transform(batch)
@@ -245,7 +292,7 @@ class RowsDataModule(pl.LightningDataModule):
 
         for (weight, _), group in groupby(zip(self.weights, self.files.files, strict=True), kind):
             files = [file for _, file in group]
-            parts = [concatenate([file.read(g) for g in range(len(file.group_rows))]) for file in files]
+            parts = [file.read() for file in files]
             rows = concatenate(parts)
             if len(files) > 1:
                 names = [str(file.shard["worker"]) if file.shard else "" for file in files]
@@ -261,7 +308,7 @@ class RowsDataModule(pl.LightningDataModule):
         """The rows of one side, packed, on the device that trains or, if they are too many, the CPU."""
         columns = self._packed.get(side)
         if columns is None:
-            columns = pack(self._rows[side], searched=self.files.selfplay)
+            columns = _pack(self._rows[side], self.files.selfplay)
             if self._encoding is not None and self._encoding.EXTRA and self.symmetries is None:
                 parts = [
                     _pack_extra(self._encoding, *(block[name] for name in ("board", "jumper", "quiet")))
@@ -283,7 +330,7 @@ class RowsDataModule(pl.LightningDataModule):
         rows = {name: column[index].to(device) for name, column in self._columns(side).items()}
         if "extra" in rows and self._encoding.EXTRA_BITS == 4:
             rows["extra"] = torch.stack([rows["extra"] << 4 >> 4, rows["extra"] >> 4], 2).flatten(1)
-        return unpack(rows)
+        return _unpack(rows)
 
 
 def _epoch_size(rows: int, weight: float) -> int:
@@ -337,18 +384,13 @@ class _HeldOutBatches:
         return self._data.batches("heldout")
 
 
-def pack(rows: Rows, *, searched: bool | None = None) -> Batch:
-    """Rows as tensors of their own small types, which `unpack` turns into a batch; may share memory.
-
-    Args:
-        rows: any number.
-        searched: whether to include `q` and the visits; None: if the rows have visits.
-    """
+def _pack(rows: Rows, searched: bool) -> Batch:
+    """Rows as tensors of their own small types, with `q` and the visits if `searched`; may share memory."""
     arrays: dict[str, NDArray[Any]] = {
         name: getattr(rows, name)
         for name in ("board", "jumper", "quiet", "legal", "label", "ply", "z", "z_known")
     }
-    if searched or (searched is None and rows.visits is not None):
+    if searched:
         known = np.zeros(len(rows), np.bool_) if rows.q is None else ~np.isnan(rows.q)
         q = rows.z if rows.q is None else np.where(known, rows.q, rows.z)
         arrays["q"], arrays["q_known"] = q.astype(np.float32), known
@@ -359,8 +401,8 @@ def pack(rows: Rows, *, searched: bool | None = None) -> Batch:
     return {name: torch.from_numpy(a if a.flags.writeable else a.copy()) for name, a in arrays.items()}
 
 
-def unpack(rows: Batch) -> Batch:
-    """A batch, described in `ckai.datasets.data_module`, of rows that were packed; on their device."""
+def _unpack(rows: Batch) -> Batch:
+    """The batch of rows that were packed, on their device."""
     batch = {**rows, "label": rows["label"].long(), "z": rows["z"].float()}
     if "actions" in batch:
         actions, shares = batch.pop("actions").long(), batch.pop("shares")
@@ -369,9 +411,9 @@ def unpack(rows: Batch) -> Batch:
     return batch
 
 
-def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
-    """Rows, at least one, as a batch, described in `ckai.datasets.data_module`; for `searched` see `pack`."""
-    return unpack(pack(rows, searched=searched))
+def to_batch(rows: Rows) -> Batch:
+    """Rows, at least one, as a batch, described in `ckai.datasets.data_module`; of self-play if they are."""
+    return _unpack(_pack(rows, rows.visits is not None))
 
 
 def _pack_extra(encoding: Any, board: Tensor, jumper: Tensor, halfmove_clock: Tensor) -> Tensor:

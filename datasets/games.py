@@ -17,20 +17,26 @@ from numpy.typing import NDArray
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import first_line
 from ckai.datasets.reader import RowFile, RowFiles
-from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, headers_path
+from ckai.datasets.schema import (
+    EXPERT_SCHEMA,
+    HEADERS_SCHEMA,
+    DatasetError,
+    from_numpy,
+    from_strings,
+    headers_path,
+    row_table,
+    table_writer,
+    to_numpy,
+)
 from ckai.datasets.tables import ADJUDICATED
-from ckai.datasets.writer import from_numpy, from_strings, row_table, table_writer, to_numpy
 from ckai.game import Game, Position
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
 from ckai.game.squares import SQUARES
 from ckai.pdn import PdnError, PdnGame, from_game, write_game
-from ckai.pdn.kernels import UNKNOWN_Z
 from ckai.pdn.lexer import RESULT_TEXT
-from ckai.pdn.played import PlayedGames
-from ckai.pdn.reader import build_game
-from ckai.pdn.sources import open_sources
-from ckai.pdn.stream import Chunk, read_chunks
+from ckai.pdn.reader import UNKNOWN_Z, PlayedGames, build_game
+from ckai.pdn.sources import Chunk, open_sources, read_chunks
 
 _RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", None: "*"}
 _NOTHING = (None, "", "?")
@@ -229,8 +235,8 @@ class RowGames(Games):
 
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
         """Yield games of checkers; DatasetError for rows that cannot be."""
-        for group in range(len(self.file.group_rows)):
-            self.file.read(group)  # checks it
+        for _ in self.file:  # checks it
+            pass
         table, headers = self.rows(which)
         masks, label = _masks(_column(table, "board")), _column(table, "label")
         black, quiet = _column(table, "black").tolist(), _column(table, "quiet").tolist()

@@ -1,21 +1,25 @@
-"""Held-out games and position keys, both by hashing.
+"""Hashing: SplitMix64, held-out games and position keys.
 
 A game is held out by a hash of its moves and the seed: a game is always on the same side, with all its
 copies, whatever they are called, whatever file they are in and whatever else is in it.
 """
 
-from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.rows import Rows
-from ckai.datasets.splitmix import GOLDEN, mix
-from ckai.game.jit import kernel
+from ckai.game.jit import inner, kernel
 
 Split: TypeAlias = Literal["train", "heldout", "all"]
 Hashes: TypeAlias = NDArray[np.uint64]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""Added to the state of SplitMix64 at each step."""
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+_S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 SAME_ROWS = 32
 """Games whose first rows are the same, this many, are copies: one source may have more of a game."""
@@ -23,7 +27,17 @@ SAME_ROWS = 32
 _SALT = np.uint64(51)
 """Any other would do; with this one the two games of the examples are on two sides."""
 
-_mix: Callable[[Hashes], Hashes] = mix
+
+@inner
+def mix(z):  # type: ignore[no-untyped-def]
+    """The finisher of SplitMix64: every bit of a uint64 reaches every bit of the result.
+
+    From Python it does the same to a NumPy array of uint64. It is behind every hash and random stream.
+    Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
+    """
+    z = (z ^ (z >> _S30)) * MIX_1
+    z = (z ^ (z >> _S27)) * MIX_2
+    return z ^ (z >> _S31)
 
 
 def check_share(name: str, share: float) -> None:
@@ -66,7 +80,7 @@ def held_out(keys: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
     """
     start = np.uint64(seed % 2**64)
     with np.errstate(over="ignore"):
-        mixed = _mix(keys.astype(np.uint64) + _mix(np.atleast_1d(start) + GOLDEN) + GOLDEN)
+        mixed = mix(keys.astype(np.uint64) + mix(np.atleast_1d(start) + GOLDEN) + GOLDEN)
     result: NDArray[np.bool_] = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
     return result
 
@@ -82,7 +96,7 @@ def position_keys(board: NDArray[np.int8], jumper: NDArray[np.int8]) -> Hashes:
         board = np.pad(board, ((0, 0), (0, -board.shape[1] % 8)))
     words = np.ascontiguousarray(board).view(np.uint64).reshape(-1, board.shape[1] // 8)
     with np.errstate(over="ignore"):
-        key = _mix(jumper.astype(np.int64).view(np.uint64) + GOLDEN)
+        key: Hashes = mix(jumper.astype(np.int64).view(np.uint64) + GOLDEN)
         for column in range(words.shape[1]):
-            key = _mix((key ^ words[:, column]) + GOLDEN)
+            key = mix((key ^ words[:, column]) + GOLDEN)
     return key

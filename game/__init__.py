@@ -33,13 +33,10 @@ The package imports no file format, network or search; `ckai.game.kernels` holds
 over bitboards, for code that needs millions of positions a second.
 """
 
-from ckai.game.color import BLACK, WHITE, Color
-from ckai.game.errors import MoveError, PositionError
 from ckai.game.game import Game
-from ckai.game.moves import Move
-from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
-from ckai.game.perft import perft
-from ckai.game.position import Position
+from ckai.game.outcome import BLACK, HALFMOVE_LIMIT, REPETITION_LIMIT, WHITE, Color, Outcome, Reason
+from ckai.game.position import Move, Position, perft
+from ckai.game.text import MoveError, PositionError
 
 __all__ = [
     "BLACK",

@@ -5,10 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from ckai.game.color import Color
-from ckai.game.moves import Move
-from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
-from ckai.game.position import Position
+from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Color, Outcome, Reason
+from ckai.game.position import Move, Position
 
 
 class Game:
@@ -83,17 +81,6 @@ class Game:
 
         Raises:
             ValueError: for any other result.
-
-        >>> game = Game(Position.from_fen("B:WK32:BK1:H9"))
-        >>> _ = game.push("1-5")
-        >>> print(game.to_pdn({"Event": "Club"}))  # doctest: +NORMALIZE_WHITESPACE
-        [Event "Club"]
-        [Result "*"]
-        [GameType "21"]
-        [SetUp "1"]
-        [FEN "B:WK32:BK1:H9"]
-        <BLANKLINE>
-        1. 1-5 *
         """
         headers = self.headers if headers is None else headers
         if result is None:
@@ -159,11 +146,6 @@ class Game:
         leave no trace in the moves; the result that a PDN file gives is in `headers`.
 
         Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 and 1.32.
-
-        >>> game = Game(Position.from_fen("B:WK32:BK1"), halfmove_limit=2)
-        >>> _ = game.push("1-5"), game.push("32-28")
-        >>> str(game.outcome()), game.is_game_over(), game.result()
-        ("drawn: 2 plies without a capture or a man's move", True, '1/2-1/2')
         """
         outcome = self.position.outcome(halfmove_limit=self.halfmove_limit)
         if outcome is not None and outcome.winner is not None:

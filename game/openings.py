@@ -69,9 +69,7 @@ BALLOT: tuple[tuple[str, ...], ...] = tuple(
     for third in thirds.split()
 )
 """Moves of the ballots; number 1 is the first."""
-LONGEST = max(map(len, OPENING_NAMES.values()))
-"""Most plies of an opening that has a name."""
-POSITIONS = LONGEST + 4
+POSITIONS = max(map(len, OPENING_NAMES.values())) + 4
 """Positions of a game, from the first, among which its opening is looked for: others may come there later."""
 
 
@@ -80,8 +78,8 @@ def openings_by_position() -> dict[tuple[int, int, bool], str]:
     """Return the names of the positions that have one, ballots included: (own, opp, black) of `Position`."""
     names = {}
     for line in BALLOT:  # before those with a name of their own
-        known = max((name for name, own in OPENING_NAMES.items() if line[: len(own)] == own), key=_plies)
-        rest = [move for move in line[_plies(known) :] if "x" not in move]  # a capture there is the only move
+        plies, known = max((len(own), name) for name, own in OPENING_NAMES.items() if line[: len(own)] == own)
+        rest = [move for move in line[plies:] if "x" not in move]  # a capture there is the only move
         names[_key(_after(line))] = f"{known}, {' '.join(rest)}" if rest else known
     return names | {_key(_after(line)): name for name, line in OPENING_NAMES.items()}
 
@@ -108,10 +106,6 @@ def _book() -> frozenset[tuple[int, int, bool]]:
 def is_book(position: Position) -> bool:
     """Return whether a position is on the way to one that has a name, or to a ballot."""
     return _key(position) in _book()
-
-
-def _plies(name: str) -> int:
-    return len(OPENING_NAMES[name])
 
 
 def _key(position: Position) -> tuple[int, int, bool]:

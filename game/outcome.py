@@ -1,4 +1,4 @@
-"""How games end, and the numbers of the draw rules.
+"""The two sides, how games end, and the numbers of the draw rules.
 
 Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 (no move loses) and 1.32
 (draws).
@@ -7,6 +7,24 @@ Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 (
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+
+class Color(StrEnum):
+    """A side. Its value is the lower-case word, so that `Color.BLACK == "black"`."""
+
+    BLACK = "black"
+    WHITE = "white"
+
+    @property
+    def other(self) -> "Color":
+        """The opponent's color."""
+        return Color.WHITE if self is Color.BLACK else Color.BLACK
+
+
+BLACK: Final = Color.BLACK
+"""The side that starts on squares 1..12 and moves first."""
+WHITE: Final = Color.WHITE
+"""The side that starts on squares 21..32."""
 
 HALFMOVE_LIMIT: Final = 80
 """Plies in a row without a capture or a man's move that make a draw: 40 moves by each side (1.32)."""

@@ -1,27 +1,73 @@
-"""A position of English draughts: its pieces, its legal moves, and the positions they lead to."""
+"""A position of English draughts: its pieces, its legal moves, and the positions they lead to; perft."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ckai.game import kernels
-from ckai.game.color import BLACK, Color
-from ckai.game.errors import MoveError, PositionError
-from ckai.game.fen import Placement, format_fen, parse_fen
-from ckai.game.moves import Move, read_squares
-from ckai.game.outcome import HALFMOVE_LIMIT, Outcome, Reason
-from ckai.game.squares import SQUARES, index_of, rotate_board, square_of
+from ckai.game.outcome import BLACK, HALFMOVE_LIMIT, Color, Outcome, Reason
+from ckai.game.squares import SQUARES, index_of, square_of
 from ckai.game.svg import board_svg
+from ckai.game.text import MoveError, PositionError, parse_fen, read_squares
 
 MAX_HALFMOVE_CLOCK: Final = 32_767
 """Upper bound of the halfmove clock, in plies: the largest int16, the type of its column in data files."""
 _ANY: Final = np.empty(0, np.int64)
 _LISTED: Final = 12
 """Most legal moves that an error lists."""
+
+
+@dataclass(frozen=True, order=True)
+class Move:
+    """A whole move. `str(move)` is its PDN text with every landing square.
+
+    Moves come from a position (`Position.legal_moves`, `Position.find_move`), sort by their squares, and can
+    be used as dictionary keys.
+
+    >>> from ckai.game import Position
+    >>> move = Position.from_fen("W:W26:B22,14,6").find_move("26x1")
+    >>> move
+    <Move 26x17x10x1>
+    >>> move.from_square, move.to_square, move.captured
+    (26, 1, (22, 14, 6))
+    """
+
+    path: tuple[int, ...]
+    """PDN squares 1..32 that the piece stands on, from first to last; two or more."""
+    actions: tuple[int, ...]
+    """One action 0..127 per hop, in mover's view (see `ckai.game.squares`)."""
+    captured: tuple[int, ...] = ()
+    """PDN squares of the captured pieces, in order; empty for a step."""
+
+    @property
+    def from_square(self) -> int:
+        """PDN square 1..32 where the piece starts."""
+        return self.path[0]
+
+    @property
+    def to_square(self) -> int:
+        """PDN square 1..32 where the piece ends; equal to `from_square` when a king captures in a circle."""
+        return self.path[-1]
+
+    @property
+    def is_capture(self) -> bool:
+        """Whether the move captures."""
+        return bool(self.captured)
+
+    @property
+    def short(self) -> str:
+        """First and last square only: `26x1` for `26x17x10x1`. Two moves may share it."""
+        return f"{self.path[0]}{'x' if self.captured else '-'}{self.path[-1]}"
+
+    def __str__(self) -> str:
+        return ("x" if self.captured else "-").join(map(str, self.path))
+
+    def __repr__(self) -> str:
+        return f"<Move {self}>"
 
 
 @dataclass(frozen=True)
@@ -109,17 +155,17 @@ class Position:
         """Read a FEN.
 
         Args:
-            fen: PDN 3.0, such as `B:W18,24,K10:B1-12` or `W:WK18:BK1:H17`; see `ckai.game.fen`.
+            fen: PDN 3.0, such as `B:W18,24,K10:B1-12` or `W:WK18:BK1:H17`; see `ckai.game.text`.
             jumper: PDN square of the piece that must continue a capture; a FEN cannot express it.
             halfmove_clock: plies; default: the FEN's H field, or 0.
 
         Raises:
             PositionError: the text is not a FEN, or the rules exclude the position.
         """
-        p = parse_fen(fen)
-        clock = p.halfmove_clock if halfmove_clock is None else halfmove_clock
+        turn, pieces, clock = parse_fen(fen)
+        clock = clock if halfmove_clock is None else halfmove_clock
         try:
-            return cls._from_boards(p.black_to_move, p.black, p.white, p.kings, jumper, clock)
+            return cls.from_pieces(pieces, turn=turn, halfmove_clock=clock, jumper=jumper)
         except PositionError as error:
             raise PositionError(f"FEN {fen[:80]!r}: {error}") from None
 
@@ -143,29 +189,20 @@ class Position:
         """
         if turn not in tuple(Color):
             raise PositionError(f"expected turn black or white, found {turn!r}")
+        black = turn == BLACK
         sides, kings = {"b": 0, "w": 0}, 0
         for square, letter in pieces.items():
             if letter not in ("b", "B", "w", "W"):
                 raise PositionError(f"expected one of b, B, w, W on square {square}, found {letter!r}")
             if not 1 <= square <= SQUARES:
                 raise PositionError(f"expected squares from 1 to {SQUARES}, found {square}")
-            bit = 1 << (square - 1)
+            bit = 1 << index_of(square, black)
             sides[letter.lower()] |= bit
             kings |= bit if letter.isupper() else 0
-        return cls._from_boards(turn == BLACK, sides["b"], sides["w"], kings, jumper, halfmove_clock)
-
-    @classmethod
-    def _from_boards(
-        cls, black_to_move: bool, black: int, white: int, kings: int, jumper: int | None, clock: int
-    ) -> "Position":
-        """A position of boards with bit = PDN square - 1, and a PDN square as `jumper`."""
-        own, opp = black, white
-        if not black_to_move:
-            own, opp, kings = rotate_board(white), rotate_board(black), rotate_board(kings)
         if jumper is not None and not 1 <= jumper <= SQUARES:
             raise PositionError(f"expected a jumper from 1 to {SQUARES}, found {jumper}")
-        index = -1 if jumper is None else index_of(jumper, black_to_move)
-        return cls(own, opp, kings, black_to_move, index, clock)
+        own, opp = (sides["b"], sides["w"]) if black else (sides["w"], sides["b"])
+        return cls(own, opp, kings, black, -1 if jumper is None else index_of(jumper, black), halfmove_clock)
 
     @property
     def turn(self) -> Color:
@@ -179,11 +216,15 @@ class Position:
 
     @property
     def fen(self) -> str:
-        """The position as a PDN 3.0 FEN, which cannot express `jumper_square`; see `ckai.game.fen`."""
-        if self.black:
-            return format_fen(Placement(True, self.own, self.opp, self.kings, self.halfmove_clock))
-        black, white, kings = map(rotate_board, (self.opp, self.own, self.kings))
-        return format_fen(Placement(False, black, white, kings, self.halfmove_clock))
+        """The position as a PDN 3.0 FEN, which cannot express `jumper_square`.
+
+        White comes first, squares ascend without ranges, and the H field is there if the clock is above 0.
+        """
+        sides: dict[str, list[str]] = {"W": [], "B": []}
+        for square, letter in self.pieces().items():
+            sides[letter.upper()].append(f"K{square}" if letter.isupper() else str(square))
+        clock = f":H{self.halfmove_clock}" if self.halfmove_clock else ""
+        return f"{'B' if self.black else 'W'}:W{','.join(sides['W'])}:B{','.join(sides['B'])}{clock}"
 
     @property
     def key(self) -> tuple[int, int, int, bool, int]:
@@ -276,11 +317,6 @@ class Position:
     def is_game_over(self) -> bool:
         """Whether `outcome` has one."""
         return self.outcome() is not None
-
-    def result(self) -> str:
-        """The PDN result of `outcome`: "1-0" (Black won), "0-1", "1/2-1/2", or "*" before the end."""
-        outcome = self.outcome()
-        return "*" if outcome is None else outcome.result
 
     def legal_actions(self) -> list[int]:
         """The legal hops as actions 0..127 in mover's view, ascending; empty if the mover has lost."""
@@ -400,4 +436,38 @@ def _room() -> tuple[NDArray[np.uint8], NDArray[np.int8]]:
     return np.empty((kernels.MAX_MOVES, kernels.MAX_HOPS), np.uint8), np.empty(kernels.MAX_MOVES, np.int8)
 
 
-__all__ = ["MAX_HALFMOVE_CLOCK", "Move", "Position"]
+def perft(position: Position, depth: int) -> int:
+    """Count the paths of `depth` whole moves, 0 or more. Draw rules do not end a path.
+
+    Two routes of a capture over different squares are two moves, even if they capture the same pieces.
+
+    Raises:
+        ValueError: if depth is negative.
+
+    >>> from ckai.game import Position, perft
+    >>> [perft(Position.start(), depth) for depth in range(6)]
+    [1, 7, 49, 302, 1469, 7361]
+    """
+    if depth < 0:
+        raise ValueError(f"expected depth >= 0, found {depth}")
+    return _perft(position, depth, 3)
+
+
+def _perft(position: Position, depth: int, split: int) -> int:
+    """Split deep counts by their first moves: Ctrl-C cannot interrupt a kernel, but it stops this loop."""
+    if depth == 0:
+        return 1
+    if split and depth > 6:
+        return sum(_perft(position.push(move), depth - 1, split - 1) for move in position.legal_moves())
+    return int(kernels.perft(position.own, position.opp, position.kings, position.jumper, depth))
+
+
+@cache
+def compile_rules() -> None:
+    """Compile the kernels of the rules, or load them from the cache, by calling each."""
+    start = Position.start()
+    assert start.legal_moves()
+    start.find_path((9, 13))
+    start.push_action(start.legal_actions()[0])
+    assert start.board.any()
+    Position.from_fen("B:W18,25,26:B14", jumper=14)

@@ -44,8 +44,3 @@ def square_of(index: int, black: bool) -> int:
 def index_of(square: int, black: bool) -> int:
     """Mover's-view index 0..31 of a PDN square, Black to move if `black`."""
     return square - 1 if black else SQUARES - square
-
-
-def rotate_board(bits: int) -> int:
-    """A board of 32 bits turned by 180 degrees: the view of the other side."""
-    return int(f"{bits:032b}"[::-1], 2)

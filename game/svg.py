@@ -7,7 +7,7 @@ class (`square dark`, `number`, `piece`, `arrow`), so that a page can style it a
 import html
 import itertools
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ckai.game.squares import SQUARES, file_of
@@ -105,7 +105,7 @@ def board_svg(
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {layout.width} {layout.height}"'
         f' width="{size}" height="{size * layout.height / layout.width:g}" font-family="sans-serif">',
         f"<title>{html.escape(title)}</title>",
-        squares_svg(layout, flipped, last_move),
+        _squares(layout, flipped, last_move),
     ]
     for square in sorted(pieces):
         x, y = layout.center(square, flipped)
@@ -114,12 +114,13 @@ def board_svg(
             f' transform="translate({x:g},{y:g})">{piece_shapes(pieces[square])}</g>'
         )
     for start, end in [*itertools.pairwise(last_move), *arrows]:
-        parts.append(arrow_svg(layout, start, end, flipped=flipped))
+        ends = layout.center(start, flipped), layout.center(end, flipped)
+        parts += [_arrow(*ends)] if start != end else []
     return "\n".join([*parts, "</svg>"])
 
 
-def squares_svg(layout: Layout, flipped: bool = False, last: Collection[int] = ()) -> str:
-    """Return the frame and the squares of an empty board, as elements; those in `last` are shaded."""
+def _squares(layout: Layout, flipped: bool, last: Sequence[int]) -> str:
+    """The frame and the squares of an empty board, as elements; those in `last` are shaded."""
     parts = [
         f'<rect class="frame" width="{layout.width}" height="{layout.height}" fill="{STYLE["frame"]}"/>',
         f'<rect class="light" x="{MARGIN}" y="{MARGIN}" width="{layout.columns * CELL}"'
@@ -156,14 +157,9 @@ def piece_shapes(letter: str) -> str:
     )
 
 
-def arrow_svg(layout: Layout, start: int, end: int, *, flipped: bool = False) -> str:
-    """Return a line with a triangle as its head, from the center of one square to that of another.
-
-    Nothing is drawn if they are the same.
-    """
-    (x1, y1), (x2, y2) = layout.center(start, flipped), layout.center(end, flipped)
-    if start == end:
-        return ""
+def _arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """A line with a triangle as its head."""
+    (x1, y1), (x2, y2) = start, end
     length = math.hypot(x2 - x1, y2 - y1)
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     bx, by = x2 - 12 * ux, y2 - 12 * uy

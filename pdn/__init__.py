@@ -20,10 +20,8 @@ The package owns the grammar and the resolution of written moves. It imports `ck
 networks or search.
 """
 
-from ckai.pdn.errors import PdnError
-from ckai.pdn.game import PdnGame, PdnMove, Variation, from_game
+from ckai.pdn.game import PdnError, PdnGame, PdnMove, Variation, from_game, write_game
 from ckai.pdn.reader import read_games, read_one
-from ckai.pdn.writer import write_game
 
 __all__ = [
     "PdnError",

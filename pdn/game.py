@@ -1,13 +1,62 @@
-"""A PDN game as Python objects: everything in the file, and what stopped the reader."""
+"""A PDN game as Python objects: everything in the file, what stopped the reader, and how it is written."""
 
-from collections.abc import Mapping
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ckai.game import Game, Move, Position
-from ckai.pdn.errors import PdnError
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 """Black won, White won, drawn, unknown. In English draughts Black, the first mover, comes first."""
+_WIDTH = 80
+_TAG = re.compile(r"[A-Za-z]")
+"""What a tag name begins with, see `ckai.pdn.lexer`."""
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""C0 and C1 control characters: a terminal would obey them."""
+
+
+class PdnError(ValueError):
+    """Text that cannot be read as games.
+
+    Attributes:
+        reason: what was expected and what was found.
+        path: the file, or the name given for a source that is not a file.
+        line: 1-based line, None where no single line is meant.
+        game: number of the game in its file (of an archive, in the member), from 1.
+        ply: 0-based ply that cannot be played, as in the rows' `ply` column.
+        text: the text in the file.
+        legal: the legal moves at that place.
+
+    >>> from ckai.game import Game
+    >>> Game.from_pdn("1. 11-15 22-18 2. 8-11 *")
+    Traceback (most recent call last):
+    ckai.pdn.game.PdnError: text:1: game 1: ply 2: '8-11' is illegal here (legal: 15x22)
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        path: str = "",
+        line: int | None = None,
+        game: int | None = None,
+        ply: int | None = None,
+        text: str = "",
+        legal: Sequence[str] = (),
+    ) -> None:
+        # Positional, so that the error crosses process pools.
+        super().__init__(reason, path, line, game, ply, text, tuple(legal))
+        self.reason, self.path, self.line, self.game = reason, path, line, game
+        self.ply, self.text, self.legal = ply, text, tuple(legal)
+
+    def __str__(self) -> str:
+        return self.named("" if self.game is None else f"game {self.game}: ")
+
+    def named(self, game: str) -> str:
+        """Return the message with another name of the game, such as `problem 2: `, or with none."""
+        where = self.path if self.line is None else f"{self.path}:{self.line}"
+        ply = "" if self.ply is None else f"ply {self.ply}: "
+        return f"{where}: {game}{ply}{self.reason}" if where else f"{game}{ply}{self.reason}"
 
 
 @dataclass
@@ -128,3 +177,61 @@ def from_game(game: Game, headers: Mapping[str, str], result: str = "*") -> PdnG
     moves = [PdnMove(move) for move in game.moves]
     pairs += written.items()
     return PdnGame(headers=pairs, start=start, moves=moves, termination_marker=result, tag_result=result)
+
+
+def write_game(game: PdnGame) -> str:
+    """Write one game: its tags, a blank line, its moves wrapped at 80 columns, and a blank line.
+
+    What PDN cannot express is replaced: a closing brace in a comment by a bracket, control characters and
+    line ends by spaces. Everything else is read back as it was, but for the spaces of a comment, of which
+    the reader keeps one between two words. A game with a `problem` is written up to it.
+
+    Raises:
+        ValueError: a tag name that the reader would not accept: it does not begin with an ASCII letter.
+    """
+    for name, _ in game.headers:
+        if not _TAG.match(name):
+            raise ValueError(f"expected a tag name that begins with a letter from A to Z, found {name!r}")
+    lines = [f'[{_CONTROLS.sub(" ", name)} "{_escape(value)}"]' for name, value in game.headers]
+    words = [*_comments(game.comments), *_moves(game.start.black, game.moves)]
+    if game.termination_marker is not None:
+        words.append(game.termination_marker)
+    words += _comments(game.final_comments)
+    body: list[str] = []
+    for line in textwrap.wrap(" ".join(words), _WIDTH, break_long_words=False, break_on_hyphens=False):
+        # The reader would take a comment's line that starts like a tag or a remark for one.
+        if body and line.startswith(("[", "%")):
+            body[-1] += f" {line}"
+        else:
+            body.append(line)
+    return "\n".join([*lines, *([""] if lines and body else []), *body, "", ""])
+
+
+def _escape(value: str) -> str:
+    return _CONTROLS.sub(" ", value).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _comments(comments: Iterable[str]) -> list[str]:
+    return ["{" + " ".join(_CONTROLS.sub(" ", c).replace("}", ")").split()) + "}" for c in comments]
+
+
+def _moves(black: bool, moves: list[PdnMove], ply: int = 0) -> list[str]:
+    """The words of a line of moves; `ply` is the 0-based ply of the first one, and `black` who plays it."""
+    words: list[str] = []
+    first_black = black == (ply % 2 == 0)
+    interrupted = True
+    for n, each in enumerate(moves):
+        count = ply + n + (0 if first_black else 1)
+        if black:
+            words.append(f"{count // 2 + 1}.")
+        elif interrupted:
+            words.append(f"{count // 2 + 1}. ...")
+        words.append(f"{each.move}{each.marks}")
+        words += [f"${nag}" for nag in each.nags]
+        words += _comments(each.comments)
+        for line in each.variations:
+            inside = [*_comments(line.comments), *_moves(black, line.moves, ply + n)]
+            words.append(f"({' '.join(inside)})")
+        interrupted = bool(each.comments or each.variations)
+        black = not black
+    return words

@@ -13,7 +13,7 @@ Examples:
 
 from typing import TYPE_CHECKING
 
-from ckai.datasets.lazy import lazy_exports
+from ckai.datasets.choices import lazy_exports
 
 if TYPE_CHECKING:
     from ckai.rl.engine.base import Analysis, Engine, ResignsError, Stop, Task

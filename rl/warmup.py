@@ -19,8 +19,7 @@ from ckai.datasets.tables import Tables, build_tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Game, Position
 from ckai.game.jit import compiled
-from ckai.game.perft import perft
-from ckai.game.warmup import compile_rules
+from ckai.game.position import compile_rules, perft
 from ckai.models.inputs.tactics import append_changes
 from ckai.pdn import read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch

@@ -18,8 +18,7 @@ from numba import njit
 
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
-from ckai.datasets.tables.index import unrank_position
-from ckai.datasets.tables.layout import Material
+from ckai.datasets.tables.index import Material, unrank_position
 from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
 from ckai.rl import Engine
@@ -92,9 +91,7 @@ def positions_of(of: Material, tables: Tables) -> Iterator[tuple[Position, int]]
 def sample_of(tables: Tables, number: int, pieces: int, seed: int) -> list[tuple[Position, int]]:
     """Draw random positions with so many pieces and a legal move, and their values."""
     layout, rng = tables.layout, random.Random(seed)
-    chosen = [
-        (of, size) for of, size in zip(layout.classes, layout.sizes, strict=True) if of.pieces == pieces
-    ]
+    chosen = [(of, size) for of, size in layout.classes.items() if sum(of) == pieces]
     sample = []
     while len(sample) < number:
         of, size = rng.choices(chosen, [size for _, size in chosen])[0]

@@ -7,9 +7,9 @@
 Draws by move count and repetition are not in the tables; see `ckai.datasets.tables.probe`.
 """
 
-from ckai.datasets.tables.build import RATE, build_tables
-from ckai.datasets.tables.layout import make_layout
+from ckai.datasets.tables.index import make_layout
 from ckai.datasets.tables.probe import ADJUDICATED, DRAW, LOSS, SHIPPED, WIN, ProbeResult, Tables, table_path
+from ckai.datasets.tables.solve import RATE, build_tables
 
 __all__ = [
     "ADJUDICATED",

@@ -1,18 +1,31 @@
-"""Index every placement of few pieces, without gaps, class by class.
+"""Where each position is in the tables, in memory and in files: every placement has a number, without gaps.
 
 A class is (own men, own kings, the other's men, the other's kings), in mover's view. Within a class, a
 placement is numbered by the combinatorial number system: own men on rows 0 to 6, the other's men on rows 1
 to 7 not occupied by own men, then own kings and the other's kings on the squares left.
+
+Files are checksummed, written whole, and mapped into memory, so that processes share them:
+
+b"ckai tables 2\\n"    the format
+8 hexadecimal digits, \\n   CRC-32 of all that follows
+JSON, \\n             pieces, counts
+values                one byte a position, in the order of `TableLayout`
 """
 
+import json
+import zlib
 from math import comb
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.datasets.files import whole_file
 from ckai.game.jit import inner, quick_kernel
 from ckai.game.kernels import lowest, popcount
 
+FORMAT = b"ckai tables 2\n"
 MAX_PIECES = 6
 """Most pieces that can be indexed."""
 MEN_SQUARES = 28
@@ -158,3 +171,86 @@ def make_lookup() -> NDArray[np.int64]:
             parts.append(ahead - ways[free, m2])
             at += placements
     return np.concatenate(parts)
+
+
+class Material(NamedTuple):
+    """A material class: the pieces on the board, the side to move first."""
+
+    men: int
+    kings: int
+    other_men: int
+    other_kings: int
+
+    @property
+    def swapped(self) -> "Material":
+        """The same material with the other side to move."""
+        return Material(self.other_men, self.other_kings, self.men, self.kings)
+
+
+class TableLayout(NamedTuple):
+    """Where the values of each class are, in one array for all classes up to a number of pieces."""
+
+    pieces: int
+    classes: dict[Material, int]
+    """The number of positions of each class, in the order of their values."""
+    positions: int
+    """Number of positions of all classes."""
+    lookup: NDArray[np.int64]
+    """Lookup tables that turn a position into its index among the values, see `rank_position`."""
+
+    def part(self, values: NDArray[np.uint8], of: Material) -> NDArray[np.uint8]:
+        """A view of the values of one class."""
+        start = int(self.lookup[STARTS + class_key(*of)])
+        return values[start : start + self.classes[of]]
+
+
+def make_layout(pieces: int) -> TableLayout:
+    """The layout of tables for up to `pieces` pieces, 2 to 6; ValueError for others."""
+    if not 2 <= pieces <= MAX_PIECES:
+        raise ValueError(f"expected tables of 2 to {MAX_PIECES} pieces, found {pieces}")
+    lookup, classes, at = make_lookup(), {}, 0
+    for number in range(2, pieces + 1):
+        for side in range(1, number):
+            for men in range(side + 1):
+                for other_men in range(number - side + 1):
+                    of = Material(men, side - men, other_men, number - side - other_men)
+                    lookup[STARTS + class_key(*of)] = at
+                    classes[of] = int(class_size(*of, lookup))
+                    at += classes[of]
+    return TableLayout(pieces, classes, at, lookup)
+
+
+def write_tables(path: Path, values: NDArray[np.uint8], header: dict[str, Any]) -> None:
+    """Write values, see `ckai.datasets.tables.solve`, and a header with `pieces`, atomically."""
+    text = json.dumps(header).encode() + b"\n"
+    with whole_file(path) as file:
+        file.write(FORMAT + f"{zlib.crc32(values.data, zlib.crc32(text)):08x}\n".encode() + text)
+        file.write(values.data)
+
+
+def read_tables(path: Path) -> tuple[TableLayout, NDArray[np.uint8], dict[str, Any]]:
+    """Verify a table file; return layout, values mapped into memory, and header; ValueError if damaged."""
+    command = f"ckai tables build --pieces {path.stem.removeprefix('tables-')}"
+    try:
+        with path.open("rb") as file:
+            start, checksum, text = file.readline(len(FORMAT)), file.readline(16), file.readline()
+            at, size = file.tell(), path.stat().st_size
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file; `{command}` builds it") from None
+    except OSError as error:
+        raise ValueError(f"{path}: cannot be read ({error.strerror or error})") from error
+    again = f"build it again with `{command} --force`"
+    if start != FORMAT:
+        found = start.decode("ascii", "replace").strip()
+        raise ValueError(f"{path}: expected {FORMAT.decode().strip()!r}, found {found!r}; {again}")
+    # Copy-on-write, not read-only: Numba would compile every kernel again for read-only arrays.
+    values = np.asarray(np.memmap(path, np.uint8, "c", at)) if at < size else np.empty(0, np.uint8)
+    found = f"{zlib.crc32(values.data, zlib.crc32(text)):08x}"
+    if found.encode() != checksum.strip():
+        expected = checksum.decode("ascii", "replace").strip()
+        raise ValueError(
+            f"{path}: expected the checksum {expected}, found {found}: the file is damaged or cut short; "
+            f"{again}"
+        )
+    header: dict[str, Any] = json.loads(text)
+    return make_layout(header["pieces"]), values, header

@@ -12,14 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.machine import cache_folder
-from ckai.datasets.tables.file import read_tables
-from ckai.datasets.tables.index import MAX_PIECES
-from ckai.datasets.tables.layout import TableLayout
+from ckai.datasets.tables.index import MAX_PIECES, TableLayout, read_tables
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN, best_capture, look
 from ckai.game.jit import inner, kernel
 from ckai.game.kernels import popcount
-from ckai.game.moves import Move
-from ckai.game.position import Position
+from ckai.game.position import Move, Position
 
 DEFAULT_PIECES: Final = 4
 SHIPPED: Final = 3

@@ -1,4 +1,4 @@
-"""Retrograde analysis of a material class together with the class with the sides exchanged.
+"""Solve tables: retrograde analysis of a material class together with the class with the sides exchanged.
 
 Values are plies to the end of the game with best play: odd if the side to move wins (as fast as it can), even
 if it loses (as slowly as it can), `DRAWN` otherwise. Captures and crownings lead to classes solved before.
@@ -8,9 +8,28 @@ Lake, Schaeffer and Lu, "Solving Large Retrograde Analysis Problems Using a Netw
 1994). Draws by move count are ignored.
 """
 
-import numpy as np
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from pathlib import Path
+from typing import Any
 
-from ckai.datasets.tables.index import STARTS, class_key, class_size, rank_position, unrank_position
+import numpy as np
+from numpy.typing import NDArray
+
+from ckai.datasets.files import locked, remove_temporaries
+from ckai.datasets.machine import available_cores
+from ckai.datasets.tables.index import (
+    STARTS,
+    Material,
+    TableLayout,
+    class_key,
+    class_size,
+    make_layout,
+    rank_position,
+    unrank_position,
+    write_tables,
+)
 from ckai.game.jit import inner, kernel
 from ckai.game.kernels import (
     LAST_ROW,
@@ -30,6 +49,8 @@ DRAWN = 255
 UNKNOWN = 254
 MAX_DISTANCE = 250
 """Largest distance in plies that a value can hold."""
+RATE = 1_000_000
+"""Positions/s that a core solves, roughly."""
 
 _NEVER = 100  # added to the count of open steps where an exit draws, so that it never reaches 0
 
@@ -235,3 +256,76 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
             if values[at + number] == UNKNOWN:
                 values[at + number] = DRAWN
     return longest
+
+
+def build_tables(
+    pieces: int,
+    path: Path,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, Any]:
+    """Solve all positions with up to `pieces` pieces, 2 to 6, and write them to a table file.
+
+    Args:
+        pieces: on the board, both sides together.
+        path: the file to write, usually `table_path(pieces, cache_folder())`.
+        threads: CPU threads; None: one a core.
+        progress: called with the positions solved and the positions in all.
+
+    Returns:
+        The file's header: `pieces` and `counts` (won, lost, drawn for the side to move, by number of pieces).
+
+    Raises:
+        ValueError: `pieces` out of range, or a distance above 250 plies, which a byte cannot hold.
+        LockedError: another process builds these tables.
+        WriteError: the file cannot be written.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> build_tables(2, Path("tables-2.ckt"))["counts"]
+        {'2': [716, 402, 2370]}
+    """
+    layout = make_layout(pieces)
+    with locked(path.with_name(f".{path.name}.lock")):
+        remove_temporaries(path.parent, of=path.name)
+        values = _solve(layout, threads or available_cores(), progress)
+        header = {"pieces": pieces, "counts": _counts(layout, values)}
+        write_tables(path, values, header)
+    return header
+
+
+def _solve(layout: TableLayout, threads: int, progress: Callable[[int, int], None]) -> NDArray[np.uint8]:
+    values = np.full(layout.positions, UNKNOWN, np.uint8)
+    solved = 0
+
+    def level(of: Material) -> tuple[int, int]:
+        """What must be solved after all that is less: a capture leaves fewer pieces, a crowning fewer men."""
+        return sum(of), of.men + of.other_men
+
+    def solve(of: Material) -> int:
+        if solve_pair(*of, values, layout.lookup) < 0:
+            raise ValueError(f"{of}: expected distances of up to {MAX_DISTANCE} plies, found more")
+        return sum(layout.classes[side] for side in {of, of.swapped})
+
+    # One class of each pair, in a level the largest first, so that no core idles long at its end.
+    pairs = sorted(
+        (of for of in layout.classes if of <= of.swapped), key=lambda of: (level(of), -layout.classes[of])
+    )
+    with ThreadPoolExecutor(threads) as pool:
+        for _, group in groupby(pairs, level):
+            for size in pool.map(solve, group):  # it cancels after an error
+                solved += size
+                progress(solved, layout.positions)
+    return values
+
+
+def _counts(layout: TableLayout, values: NDArray[np.uint8]) -> dict[str, list[int]]:
+    """Won, lost and drawn for the side to move, by number of pieces."""
+    counts = {str(pieces): [0, 0, 0] for pieces in range(2, layout.pieces + 1)}
+    for of in layout.classes:
+        numbers = np.bincount(layout.part(values, of), minlength=256)
+        drawn = int(numbers[DRAWN])
+        found = int(numbers[1::2].sum()) - drawn, int(numbers[0::2].sum()), drawn
+        counts[str(sum(of))] = [a + b for a, b in zip(counts[str(sum(of))], found, strict=True)]
+    return counts

@@ -19,8 +19,7 @@ near repetitions its scores may be wrong, as in every program of this kind.
 
 import numpy as np
 
-from ckai.game.intrinsics import lent, taken
-from ckai.game.jit import hot, inner, kernel
+from ckai.game.jit import hot, inner, kernel, lent, taken
 from ckai.models.inference.integers import activate, logit, value
 from ckai.rl.alphabeta.memory import INFINITE, MAX_HISTORY, MAX_PATH, PROVEN, VALUE_SCALE, WON
 from ckai.rl.alphabeta.transpositions import (

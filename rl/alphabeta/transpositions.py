@@ -11,8 +11,7 @@ that a row which two of them wrote at once matches no state (Hyatt, Mann 2002).
 
 import numpy as np
 
-from ckai.game.intrinsics import prefetch
-from ckai.game.jit import hot
+from ckai.game.jit import hot, prefetch
 from ckai.rl.alphabeta.memory import PROVEN
 from ckai.rl.search.transpositions import hash_of, place_of
 

@@ -8,7 +8,7 @@ May import `games`, `evaluators`, `search`, `alphabeta` and `engine`.
 
 from typing import TYPE_CHECKING
 
-from ckai.datasets.lazy import lazy_exports
+from ckai.datasets.choices import lazy_exports
 
 if TYPE_CHECKING:
     from ckai.rl.analysis.analyst import Analyst

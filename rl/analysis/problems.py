@@ -17,8 +17,7 @@ from typing import cast
 
 from ckai.datasets.tables import Tables
 from ckai.game import Move, Position
-from ckai.game.fen import FEN_TAG
-from ckai.game.text import printable
+from ckai.game.text import FEN_TAG, printable
 from ckai.pdn import PdnGame, read_games
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit

@@ -24,10 +24,9 @@ from numpy.typing import NDArray
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, whole_file, write_whole
 from ckai.datasets.reader import RowFile
-from ckai.datasets.schema import DatasetError, check_rows_path
+from ckai.datasets.schema import DatasetError, check_rows_path, from_numpy, table_writer
 from ckai.datasets.split import position_keys
 from ckai.datasets.tables import Tables
-from ckai.datasets.writer import from_numpy, table_writer
 from ckai.models.inference.evaluator import Evaluator, non_finite_error
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import use_one_torch_thread

@@ -9,8 +9,7 @@ value is the search's, their policy the action that it chose.
 
 import numpy as np
 
-from ckai.game.intrinsics import lent
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import inner, kernel, lent
 from ckai.rl.alphabeta.kernel import alpha_beta, terminal_score
 from ckai.rl.alphabeta.memory import INFINITE, PROVEN, VALUE_SCALE, WON
 from ckai.rl.alphabeta.transpositions import MAX_DEPTH

@@ -14,7 +14,7 @@ import numpy as np
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Move, Position
-from ckai.game.warmup import compile_rules
+from ckai.game.position import compile_rules
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.engine.base import Engine, Task

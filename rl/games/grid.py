@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckai.game import Game, MoveError, Outcome
-from ckai.game.color import Color
 from ckai.game.jit import quick_kernel
+from ckai.game.outcome import Color
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State
 

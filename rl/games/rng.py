@@ -5,7 +5,7 @@ The generator is SplitMix64 (Steele, Lea, Flood 2014); gamma variates after Mars
 
 import numpy as np
 
-from ckai.datasets.splitmix import GOLDEN, mix
+from ckai.datasets.split import GOLDEN, mix
 from ckai.game.jit import inner
 
 _S11, _S32 = np.uint64(11), np.uint64(32)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ckai.datasets.files import write_whole
-from ckai.datasets.writer import to_numpy
+from ckai.datasets.schema import to_numpy
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.report import describe
 from ckai.rl.selfplay.rows import GameHeader

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.data_module import Batch, RowsDataModule
-from ckai.datasets.symmetries import Symmetries
+from ckai.datasets.data_module import Batch, RowsDataModule, Symmetries
 from ckai.models.checkpoint import load_checkpoint, read_plain, save_checkpoint
 from ckai.models.evaluation.data_splits import origin
 from ckai.models.training.config import OptimizerConfig, TrainConfig

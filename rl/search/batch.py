@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.intrinsics import borrowed, choose, prefetch
-from ckai.game.jit import hot, kernel
+from ckai.game.jit import borrowed, choose, hot, kernel, prefetch
 from ckai.models.inference.integers import CACHE_LINE
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE, State

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from ckai.game.intrinsics import borrowed, lent, taken
-from ckai.game.jit import INNER, inner, kernel
+from ckai.game.jit import INNER, borrowed, inner, kernel, lent, taken
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, activate, logit, value
 from ckai.rl.evaluators.rollout import RolloutEvaluator

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckai.game.intrinsics import choose
-from ckai.game.jit import hot
+from ckai.game.jit import choose, hot
 from ckai.rl.games.contract import DRAW, LOSS, NONE
 
 ALPHAZERO_C_BASE = 19652.0

@@ -13,9 +13,8 @@ Arguments are named as in `ckai.rl.search.mcts`.
 
 import numpy as np
 
-from ckai.datasets.splitmix import MIX_1
-from ckai.game.intrinsics import prefetch
-from ckai.game.jit import hot, inner
+from ckai.datasets.split import MIX_1
+from ckai.game.jit import hot, inner, prefetch
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
 

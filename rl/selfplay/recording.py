@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.intrinsics import borrowed
-from ckai.game.jit import hot, inner, kernel
+from ckai.game.jit import borrowed, hot, inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform

@@ -9,8 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ckai.datasets.games import selfplay_tags
-from ckai.datasets.schema import SELFPLAY_SCHEMA
-from ckai.datasets.writer import from_numpy, row_table
+from ckai.datasets.schema import SELFPLAY_SCHEMA, from_numpy, row_table
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import as_state

@@ -19,7 +19,7 @@ from ckai.datasets.files import WriteError
 from ckai.datasets.schema import EXPERT_SCHEMA, DatasetError, headers_path
 from ckai.game import Game, Position
 from ckai.pdn import PdnError, read_games, write_game
-from ckai.pdn.kernels import MAX_PLIES
+from ckai.pdn.reader import MAX_PLIES
 
 ODD = r"""Some words before
 [Event "whole"]

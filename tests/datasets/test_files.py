@@ -18,7 +18,7 @@ from ckai.datasets.files import (
     whole_file,
     write_whole,
 )
-from ckai.datasets.writer import table_writer
+from ckai.datasets.schema import table_writer
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from ckai.cli.games import command
+from ckai.datasets.reader import describe
 from ckai.datasets.schema import DatasetError
-from ckai.datasets.statistics import describe
 from ckai.game import Position
 
 

@@ -12,9 +12,14 @@ from click.testing import CliRunner
 from ckai.cli.tables import command
 from ckai.datasets.files import LockedError
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, Tables, build_tables, table_path
-from ckai.datasets.tables.file import read_tables
-from ckai.datasets.tables.index import STARTS, class_key, rank_position, unrank_position
-from ckai.datasets.tables.layout import make_layout
+from ckai.datasets.tables.index import (
+    STARTS,
+    class_key,
+    make_layout,
+    rank_position,
+    read_tables,
+    unrank_position,
+)
 from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
 from ckai.game.jit import inner, kernel
@@ -80,7 +85,7 @@ def wrong(numbers, m1, k1, m2, k2, values, lookup, start):
 def check(tables, sample=None):
     layout = tables.layout
     rng = np.random.default_rng(0)
-    for of, size in zip(layout.classes, layout.sizes, strict=True):
+    for of, size in layout.classes.items():
         numbers = np.arange(size) if sample is None else rng.integers(size, size=min(size, sample))
         start = int(layout.lookup[STARTS + class_key(*of)])
         found = wrong(numbers, *of, tables.values, layout.lookup, start)
@@ -90,7 +95,7 @@ def check(tables, sample=None):
 def test_every_placement_has_a_number_of_its_own():
     layout = make_layout(4)
     rng = random.Random(0)
-    for of, size in zip(layout.classes, layout.sizes, strict=True):
+    for of, size in layout.classes.items():
         for number in range(size) if size < 1000 else rng.sample(range(size), 300):
             own, opp, kings = unrank_position(number, *of, layout.lookup)
             assert rank_position(own, opp, kings, layout.lookup) == number
@@ -98,7 +103,7 @@ def test_every_placement_has_a_number_of_its_own():
                 *of
             ]
             Position(own, opp, kings)  # refuses what cannot be
-    assert sum(layout.sizes) == layout.positions
+    assert sum(layout.classes.values()) == layout.positions
 
 
 def test_counts_are_those_that_are_known(three):

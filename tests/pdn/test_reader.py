@@ -305,7 +305,7 @@ def test_text_before_between_and_after_games_is_no_game():
 
 @pytest.mark.parametrize("size", [64, 100, 1000, 4096])
 def test_chunks_of_any_size_read_the_same(size):
-    from ckai.pdn.stream import read_chunks
+    from ckai.pdn.sources import read_chunks
 
     text = (
         MANCHESTER + b"\n% remark\n1. 11-15 {a\nb} 22-18\r\n*\n" + b'[FEN "W:W22,K30:B1,2"]\n1. 22-17 0-1\n'

@@ -31,7 +31,7 @@ def read_typed_move(position: Position, text: str) -> Move:
     '11-15'
     >>> read_typed_move(Position.start(), "11-18")
     Traceback (most recent call last):
-    ckai.game.errors.MoveError: '11-18' is illegal; from 11: 11-15, 11-16
+    ckai.game.text.MoveError: '11-18' is illegal; from 11: 11-15, 11-16
     """
     plain = re.sub(r"[.!?\s]+$", "", unicodedata.normalize("NFKC", text[: 2 * MAX_TEXT]).strip())
     shown = printable(" ".join(text.split()), most=24)

@@ -5,9 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ckai.datasets.data_module import RowsDataModule, to_batch
+from ckai.datasets.data_module import RowsDataModule, Symmetries, to_batch
 from ckai.datasets.reader import read_rows
-from ckai.datasets.symmetries import Symmetries
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.run.config import RunConfig

@@ -148,7 +148,7 @@ export function fromPieces(placed, black, clock = 0, refuse = fail) {
 const FEN = /^([BW])\s*:\s*([BW])([^:]*):\s*([BW])([^:]*?)((?:\s*:\s*[HF]\d{1,5})*)\s*\.?$/i;
 const SQUARES = /^\s*(K?)\s*(\d{1,2})\s*(?:-\s*(K?)\s*(\d{1,2})\s*)?$/i;
 
-/** Read a FEN such as `B:W18,24,K10:B1-12:H5`, in all forms that `ckai.game.fen` reads; an Error says what is wrong. */
+/** Read a FEN such as `B:W18,24,K10:B1-12:H5`, in all forms that `ckai.game.text` reads; an Error says what is wrong. */
 export function parseFen(text) {
   const refuse = (problem) => fail(`FEN '${text.slice(0, 80)}': ${problem}`);
   const tag = /^\s*\[\s*FEN\s*"([^"]*)"\s*\]\s*$/i.exec(text);
