@@ -18,7 +18,7 @@ from ckai.cli.shared.output import count_text, print_json
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 
 if TYPE_CHECKING:
-    from ckai.datasets.games import Games, Query
+    from ckai.datasets.convert import Games, Query
     from ckai.datasets.reader import Statistics
 
 LISTED = 50
@@ -69,8 +69,8 @@ def command(
     """Find games, see `_HELP`."""
     from ckai.cli.shared.console import print_games, progress_bar
     from ckai.cli.shared.found import newest_rows, row_files
+    from ckai.datasets.convert import Query, find_games, rows_writer
     from ckai.datasets.files import refuse_to_replace, whole_file
-    from ckai.datasets.games import Query, find_games, rows_writer
     from ckai.datasets.reader import describe
     from ckai.datasets.schema import check_rows_path, headers_path
 
@@ -140,7 +140,7 @@ def _has_rows(path: Path) -> bool:
 
 def _query(opening: str, fen: str | None, **wanted: Any) -> "Query":
     from ckai.cli.playing.sides import BALLOT, game_of, opening_moves
-    from ckai.datasets.games import Query
+    from ckai.datasets.convert import Query
     from ckai.rl.games.registry import DEFAULT_GAME
 
     positions = [] if fen is None else [DEFAULT_GAME.read_position(fen)]
@@ -153,7 +153,7 @@ def _query(opening: str, fen: str | None, **wanted: Any) -> "Query":
 
 def _texts(games: "Games", which: Any) -> Iterator[str]:
     """The games as PDN; rows of other games than checkers are replayed by their own rules."""
-    from ckai.datasets.games import RowGames
+    from ckai.datasets.convert import RowGames
 
     if not isinstance(games, RowGames) or games.file.game == DEFAULT_GAME_NAME:
         yield from games.texts(which)

@@ -54,7 +54,8 @@ ROW = np.dtype(
     ]
 )
 """Columns of rows, one entry per hop; `ckai.datasets.schema` describes them."""
-Columns: Any = namedtuple("Columns", ROW.names or ())  # type: ignore[misc]
+_NAMES = ROW.names or ()
+Columns = namedtuple("Columns", _NAMES)  # type: ignore[misc]
 UNKNOWN_Z = 2
 """Value of `z` in a game without a result, or with one that the moves did not decide."""
 
@@ -228,7 +229,7 @@ class PlayedGames:
         refused[list(self.refused)] = True
         self.games = np.zeros(count, GAME)
         room = int((chunk.tokens["kind"] == MOVE).sum()) + 24 * count
-        columns = Columns(*(np.empty(room, ROW[name]) for name in Columns._fields))
+        columns: Any = Columns(*(np.empty(room, ROW[name]) for name in _NAMES))
         rows = _replay(
             chunk.tokens, chunk.squares, chunk.games, self._starts, refused, number, self.games, columns
         )
@@ -240,7 +241,7 @@ class PlayedGames:
         )
         scores = np.repeat(np.where(self.forfeit, UNKNOWN_Z, _SCORES[self.results]), self.games["rows"])
         columns.z[:rows] = np.where(columns.black[:rows] | (scores == UNKNOWN_Z), scores, -scores)
-        self.columns = Columns._make(column[:rows] for column in columns)
+        self.columns: Any = Columns._make(column[:rows] for column in columns)
 
     @property
     def whole(self) -> NDArray[np.bool_]:
@@ -252,6 +253,10 @@ class PlayedGames:
         """The first position of a game."""
         own, opp, kings, halfmove_clock, black = self._starts[g].tolist()
         return Position(own, opp, kings, bool(black), halfmove_clock=halfmove_clock)
+
+    def read(self, g: int, path: str) -> PdnGame:
+        """A game with all that was written of it; `path` names the source."""
+        return _Builder(self, g, path).game
 
 
 def _another_game(value: str) -> str:
@@ -328,12 +333,7 @@ def _read(source: OpenedSource | IO[bytes], name: str) -> Generator[PdnGame, Non
     for chunk in read_chunks(source):
         played = PlayedGames(chunk)
         for g in range(len(chunk.games)):
-            yield build_game(played, g, name)
-
-
-def build_game(played: PlayedGames, g: int, path: str) -> PdnGame:
-    """Build game `g` of a chunk; `path` names the source."""
-    return _Builder(played, g, path).game
+            yield played.read(g, name)
 
 
 class _Builder:
@@ -434,7 +434,10 @@ class _Builder:
         reason = _PROBLEMS.get(kind, "").format(text)
         if kind == BAD_MOVE:
             legal = tuple(map(str, position.legal_moves()))
-            reason = self.other_board(t) or _refusal(position, self.squares(t), text.replace(" ", ""))
+            try:
+                position.find_path(self.squares(t), text.replace(" ", ""))
+            except MoveError as error:
+                reason = self.other_board(t) or str(error)
         return PdnError(reason, game.path, self.line(t), game.number, len(game.moves), text, legal)
 
     def other_board(self, t: int) -> str:
@@ -450,14 +453,6 @@ class _Builder:
             if max(squares, default=0) > 32:
                 return f"'{move}' has a square above 32: another variant of draughts?"
         return ""
-
-
-def _refusal(position: Position, squares: list[int], text: str) -> str:
-    try:
-        position.find_path(squares, text)
-    except MoveError as error:
-        return str(error)
-    raise AssertionError("expected a move that cannot be played")
 
 
 def _clean(comment: str) -> str:

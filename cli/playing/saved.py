@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ckai.datasets.games import PdnGames
+from ckai.datasets.convert import PdnGames
 from ckai.pdn.sources import read_chunks
 from ckai.rl.games.registry import DEFAULT_GAME, game_names
 from ckai.rl.games.spec import parse_games

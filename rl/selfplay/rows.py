@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.games import selfplay_tags
+from ckai.datasets.convert import selfplay_tags
 from ckai.datasets.schema import SELFPLAY_SCHEMA, from_numpy, row_table
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract

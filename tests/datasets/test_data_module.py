@@ -9,7 +9,7 @@ import torch
 
 from ckai.datasets.convert import parse_files
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.reader import RowFile, newest_dataset, read_rows
+from ckai.datasets.reader import newest_dataset, read_rows
 from ckai.datasets.schema import HEADERS_SCHEMA, DatasetError
 from ckai.datasets.split import game_keys, held_out
 
@@ -49,14 +49,6 @@ def test_a_game_is_never_on_both_sides_and_the_seed_decides_which():
 
 def test_the_split_does_not_change_between_versions():
     assert np.flatnonzero(held_out(np.arange(60), 0, 0.1)).tolist() == [5, 7, 14, 33, 34, 53, 55]
-
-
-def test_the_data_module_never_mixes_games(expert, rows):
-    data = RowsDataModule([expert], heldout=0.3)
-    sides = [{int(g) for block in data.blocks(side) for g in block.game} for side in ("train", "heldout")]
-    assert sides[0] & sides[1] == set()
-    assert sides[0] | sides[1] == set(range(30))
-    assert data.train_rows + data.heldout_rows == len(rows)
 
 
 # --- batches ---------------------------------------------------------------------------------------
@@ -115,6 +107,25 @@ def test_training_batches_are_transformed_and_held_out_ones_are_not(expert):
     assert [batch["z"].tolist() for batch in after] == [(2 * batch["z"]).tolist() for batch in before]
     assert sum(batch["z"].abs().sum() for batch in before) > 0
     assert all_rows(other.val_dataloader()) == all_rows(plain.val_dataloader())
+
+
+def test_weights_say_how_often_an_epoch_takes_a_data_set(tmp_path):
+    games = (
+        make_rows.random_games(30, max_plies=10),
+        make_rows.random_games(20, seed=5, max_plies=10, first=1000),
+    )
+    paths = [make_rows.write(tmp_path / f"{i}.parquet", rows, group=64) for i, rows in enumerate(games)]
+    data = RowsDataModule(paths, heldout=0, batch_size=32, weights=(2.5, 0.25))
+    rows = 0
+    for batch in data.epoch(3):
+        rows += len(batch["label"])
+    assert rows == data.epoch_rows
+    assert data.epoch_rows == pytest.approx(2.5 * len(games[0]) + 0.25 * len(games[1]), abs=8)
+    assert data.steps_per_epoch == sum(1 for _ in data.epoch(3))
+    with pytest.raises(ValueError, match="above 0 and below 1000 for each of 2 data sets, found 1"):
+        RowsDataModule(paths, weights=(1,))
+    with pytest.raises(ValueError, match=r"expected weights that leave some of \d+ rows in an epoch"):
+        RowsDataModule(paths, heldout=0, weights=(1e-6, 1e-6))
 
 
 def test_visits_become_a_distribution_and_expert_rows_point_at_their_move(tmp_path, rows):
@@ -198,14 +209,6 @@ def test_the_newest_data_set_is_never_a_headers_file(tmp_path, expert):
     assert newest_dataset(tmp_path) == expert
     later = make_rows.write(tmp_path / "b.parquet", make_rows.random_games(2))
     assert newest_dataset(tmp_path) == later
-
-
-def test_the_fingerprint_follows_the_content(tmp_path, expert, rows):
-    first = RowFile(expert).fingerprint()
-    moved = tmp_path / "moved.parquet"
-    moved.write_bytes(expert.read_bytes())
-    assert RowFile(moved).fingerprint() == first
-    assert RowFile(make_rows.write(tmp_path / "c.parquet", rows[:-1])).fingerprint() != first
 
 
 # --- rows without a data module ---------------------------------------------------------------------

@@ -60,16 +60,6 @@ def test_limits_below_one_are_refused():
             Game(**limits)
 
 
-def test_no_piece_or_no_move_loses():
-    for game, winner, text in (
-        (after("B:W15:B11", "11x18"), "black", "Black won: White has no pieces left"),
-        (after("B:W9,14:B5"), "white", "White won: Black has no legal move"),  # neither to 9 nor over it
-        (after("W:W13:B9,6"), "black", "Black won: White has no legal move"),
-    ):
-        assert (game.outcome().winner, str(game.outcome())) == (winner, text)
-    assert after("B:W9:B5").outcome() is None
-
-
 def test_push_and_pop():
     game = Game()
     assert str(game.push("11-15")) == "11-15"

@@ -108,14 +108,3 @@ def test_the_error_names_the_legal_moves():
         Position.start().push(Position.from_fen("B:W15:B11").legal_moves()[0])
     with pytest.raises(MoveError):
         Position.start().find_path([11])
-
-
-def test_a_move_is_found_by_its_hops():
-    position = Position.from_fen("B:W6,14,15:BK1")
-    for move in position.legal_moves():
-        assert position.move_of(move.actions) == move
-        assert position.move_of([*move.actions, 0]) is None
-    longest = max(position.legal_moves(), key=lambda move: len(move.actions))
-    assert len(longest.actions) > 1
-    assert position.move_of(longest.actions[:1]) is None
-    assert position.move_of([]) is None

@@ -165,23 +165,6 @@ def test_numeric_annotations_and_marks():
     assert game.result == "*"
 
 
-# --- captures ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "path", "problem"),
-    [
-        ("W:W26:B22,14,6", "26x1", "26x17x10x1"),
-        ("B:W6,7,14,15:BK2", "2x9x18x11x2", "2x9x18x11x2"),
-        ("B:W6,7,14,15:BK2", "2x2", "ambiguous"),
-        ("B:W6,7,14,15:B2", "2x18", r"'2x18' is ambiguous here (legal: 2x9x18, 2x11x18)"),
-    ],
-)
-def test_captures_with_landing_squares_left_out(text, path, problem):
-    (game,) = read(f'[FEN "{text}"]\n1. {path} *')
-    assert moves(game) == [problem] if game.problem is None else problem in game.problem.reason
-
-
 # --- other first positions --------------------------------------------------------------------------
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ckai.datasets.games import RESIGNED, WOULD_RESIGN
+from ckai.datasets.convert import RESIGNED, WOULD_RESIGN
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.run.report import describe
 from ckai.rl.selfplay.config import SelfPlayConfig
