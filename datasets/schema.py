@@ -193,11 +193,10 @@ def row_table(
         unknown: the value of `z` that becomes null.
     """
     for name, values in columns.items():
-        if name in ("legal", "black", "z"):
+        if name in ("legal", "z"):
             known = _bits(values != unknown) if name == "z" else None
-            data = _bits(values) if name == "black" else pa.py_buffer(np.ascontiguousarray(values))
-            kind = schema.field(name).type
-            more[name] = pa.Array.from_buffers(kind, len(values), [known, data])
+            buffers = [known, pa.py_buffer(np.ascontiguousarray(values))]
+            more[name] = pa.Array.from_buffers(schema.field(name).type, len(values), buffers)
         elif name == "board":
             flat = from_numpy(values.reshape(-1))
             more[name] = pa.FixedSizeListArray.from_arrays(flat, values.shape[1])

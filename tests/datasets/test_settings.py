@@ -125,12 +125,6 @@ def test_settings_as_texts():
         assert str(caught.value) == message
 
 
-def test_changes_are_checked_together():
-    assert change_settings(Car(load=0.5), {"wheels": 0, "load": None}) == Car(wheels=0)
-    with pytest.raises(ValueError, match="wheels under a load"):
-        change_settings(Car(load=0.5), {"wheels": 0})
-
-
 def test_a_field_describes_itself():
     found = {one.path: one for one in all_settings(Car)}
     assert list(found) == [

@@ -1,7 +1,6 @@
 """Tablebases: known counts, values that follow from their successors, files that are whole or refused."""
 
 import json
-import random
 import re
 from pathlib import Path
 
@@ -12,14 +11,7 @@ from click.testing import CliRunner
 from ckai.cli.tables import command
 from ckai.datasets.files import LockedError
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, Tables, build_tables, table_path
-from ckai.datasets.tables.index import (
-    STARTS,
-    class_key,
-    make_layout,
-    rank_position,
-    read_tables,
-    unrank_position,
-)
+from ckai.datasets.tables.index import STARTS, class_key, read_tables, unrank_position
 from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
 from ckai.game.jit import inner, kernel
@@ -90,20 +82,6 @@ def check(tables, sample=None):
         start = int(layout.lookup[STARTS + class_key(*of)])
         found = wrong(numbers, *of, tables.values, layout.lookup, start)
         assert found[0] == 0, f"{of}: {unrank_position(found[1], *of, layout.lookup)}"
-
-
-def test_every_placement_has_a_number_of_its_own():
-    layout = make_layout(4)
-    rng = random.Random(0)
-    for of, size in layout.classes.items():
-        for number in range(size) if size < 1000 else rng.sample(range(size), 300):
-            own, opp, kings = unrank_position(number, *of, layout.lookup)
-            assert rank_position(own, opp, kings, layout.lookup) == number
-            assert [bits.bit_count() for bits in (own & ~kings, own & kings, opp & ~kings, opp & kings)] == [
-                *of
-            ]
-            Position(own, opp, kings)  # refuses what cannot be
-    assert sum(layout.classes.values()) == layout.positions
 
 
 def test_counts_are_those_that_are_known(three):

@@ -169,15 +169,6 @@ def test_numeric_annotations_and_marks():
 
 
 @pytest.mark.parametrize(
-    ("fen", "move"), [("W:W22,K30:B1,2", "22-17"), ("B:W30:B1,K2", "2-7"), ("W:B1-4:W29-32.", "32-27")]
-)
-def test_a_game_from_a_fen_with_either_side_to_move(fen, move):
-    game = one(f'[SetUp "1"]\n[FEN "{fen}"]\n1. {move} *')
-    assert moves(game) == [move]
-    assert game.start.black == fen.startswith("B")
-
-
-@pytest.mark.parametrize(
     ("tag", "problem"),
     [
         *((f'[GameType "{value}"]', "") for value in ("21", "21,W,8,8,N1,0", " 21 ", "")),
