@@ -53,7 +53,7 @@ def test_graphs_train_the_same_network(name, rows, request):
     assert cuda.modes == {"thread_local"}
 
 
-@pytest.mark.parametrize("precision", ["32", "bf16"])
+@pytest.mark.parametrize("precision", ["32", pytest.param("bf16", marks=pytest.mark.slow)])
 def test_without_a_graph_the_same_steps_are_taken(rows, graphs, logged, precision):
     wanted, losses, data = trained("resnet", "planes", rows, 2, precision)
     assert data.joined > 1

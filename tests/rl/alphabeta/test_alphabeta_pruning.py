@@ -9,6 +9,8 @@ from ckai.models.inference.vectors import SCALE
 from ckai.rl.alphabeta.memory import FULL_WIDTH, Constants
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 
+pytestmark = pytest.mark.slow  # compiles the search once more, for these trees
+
 
 class Guesses(IntegerEvaluator):
     """An integer network that gives every node of a tree its `guess` and its `prior`."""

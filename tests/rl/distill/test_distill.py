@@ -54,6 +54,7 @@ def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
     assert len(np.unique(rows.board, axis=0)) > 100
 
 
+@pytest.mark.slow
 def test_games_of_alpha_beta(tmp_path, teacher):
     integers = IntegerEvaluator(build("swift", {"hidden": 16, "narrow": 4, "narrowest": 4}).eval())
     config = replace(SMALL, nodes=60, tables=3, positions=2000, explore=0.0)

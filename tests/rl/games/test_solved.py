@@ -117,6 +117,7 @@ class Always(Evaluator):
         values[:] = 0
 
 
+@pytest.mark.slow
 def test_a_mistake_changes_the_value_and_is_legal():
     full = SPEC.read_position("...w.../...b.../...w.../...b.../...w.../...b...")
     moves = {move: SolvedValue(0 if str(move) == "3" else -1, 9) for move in full.legal_moves()}
@@ -150,6 +151,7 @@ def tiny(path, game="connect4"):
     return path
 
 
+@pytest.mark.slow
 def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_EVALUATOR", "torch")
     monkeypatch.setattr("ckai.rl.games.connect4.mistakes.solved_classes", lambda spec: few())
