@@ -85,9 +85,9 @@ def _claim_output() -> int:
 def _gtp(spec: str, evaluator: str) -> Any:
     """Return what makes a session of an output."""
     from ckai.rl.engine.base import Engine
+    from ckai.rl.engine.gtp import GtpSession
     from ckai.rl.engine.loading import check
     from ckai.rl.games.go import SPEC
-    from ckai.rl.games.go.gtp import GtpSession
 
     check(EngineText.read(spec), SPEC, clock=False)
     return partial(GtpSession, lambda game: Engine.load(spec, evaluator=evaluator, game=game))

@@ -143,8 +143,8 @@ def _evaluate_solved(checkpoint: Path, visits: Sequence[int], as_json: bool) -> 
     """Print the mistakes of a network on solved positions of its game."""
     from ckai.cli.shared.console import print_rows
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.rl.analysis.solved import mistakes_of_network, solved_classes
     from ckai.rl.evaluators.loading import load_evaluator
-    from ckai.rl.games.connect4.mistakes import mistakes_of_network, solved_classes
     from ckai.rl.games.registry import get_game
 
     loaded = load_checkpoint(checkpoint)

@@ -64,7 +64,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     help="Side you play; Black moves first. both: two people; none: the engine plays itself.  "
     "[default: black, or as in the game loaded]",
 )
-@click.option("--fen", help="Position to start from: a FEN, or a board with / between its rows.")
+@click.option("--fen", help="Position to start from: a FEN, or in other games rows with / between them.")
 @click.option(
     "--opening",
     metavar="NAME",
@@ -106,9 +106,9 @@ def command(
     from ckai.cli.shared.found import short_name
     from ckai.cli.terminal.game import HUMAN, PEOPLE, TerminalGame
     from ckai.cli.terminal.screen import make_console
+    from ckai.rl.engine.limit import TimeControl
     from ckai.rl.engine.loading import game_of as game_of_engines
     from ckai.rl.engine.text import EngineText
-    from ckai.rl.games.clock import TimeControl
     from ckai.rl.games.registry import get_game
 
     if listing:

@@ -46,7 +46,7 @@ def sources_digest(root: Path = ROOT) -> str:
     sources = {path: path.read_bytes() for room in ROOMS for path in (root / room).rglob("*.py")}
     hashed = set[Path]()
     for path, source in sources.items():
-        if b"numba" in source or b"ckai.game.jit" in source:
+        if any(text in source for text in (b"numba", b"ckai.game.jit", b"@implements")):
             hashed |= {path, *(root / f"{name.decode().replace('.', '/')}.py" for name in _IMPORTED(source))}
     digest = hashlib.sha256()
     for path in sorted(hashed & sources.keys()):

@@ -9,15 +9,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from ckai.datasets.machine import available_cores
 from ckai.models.inference.backends import best_rate, make_evaluator
 from ckai.models.inference.evaluator import BackendError, Evaluator
+from ckai.models.inference.threads import running
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.threads import running
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import SelfPlayCounts
 from ckai.rl.selfplay.play import play_games
@@ -71,16 +72,8 @@ def selfplay_rates(
     progress, stop = SelfPlayCounts(), threading.Event()
 
     def work() -> None:
-        play_games(
-            evaluator,
-            config,
-            range(10**6),
-            seed=0,
-            on_game=lambda _: None,
-            spec=spec,
-            progress=progress,
-            stop=stop,
-        )
+        settings: dict[str, Any] = {"spec": spec, "progress": progress, "stop": stop}
+        play_games(evaluator, config, range(10**6), seed=0, on_game=lambda _: None, **settings)
 
     with running([work], stop, name="self-play"):
         while not progress.evaluations and not stop.wait(0.01):

@@ -28,8 +28,7 @@ from ckai.rl.distill.distill import distill
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.simple import MaterialEngine
 from ckai.rl.engine.tree import TreeEngine
-from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec

@@ -5,7 +5,7 @@
     python benchmarks/games/connect4.py classes --per-class 200  # the positions of `ckai evaluate --solved`
 
 A killed `book` continues when it is started again. The files are made in the current folder; those of the
-package are in `rl/games/connect4/`.
+package are `rl/games/connect4-*.npz`.
 """
 
 import argparse
@@ -17,10 +17,18 @@ from pathlib import Path
 import numpy as np
 
 from ckai.datasets.files import whole_file
-from ckai.rl.games.connect4 import SPEC, kernels
-from ckai.rl.games.connect4.mistakes import CLASSES, NO_SCORE
-from ckai.rl.games.connect4.solver import BOOK, Connect4Solver, solved_value
-from ckai.rl.games.grid import GridPosition
+from ckai.rl.analysis.solved import CLASSES, NO_SCORE
+from ckai.rl.games.connect4 import (
+    BOOK,
+    BOOK_STONES,
+    BOTTOM,
+    SPEC,
+    SQUARES,
+    Connect4Solver,
+    mirrored,
+    solved_value,
+)
+from ckai.rl.games.spec import GridPosition
 
 SAVE_SECONDS = 20.0
 PHASES = {"Begin": (8, 13), "Middle": (14, 28), "End": (29, 40)}
@@ -32,8 +40,8 @@ EASY, MEDIUM = 13, 28
 def key_of(position: GridPosition) -> int:
     """Return the key of a position or of its mirror image, whichever is smaller."""
     own, other = position.state
-    key = own + (own | other) + kernels.BOTTOM
-    return min(key, int(kernels.mirrored(np.int64(key))))
+    key = own + (own | other) + BOTTOM
+    return min(key, int(mirrored(np.int64(key))))
 
 
 def score_of(solver: Connect4Solver, position: GridPosition) -> int:
@@ -42,7 +50,7 @@ def score_of(solver: Connect4Solver, position: GridPosition) -> int:
     outcome = position.outcome()
     if outcome is None:
         return solver.score_of(own, own | other)
-    return 0 if outcome.winner is None else -(kernels.SQUARES // 2 + 1 - ((own | other).bit_count() + 1) // 2)
+    return 0 if outcome.winner is None else -(SQUARES // 2 + 1 - ((own | other).bit_count() + 1) // 2)
 
 
 def first(megabytes: int) -> None:
@@ -68,7 +76,7 @@ def book(path: Path, megabytes: int) -> None:
     with np.load(path if path.exists() else BOOK) as file:
         bounds = map(tuple, file["bounds"].tolist())
         found = dict(zip(file["keys"].tolist(), bounds, strict=True))
-    positions = {key_of(each): each for each in SPEC.openings(kernels.BOOK_STONES)}
+    positions = {key_of(each): each for each in SPEC.openings(BOOK_STONES)}
     missing = [key for key in positions if len(set(found.get(key, (0, 1)))) > 1]
     solver, saved = Connect4Solver(megabytes), time.monotonic()
     for left, key in zip(reversed(range(len(missing))), missing, strict=True):

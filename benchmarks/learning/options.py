@@ -25,9 +25,9 @@ from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
+from ckai.rl.analysis.solved import POLICY, mistakes_of_network, solved_classes
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.connect4.mistakes import POLICY, mistakes_of_network, solved_classes
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import Z95

@@ -29,7 +29,7 @@ from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.models.inputs.packing import unpack_position
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.loading import networks_of
-from ckai.rl.games.checkers.openings import VALUES
+from ckai.rl.games.checkers import VALUES
 from ckai.rl.matches.elo import wilson
 
 MARGIN = 70

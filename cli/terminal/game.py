@@ -23,9 +23,8 @@ from ckai.game import Outcome, Reason
 from ckai.game.text import printable
 from ckai.rl.analysis.score import score_help
 from ckai.rl.engine.base import Engine, ResignsError, Stop
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.limit import Clock, Limit, TimeControl
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec, LoadedGame
 

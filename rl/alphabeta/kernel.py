@@ -15,27 +15,62 @@ Scores are integers for the side to move: `VALUE_SCALE` times the network's valu
 clock has run out. Where the depth reaches as far as the clock, the table's key has the clock in it, and no
 proof is taken from the table that takes longer than the clock leaves. The table does not know the path, so
 near repetitions its scores may be wrong, as in every program of this kind.
+
+Row `[STATE_WORDS + 1]` int64 of the table: a state, so a hit is exact, and a word of fields, its entry. The
+state is without its halfmove clock unless the search of it reaches as far as the clock. It has two places,
+neighbours; the entry of the lower depth, or of an earlier search, gives way (Breuker, Uiterwijk, van den
+Herik 1994). Several threads may use a table, without locks: the words of the state are stored exclusive-or
+the entry, so that a row which two of them wrote at once matches no state (Hyatt, Mann 2002).
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import hot, inner, kernel, lent, taken
+from ckai.game.jit import hot, inner, kernel, lent, prefetch, taken
 from ckai.models.inference.integers import activate, logit, value
-from ckai.rl.alphabeta.memory import INFINITE, MAX_HISTORY, MAX_PATH, PROVEN, VALUE_SCALE, WON
-from ckai.rl.alphabeta.transpositions import (
-    EXACT,
-    LOWER,
-    NO_SCORE,
-    STATIC_ONLY,
-    UPPER,
-    bucket_index,
-    fetch,
-    probe,
-    store,
-    unpacked,
-)
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, NONE, WIN
+from ckai.rl.search.transpositions import hash_of, place_of
+
+VALUE_SCALE = 10_000
+"""Score of the network's value 1."""
+WON = 30_000
+"""Score of a won position, less the plies to the end of the game."""
+PROVEN = 20_000
+"""Scores from here on are of won games, below its negative of lost ones."""
+INFINITE = 32_000
+"""Above every score."""
+MAX_PATH = 512
+"""Longest path in hops, with the states before the root that can be repeated."""
+NEVER = 1000
+"""A depth or number of moves that no search reaches."""
+MAX_HISTORY = 16_384
+"""Bound of the absolute history of an action; it stands for 1."""
+
+PROGRESS = np.dtype(
+    [
+        ("nodes", np.int64),  # searched
+        ("evaluations", np.int64),  # of them, by the network
+        ("limit", np.int64),  # of nodes
+        ("age", np.int64),  # number of the search
+        ("action", np.int64),  # the best at the root so far, -1 before any
+        ("score", np.int64),  # of that action
+    ]
+)
+"""How far a search has come."""
+
+STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
+"""How an entry's score bounds the true one; `STATIC_ONLY`: it has no score and no action."""
+NO_SCORE = 32_767
+"""Stands for a static score that was not computed."""
+MAX_DEPTH = 255
+"""Greatest depth of an entry."""
+AGES = 1 << 13
+"""Numbers of searches that an entry can tell apart."""
+_OFFSET, _SHORT, _BYTE = 32_768, 0xFFFF, 0xFF
+_AGED = 8
+"""Plies taken off the depth of an entry, when one is replaced, for each search since it was written."""
 
 TOP_RANK = 1000.0
 """Rank of the table's action, above that of any other."""
@@ -48,6 +83,132 @@ UNLIKELY = 3.0
 _LOGS = np.log([1, *range(1, 64)])
 REDUCTIONS = np.maximum(np.floor(0.8 + np.outer(_LOGS, _LOGS) / 2.5), 1).astype(np.int8)
 """[depths, moves] int8: plies that a late move is reduced by; what is beyond is reduced as the last."""
+
+
+class Memory(NamedTuple):
+    """The arrays of a search; one position is searched at a time."""
+
+    table: Any
+    """[T, STATE_WORDS + 1] int64, see the top."""
+    path: Any
+    """[MAX_PATH, STATE_WORDS] int64: keys of the game's states and of the path, oldest first."""
+    actions: Any
+    """[MAX_PATH, MAX_LEGAL_ACTIONS] uint8: the legal actions at each state of the path."""
+    order: Any
+    """[MAX_PATH, MAX_LEGAL_ACTIONS] float32: their ranks, highest first."""
+    killers: Any
+    """[MAX_PATH, 2] int16: the last two actions that refuted a sibling, -1 if there are none."""
+    history: Any
+    """[NUM_ACTIONS] int64: how well an action did, 0 being average; in the view of the mover."""
+    progress: Any
+    """[1] PROGRESS."""
+    stop: Any
+    """[1] uint8: set to 1 by any thread, ends the search soon."""
+
+
+class Constants(NamedTuple):
+    """What is searched less; margins are scores. See docs/search.md."""
+
+    full_depth_moves: int = 3
+    """Actions searched without a reduction."""
+    static_depth: int = 4
+    """Greatest depth at which a position is pruned for its network's score alone."""
+    static_margin: int = 1250
+    """How far that score must be above the window, per ply of depth."""
+    razor_margin: int = 750
+    """How far it must be below the window, per ply of depth."""
+    internal_depth: int = 4
+    """Least depth at which a state without an action in the table is searched one ply less."""
+
+
+FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER)
+"""Search everything: the score is that of minimax with the same evaluation."""
+
+
+# --- the table --------------------------------------------------------------------------------------
+
+
+@hot
+def bucket_index(table, key):
+    """Return the index of the first of a state's two rows."""
+    return place_of(hash_of(key), len(table))
+
+
+@hot
+def fetch(table, place):
+    """Ask for the rows of a state, `place` being its `bucket_index`: they are seldom in the CPU's caches."""
+    prefetch(table, place, np.int64(0))
+    prefetch(table, place ^ 1, np.int64(table.shape[1] - 1))
+
+
+@hot
+def entry_if(row, key):
+    """Return the entry of a row if it is a state's, else 0."""
+    entry = row[len(key)]
+    for n, word in enumerate(key):
+        if row[n] ^ entry != word:
+            return np.int64(0)
+    return entry
+
+
+@hot
+def probe(table, place, key):
+    """Return the entry of a state, 0 if it is not in the table; `place` is its `bucket_index`."""
+    entry = entry_if(table[place], key)
+    other = place ^ 1
+    if entry == 0 and other < len(table):
+        entry = entry_if(table[other], key)
+    return entry
+
+
+@hot
+def unpacked(entry, plies):
+    """Return (score, static score, depth in plies, best action, bound) of an entry.
+
+    A score from `PROVEN` on counts from the state, and is made to count from the root, `plies` before it.
+    """
+    score = (entry & _SHORT) - _OFFSET
+    if score >= PROVEN:
+        score -= plies
+    elif score <= -PROVEN:
+        score += plies
+    return score, (entry >> 16 & _SHORT) - _OFFSET, entry >> 32 & _BYTE, entry >> 40 & _BYTE, entry >> 48 & 3
+
+
+@hot
+def _worth(entry, age):
+    """Return the worth of an entry when one is replaced: its depth, less for older searches."""
+    if entry == 0:
+        return np.int64(-1_000_000)
+    return (entry >> 32 & _BYTE) - _AGED * (age - (entry >> 50) & AGES - 1)
+
+
+@hot
+def store(table, place, key, score, static, depth, action, bound, age, plies):
+    """Write an entry over the one of the same state or over the less valuable one of two.
+
+    `score` is from -32,000 to 32,000, and counts from the root where it is proven, see `unpacked`; `static`
+    is the network's score, or `NO_SCORE`; `depth` is 0 or more, `age` the number of the search.
+    """
+    last = len(key)
+    other = place ^ 1
+    if other < len(table) and entry_if(table[place], key) == 0:
+        worse = _worth(table[other, last], age) < _worth(table[place, last], age)
+        if worse or entry_if(table[other], key) != 0:
+            place = other
+    if score >= PROVEN:
+        score += plies
+    elif score <= -PROVEN:
+        score -= plies
+    entry = np.int64(score + _OFFSET) | np.int64(static + _OFFSET) << 16
+    entry |= np.int64(min(depth, MAX_DEPTH)) << 32 | np.int64(action) << 40
+    entry |= np.int64(bound) << 48 | np.int64(age & AGES - 1) << 50
+    for n, word in enumerate(key):
+        table[place, n] = word ^ entry
+    table[place, last] = entry
+
+
+# --- the search -------------------------------------------------------------------------------------
 
 
 @hot

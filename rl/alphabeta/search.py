@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import JoinableThread
-from ckai.rl.alphabeta.kernel import principal_variation, search_depth, set_path
-from ckai.rl.alphabeta.memory import (
+from ckai.rl.alphabeta.kernel import (
+    AGES,
     MAX_HISTORY,
     MAX_PATH,
     PROGRESS,
@@ -21,8 +21,10 @@ from ckai.rl.alphabeta.memory import (
     WON,
     Constants,
     Memory,
+    principal_variation,
+    search_depth,
+    set_path,
 )
-from ckai.rl.alphabeta.transpositions import AGES
 from ckai.rl.games.contract import State
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.inline_search import InlineNetwork, inline_network

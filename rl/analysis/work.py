@@ -18,11 +18,11 @@ from pydantic import TypeAdapter
 from ckai.datasets.files import write_whole
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import run_all
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.analyst import Analyst
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import GameReport
-from ckai.rl.search.threads import run_all
 
 _REPORT = TypeAdapter(GameReport)
 

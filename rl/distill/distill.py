@@ -29,7 +29,7 @@ from ckai.datasets.split import position_keys
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator, non_finite_error
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.threads import use_one_torch_thread
+from ckai.models.inference.threads import run_all, use_one_torch_thread
 from ckai.models.inputs.packing import pack_rows
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
@@ -38,7 +38,6 @@ from ckai.rl.distill.walks import STREAM, Walks, arrive, decode_boards, step_wal
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, begin_record, make_records
 from ckai.rl.selfplay.rows import copy_game, to_table
 from ckai.rl.selfplay.shards import write_parquet

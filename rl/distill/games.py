@@ -10,9 +10,7 @@ value is the search's, their policy the action that it chose.
 import numpy as np
 
 from ckai.game.jit import inner, kernel, lent
-from ckai.rl.alphabeta.kernel import alpha_beta, terminal_score
-from ckai.rl.alphabeta.memory import INFINITE, PROVEN, VALUE_SCALE, WON
-from ckai.rl.alphabeta.transpositions import MAX_DEPTH
+from ckai.rl.alphabeta.kernel import INFINITE, MAX_DEPTH, PROVEN, VALUE_SCALE, WON, alpha_beta, terminal_score
 from ckai.rl.distill.walks import SHARES, add_count, add_row
 from ckai.rl.games import contract
 from ckai.rl.games.rng import uniform

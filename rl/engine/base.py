@@ -20,10 +20,9 @@ from ckai.game import Position
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import JoinableThread
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.limit import Limit, TimeControl
 from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
-from ckai.rl.evaluators.move_priors import move_priors
-from ckai.rl.games.clock import TimeControl
+from ckai.rl.evaluators.loading import move_priors
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 

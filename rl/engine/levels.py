@@ -19,7 +19,7 @@ from ckai.game import Game, Move
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.base import Engine, Task
-from ckai.rl.evaluators.move_priors import move_priors
+from ckai.rl.evaluators.loading import move_priors
 from ckai.rl.games.checkers import pack
 
 Numbers: TypeAlias = dict[Move, float]

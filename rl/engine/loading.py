@@ -21,13 +21,12 @@ from ckai.rl.engine.simple import MaterialEngine, PerfectEngine, RandomEngine
 from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, GTP, HUB, LEVEL, EngineText
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.evaluators.rollout import ROLLOUT
-from ckai.rl.evaluators.uniform import UNIFORM
+from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.searcher import THREADS
 
-SEARCHES = (ROLLOUT, UNIFORM)
+SEARCHES = (RolloutEvaluator.name, UniformEvaluator.name)
 """Tree searches without a network."""
 POLICY = Limit(visits=2)
 """The limit that plays the most likely move of the policy: the root and that move are visited."""
@@ -56,7 +55,7 @@ def load_engine(
     of, integers = _KINDS[kind][0], partial(load_evaluator, backend=INTEGERS, game=game.name)
     engine: Engine
     if kind == GTP:
-        from ckai.rl.games.go.gtp import GtpEngine  # it imports its game
+        from ckai.rl.engine.gtp import GtpEngine  # it imports its game
 
         engine = GtpEngine(rest, spec=game)
     elif kind == HUB:

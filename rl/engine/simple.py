@@ -9,7 +9,7 @@ from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.text import DEFAULT_DEPTH
-from ckai.rl.games.checkers.openings import VALUES
+from ckai.rl.games.checkers import VALUES
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 

@@ -3,8 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from ckai.rl.engine.limit import Limit
-from ckai.rl.games.clock import TimeControl
+from ckai.rl.engine.limit import Limit, TimeControl
 
 DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 400, 6, 0.1
 """Limits of a text without one: of a tree search, of alpha-beta on material, of others by time."""

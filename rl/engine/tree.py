@@ -21,15 +21,14 @@ from ckai.rl.engine.base import Engine, Task
 from ckai.rl.engine.limit import MAX_COUNT, OVERHEAD, Limit, MoveTimer
 from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value
 from ckai.rl.engine.text import DEFAULT_VISITS
-from ckai.rl.evaluators.move_priors import move_priors
+from ckai.rl.evaluators.loading import move_priors
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.proofs import PROOF_VALUE
-from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.mcts import PROOF_VALUE
+from ckai.rl.search.searcher import BatchSizer, Searcher
 from ckai.rl.search.selection import SearchConstants
 
 MAX_PV = 40

@@ -1,12 +1,23 @@
-"""The rollout evaluator: values from random playouts."""
+"""Evaluators without a network: equal priors and value 0, or random playouts."""
 
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.models.inference.evaluator import Boards, Evaluator, Floats
+from ckai.rl.games.registry import DEFAULT_GAME
 
-ROLLOUT = "rollout"
-"""The name of the rollout evaluator."""
+
+class UniformEvaluator(Evaluator):
+    """Evaluates every position as logits of 0 and a value of 0."""
+
+    name = "uniform"
+
+    def __init__(self, num_actions: int = DEFAULT_GAME.num_actions) -> None:
+        """Create a uniform evaluator for a game with `num_actions` actions."""
+        self.num_actions = num_actions
+
+    def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:
+        logits[:] = values[:] = 0.0
 
 
 class RolloutEvaluator(UniformEvaluator):
     """Stands for random playouts: a `Searcher` plays one from every leaf. Alone it knows no value."""
 
-    name = ROLLOUT
+    name = "rollout"

@@ -1,4 +1,4 @@
-"""The contract between a game and the search: jitted functions, selected at compile time by the game's type.
+"""The contract between a game and the search: compiled functions, selected by the type of the game.
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
 plus implementations of the functions below, registered with `implements`. Most have a default; those of
@@ -19,6 +19,7 @@ from numba.extending import overload
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from ckai.game.jit import HOT, INNER, inner
+from ckai.rl.games.rng import below
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""
@@ -123,7 +124,7 @@ _implementations: dict[Callable[..., Any], set[type]] = {}
 
 
 def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
-    """Register a jitted function as `function` for one game class."""
+    """Register a function as `function` for one game class; kernels compile it."""
     _implementations.setdefault(function, set()).add(game_class)
     return lambda implementation: _register(function, implementation, lambda cls: cls is game_class)
 
@@ -260,6 +261,27 @@ def tablebase_value(game, state):
     (NONE, 0) if the state is not in it. The game is not over in the state. A draw has 0 plies.
     """
     return NONE, 0
+
+
+@overridable
+def playout(game, state, stream):
+    """Play uniformly random legal actions to the end of a game; `stream`, uint64, is a random stream's state.
+
+    Repetitions are not detected: a game whose positions can repeat needs another rule that ends it.
+
+    Returns (result for the side to move in `state`: 1.0, 0.0 or -1.0; state of the stream afterwards).
+    """
+    out = np.empty(max_legal_actions(game), np.uint8)
+    sign = 1.0
+    while True:
+        count = legal(game, state, out)
+        over, value = outcome(game, state, count)
+        if over:
+            return sign * value, stream
+        stream, k = below(stream, count)
+        state, passed = play(game, state, np.int64(out[k]))
+        if passed:
+            sign = -sign
 
 
 # --- what follows from the constants -------------------------------------------------------------------

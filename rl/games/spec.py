@@ -14,9 +14,10 @@ last one back; `outcome()` is how it ended by rule, or None.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from enum import StrEnum
+from functools import cache, cached_property
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -25,13 +26,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
+from ckai.game import Game, MoveError, Outcome
 from ckai.game.jit import quick_kernel
+from ckai.game.outcome import Color
 from ckai.game.svg import Layout
 from ckai.pdn.game import RESULTS
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State
-from ckai.rl.games.grid import GridGame, GridPosition, GridReason
-from ckai.rl.games.solving import Solver
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,6 +93,168 @@ def parse_games(text: str) -> Iterator[tuple[dict[str, str], list[str]]]:
         words = re.sub(r"^\[.*\]$|\d+\.|\.\.\.", "", block, flags=re.MULTILINE).split()
         if tags or words:
             yield tags, words
+
+
+# --- solved games -------------------------------------------------------------------------------------
+
+
+class SolvedValue(NamedTuple):
+    """What best play of both sides leads to."""
+
+    value: int
+    """1 if the side to move wins, -1 if it loses, 0 for a draw."""
+    plies: int
+    """Moves until the end, if the winner hurries and the loser delays."""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Higher for better results: for faster wins, and for slower losses."""
+        return self.value, -self.value * self.plies
+
+    def before(self) -> "SolvedValue":
+        """Return what this is for the other side, one move earlier."""
+        return SolvedValue(-self.value, self.plies + 1)
+
+
+class Solver:
+    """Solves positions; this one tries every game, once, of games in which only the last mover can win.
+
+    What it has seen may make later ones faster. For one thread at a time. A position can be hashed.
+    """
+
+    def solve(self, position: Any) -> SolvedValue:
+        """Return the truth about a position for its side to move; `plies` is 0 where the game is over."""
+        return _solved(position)
+
+    def moves(self, position: Any) -> dict[Any, SolvedValue]:
+        """Return every legal move and what it leads to, for the side to move."""
+        return {move: self.solve(position.push(move)).before() for move in position.legal_moves()}
+
+
+@cache
+def _solved(position: Any) -> SolvedValue:
+    outcome = position.outcome()
+    if outcome is not None:
+        return SolvedValue(0 if outcome.winner is None else -1, 0)  # who is to move did not make the line
+    after = (_solved(position.push(move)).before() for move in position.legal_moves())
+    return max(after, key=lambda truth: truth.order)
+
+
+# --- stones on a grid ---------------------------------------------------------------------------------
+
+
+class GridReason(StrEnum):
+    """Why a game is over."""
+
+    LINE = "a line of stones"
+    FULL = "the board is full"
+
+
+class GridMove(NamedTuple):
+    """Placing a stone; `action` is the square or the column."""
+
+    action: int
+
+    @property
+    def actions(self) -> tuple[int, ...]:
+        """The one action of the move."""
+        return (self.action,)
+
+    def __str__(self) -> str:
+        return str(self.action + 1)
+
+
+@quick_kernel
+def _legal_and_outcome(game, state, actions):  # type: ignore[no-untyped-def]
+    """Fill `actions`; return (their number, whether the game is over, value for the side to move)."""
+    count = contract.legal(game, state, actions)  # type: ignore[no-untyped-call]
+    over, value = contract.outcome(game, state, count)  # type: ignore[no-untyped-call]
+    return count, over, value
+
+
+@quick_kernel
+def _play(game, state, action):  # type: ignore[no-untyped-def]
+    after, _ = contract.play(game, state, action)  # type: ignore[no-untyped-call]
+    return after
+
+
+@dataclass(frozen=True)
+class GridPosition:
+    """A position of a game of stones."""
+
+    rules: Any
+    """The rules, see `ckai.rl.games.contract`."""
+    state: State = (0, 0)
+    """Stones of the side to move and of the other side as bit boards, see the module of the game."""
+
+    @property
+    def black(self) -> bool:
+        """Whether the first player is to move."""
+        return (self.state[0] | self.state[1]).bit_count() % 2 == 0
+
+    @property
+    def turn(self) -> Color:
+        """The side to move."""
+        return Color.BLACK if self.black else Color.WHITE
+
+    @property
+    def key(self) -> State:
+        """The state; equal for equal positions."""
+        return self.state
+
+    def legal_moves(self) -> list[GridMove]:
+        """Return the legal moves, none if the game is over."""
+        actions, over, _ = self._legal_and_outcome
+        return [] if over else [GridMove(action) for action in actions]
+
+    def push(self, move: Any) -> "GridPosition":
+        """Return the position after a legal move."""
+        return GridPosition(self.rules, _play(self.rules, self.state, move.action))
+
+    def move_of(self, hops: Sequence[int]) -> GridMove | None:
+        """Return the move of these actions; see `ckai.game.Position.move_of`."""
+        return GridMove(hops[0]) if len(hops) == 1 else None
+
+    def find_move(self, text: str) -> GridMove:
+        """Return the legal move with a text, which a dot may follow and zeros may precede.
+
+        Raises:
+            MoveError: there is none.
+        """
+        moves = self.legal_moves()
+        for move in moves:
+            if str(move) == text.strip().rstrip(".").lstrip("0"):
+                return move
+        names = [*map(str, moves[:9]), *["..."] * (len(moves) > 9)]
+        raise MoveError(f"expected one of the moves {', '.join(names) or 'none'}, found {text[:40]!r}")
+
+    def outcome(self) -> Outcome | None:
+        """Return how the game ended, or None while it is in progress."""
+        _, over, value = self._legal_and_outcome
+        if not over:
+            return None
+        if value == 0:
+            return Outcome(None, GridReason.FULL)
+        return Outcome("black" if self.black == (value > 0) else "white", GridReason.LINE)
+
+    @cached_property
+    def _legal_and_outcome(self) -> tuple[list[int], bool, float]:
+        actions = np.empty(self.rules.MAX_LEGAL_ACTIONS, np.uint8)
+        count, over, value = _legal_and_outcome(self.rules, self.state, actions)
+        return actions[:count].tolist(), bool(over), float(value)
+
+
+class GridGame(Game):
+    """A game of stones: its rules end it, no draw rule does."""
+
+    _repr_svg_ = None  # type: ignore[assignment]  # a notebook shows its `repr`
+
+    def outcome(self) -> Outcome | None:
+        """Return how the game ended, see `GridPosition.outcome`."""
+        return self.position.outcome()
+
+
+# --- the game -----------------------------------------------------------------------------------------
 
 
 @quick_kernel

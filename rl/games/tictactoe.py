@@ -8,14 +8,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import inner
 from ckai.game.svg import Layout
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
-from ckai.rl.games.solving import Solver
-from ckai.rl.games.spec import GameSpec, square_symmetries
+from ckai.rl.games.spec import GameSpec, Solver, square_symmetries
 
 _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
 _FULL = 0o777
@@ -27,7 +25,6 @@ class TicTacToe(NamedTuple):
 
 
 @implements(contract.legal, TicTacToe)
-@inner
 def _legal(game, state, out):
     taken = state[0] | state[1]
     n = 0
@@ -39,13 +36,11 @@ def _legal(game, state, out):
 
 
 @implements(contract.play, TicTacToe)
-@inner
 def _play(game, state, action):
     return (state[1], state[0] | np.int64(1) << np.int64(action)), True
 
 
 @implements(contract.outcome, TicTacToe)
-@inner
 def _outcome(game, state, count):
     for line in _LINES:
         if state[1] & line == line:

@@ -11,16 +11,14 @@ from typing import Any
 
 from ckai.game import Outcome, Reason
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.threads import use_one_torch_thread
+from ckai.models.inference.threads import run_all, use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.limit import Clock, Limit
 from ckai.rl.engine.program import ProgramEngine, ProgramError
-from ckai.rl.games.clock import Clock
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import PairStatistics
-from ckai.rl.search.threads import run_all
 
 TIME_MARGIN = 0.05
 """Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""

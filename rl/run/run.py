@@ -32,6 +32,7 @@ from ckai.datasets.files import LockedError, is_locked, locked, remove_temporari
 from ckai.datasets.settings import read_settings
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import quick_turns, repeated, running
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
@@ -45,7 +46,6 @@ from ckai.rl.run.gate import play_gate_match
 from ckai.rl.run.on_ray import RayWorkers
 from ckai.rl.run.report import best_generation
 from ckai.rl.run.worker import TICK_SECONDS, Networks, Worker
-from ckai.rl.search.threads import quick_turns, repeated, running
 from ckai.rl.selfplay.play import Numbers
 from ckai.rl.selfplay.pool import draw_opponents, trained_in
 from ckai.rl.selfplay.shards import ckai_version, games_as_pdn, own_name

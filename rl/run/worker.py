@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import repeated
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.run.config import RunConfig
-from ckai.rl.search.threads import repeated
 from ckai.rl.selfplay.group import Player, SelfPlayCounts
 from ckai.rl.selfplay.play import Numbers, play_games
 from ckai.rl.selfplay.pool import Pool

@@ -20,11 +20,18 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, activate, logit, value
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
-from ckai.rl.games.contract import NONE
-from ckai.rl.games.playouts import playout
+from ckai.rl.games.contract import NONE, playout
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.mcts import BACKED_UP, LEAF, backup, descend, get_tree, logits_to_priors, prepare
-from ckai.rl.search.proofs import PROOF_VALUE
+from ckai.rl.search.mcts import (
+    BACKED_UP,
+    LEAF,
+    PROOF_VALUE,
+    backup,
+    descend,
+    get_tree,
+    logits_to_priors,
+    prepare,
+)
 
 MOST_CAPTURES = 32
 """Longest line of a quiescence search, in actions."""

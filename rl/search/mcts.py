@@ -1,5 +1,9 @@
-"""Monte Carlo tree search on one `Tree`: selection, expansion, backup, proofs, and the subtree
-that a move keeps, in Numba.
+"""Monte Carlo tree search on one `Tree`: selection, expansion, backup, proofs, repetitions on the path and in
+the history, and the subtree that a move keeps, in Numba.
+
+Proofs follow the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins, and
+takes the best of its edges once all are proven. Edges proven won or lost are not searched again; proven draws
+are, and count as visits of value 0. Distances are in plies.
 
 Evaluation is outside: `descend` returns a leaf, its logits and value come back in
 `ckai.rl.search.batch.expand_and_backup`. In every kernel `game` is the rules, `tree` the tree and `constants`
@@ -13,8 +17,6 @@ from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma
 from ckai.rl.search.arrays import NEW, OPEN, PENDING, TERMINAL, Tree
-from ckai.rl.search.proofs import PROOF_VALUE, prove_node, prove_terminal_children, set_proof
-from ckai.rl.search.repetitions import append_history, count_repetitions, legal_in_tree
 from ckai.rl.search.selection import puct_edge
 from ckai.rl.search.transpositions import (
     MIN_ENTRIES,
@@ -26,6 +28,8 @@ from ckai.rl.search.transpositions import (
 
 LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
 """How a descent ended, see `descend`."""
+PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
+"""Value of each proof: NONE (unused), WIN, LOSS, DRAW."""
 
 
 @hot
@@ -284,6 +288,9 @@ def logits_to_priors(tree, node):
     return total
 
 
+# --- the move to play -------------------------------------------------------------------------------
+
+
 @inner
 def best_root_edge(tree):
     """Return the index of the root edge to play, without randomness.
@@ -367,3 +374,139 @@ def keep_subtree(game, tree, e, scratch):
     tree.info[0].root_prepared = 0
     refill_transpositions(tree)
     return True
+
+
+# --- proofs -----------------------------------------------------------------------------------------
+
+
+@inner
+def set_proof(tree, e, proof, plies, passed):
+    """Set the proof of edge `e` from that of the state it leads to, `plies` from the end of the game.
+
+    `passed` says whether the edge passes the turn: win and loss are then swapped, and it is 1 ply.
+    """
+    if passed:
+        proof = LOSS if proof == WIN else WIN if proof == LOSS else DRAW
+        plies += 1
+    tree.edges[e].proof = proof
+    tree.edges[e].plies = plies
+
+
+@inner
+def prove_node(tree, node):
+    """Set the proof of a node if its edges suffice.
+
+    The shortest win if an edge wins; else, once all edges are proven, a draw if one draws, or the longest
+    loss.
+    """
+    first = tree.nodes[node].first_edge
+    win_plies, loss_plies = -1, -1
+    any_unproven, any_draw = False, False
+    for e in range(first, first + tree.nodes[node].num_edges):
+        proof = tree.edges[e].proof
+        plies = np.int64(tree.edges[e].plies)
+        if proof == WIN:
+            if win_plies < 0 or plies < win_plies:
+                win_plies = plies
+        elif proof == DRAW:
+            any_draw = True
+        elif proof == LOSS:
+            loss_plies = max(loss_plies, plies)
+        else:
+            any_unproven = True
+    if win_plies >= 0:
+        tree.nodes[node].proof = WIN
+        tree.nodes[node].plies = win_plies
+    elif not any_unproven:
+        tree.nodes[node].proof = DRAW if any_draw else LOSS
+        tree.nodes[node].plies = 0 if any_draw else loss_plies
+
+
+@contract.only_with("LOOKAHEAD", lambda game, tree, node: None)
+def prove_terminal_children(game, tree, node):
+    """Prove the edges of a new node that end the game at once, and the node if they suffice.
+
+    Not for the root: its edges need priors and visits.
+    """
+    here = tree.nodes[node]
+    actions = np.empty(contract.max_legal_actions(game), np.uint8)
+    for e in range(here.first_edge, here.first_edge + here.num_edges):
+        state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
+        over, value = contract.outcome(game, state, contract.legal(game, state, actions))
+        if over:
+            set_proof(tree, e, WIN if value > 0 else LOSS if value < 0 else DRAW, 0, passed)
+    prove_node(tree, node)
+
+
+# --- repetitions ------------------------------------------------------------------------------------
+
+
+@inner
+def append_history(game, tree, state, next_state):
+    """Add the key of `state`, whose successor is `next_state`, to the tree's history.
+
+    The history is cleared instead if no state up to `state` can occur again after `next_state`.
+    """
+    if contract.repetition_window(game, next_state) == 0:
+        tree.info[0].history_length = 0
+        return
+    n = tree.info[0].history_length
+    capacity = tree.history.shape[0]
+    if n == capacity:
+        for i in range(1, n):
+            for word in range(tree.history.shape[1]):
+                tree.history[i - 1, word] = tree.history[i, word]
+        n -= 1
+    contract.store_state(tree.history[n], contract.key(game, state))
+    tree.info[0].history_length = n + 1
+
+
+@hot
+def count_repetitions(game, tree, state, parent):
+    """Return how often `state`, a child of node `parent`, has occurred, on the path and in the history."""
+    window = contract.repetition_window(game, state)
+    key = contract.key(game, state)
+    occurrences = 1
+    node = parent
+    while node >= 0 and window > 0:
+        other = contract.key(game, contract.load_state(game, tree.nodes[node].state))
+        if other == key:
+            occurrences += 1
+        window -= 1
+        node = tree.nodes[node].parent
+    i = tree.info[0].history_length - 1
+    while i >= 0 and window > 0:
+        # One word tells almost all states apart; loading the others costs most of the time in a long game.
+        if tree.history[i, 0] == key[0] and contract.load_state(game, tree.history[i]) == key:
+            occurrences += 1
+        window -= 1
+        i -= 1
+    return occurrences
+
+
+@contract.only_with(
+    "FORBIDS_REPETITION", lambda game, tree, state, parent, out: contract.legal(game, state, out)
+)
+def legal_in_tree(game, tree, state, parent, out):
+    """Write the legal actions, ascending, into `out`, uint8; return their number.
+
+    Those of `contract.legal`, without the ones that lead to a state which occurred before where the game has
+    `FORBIDS_REPETITION`. `state` is a child of node `parent`, which is -1 at the root.
+    """
+    count = contract.legal(game, state, out)
+    kept = 0
+    for i in range(count):
+        action = np.int64(out[i])
+        if not (contract.may_repeat(game, state, action) and _repeats(game, tree, state, parent, action)):
+            out[kept] = action
+            kept += 1
+    return kept
+
+
+@inner
+def _repeats(game, tree, state, parent, action):
+    """Return whether an action in `state`, a child of `parent`, leads to a state that occurred before."""
+    after, _ = contract.play(game, state, action)
+    return contract.key(game, after) == contract.key(game, state) or (
+        count_repetitions(game, tree, after, parent) > 1
+    )

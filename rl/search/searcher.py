@@ -1,6 +1,11 @@
 """`Searcher`: searches many positions at once, each in its own tree, with shared batches of evaluations."""
 
+import math
+import timeit
+from bisect import bisect_right
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,12 +13,11 @@ from numpy.typing import NDArray
 
 from ckai.game.jit import compile_for
 from ckai.models.inference.evaluator import Evaluator, non_finite_error
-from ckai.models.inference.threads import use_one_torch_thread
+from ckai.models.inference.threads import one_torch_thread, use_one_torch_thread
 from ckai.rl.games.contract import State
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees
 from ckai.rl.search.batch import best_action, expand_and_backup, move_root, select_all_leaves, set_root_state
-from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import Playouts, inline_evaluation, search_trees
 from ckai.rl.search.selection import ALPHAZERO_C_BASE, SearchConstants
 
@@ -25,6 +29,57 @@ ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
 INLINE_SIMULATIONS = 256
 """Most simulations of one tree in a step inside the kernels: 1 or 2 ms."""
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Sizes of calls."""
+MEASURED = (1, 16, 64)
+"""Sizes of the calls that measure the latency."""
+CALLS = 7
+"""Calls of each size, of which the fastest counts: other work only makes calls slower."""
+
+
+@dataclass(frozen=True)
+class BatchSizer:
+    """Chooses how many leaves to evaluate in the next call, from the latency of an evaluator.
+
+    A call of an evaluator takes about `overhead + n * cost` for n positions. Many positions a call use the
+    time better; but leaves that are selected together do not profit from each other's values, which matters
+    less the larger the tree is. With a tree of N visits the leaves of a call are worth about n (1 - n / 2N)
+    leaves that are selected one by one, so that the worth per second is greatest at
+
+        n = h (sqrt(1 + 2 N / h) - 1) with h = overhead / cost,
+
+    rounded down to one of a few sizes, because some backends prepare each size once. Results depend on the
+    measured latency, so this is for searches with a time limit only.
+    """
+
+    overhead: float
+    """h, the number of positions that take as long as the overhead of a call, above 0."""
+    cost: float = 0.0
+    """Seconds that a position adds to a call, 0 if unknown."""
+
+    def max_latency(self, leaves: int) -> float:
+        """Return the seconds that the largest call takes, of `leaves` leaves or `SIZES[-1]`."""
+        return (self.overhead + min(leaves, SIZES[-1])) * self.cost
+
+    def leaves(self, visits: int) -> int:
+        """Return the most leaves for a call when the root has this many visits."""
+        best = self.overhead * (math.sqrt(1 + 2 * max(visits, 1) / self.overhead) - 1)
+        return SIZES[max(0, bisect_right(SIZES, best) - 1)]
+
+    @staticmethod
+    def measure(evaluator: Evaluator, game: Any) -> "BatchSizer":
+        """Time some calls of an evaluator from this thread, some milliseconds in all; `game` is the rules."""
+        latencies = []
+        for size in MEASURED:
+            boards = np.zeros((size, game.POSITION_BYTES), np.int8)
+            outputs = np.zeros((size, game.NUM_ACTIONS), np.float32), np.zeros(size, np.float32)
+            with one_torch_thread():
+                evaluate = partial(evaluator.evaluate, boards, *outputs)
+                evaluate()  # prepares the size
+                latencies.append(min(timeit.repeat(evaluate, number=1, repeat=CALLS)))
+        cost, overhead = np.polyfit(MEASURED, latencies, 1)
+        cost = max(float(cost), 1e-9)
+        return BatchSizer(max(float(overhead) / cost, 0.1), cost)
 
 
 class _Batch:
@@ -228,8 +283,7 @@ class Searcher:
 
     def best(self, t: int) -> int:
         """Return the action to play in tree `t`, see `ckai.rl.search.mcts.best_root_edge`."""
-        action: int = best_action(self.tree_batch, t)
-        return action
+        return int(best_action(self.tree_batch, t))
 
     def root(self, t: int) -> Any:
         """Return the NODE record of the root of tree `t`, as a view."""

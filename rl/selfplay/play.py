@@ -15,10 +15,9 @@ from typing import Any
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.threads import use_one_torch_thread
+from ckai.models.inference.threads import run_all, use_one_torch_thread
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import Group, Player, SelfPlayCounts
 from ckai.rl.selfplay.rows import FinishedGame

@@ -27,8 +27,7 @@ from ckai.rl.search.batch import (
     select_leaves,
     traverse_trees,
 )
-from ckai.rl.search.mcts import best_root_edge, get_tree, keep_subtree, reset
-from ckai.rl.search.proofs import PROOF_VALUE
+from ckai.rl.search.mcts import PROOF_VALUE, best_root_edge, get_tree, keep_subtree, reset
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
 """Status of a game: there is none, it is in progress, it has ended and waits to be copied out."""

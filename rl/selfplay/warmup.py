@@ -8,7 +8,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
 from ckai.rl.selfplay.group import Player

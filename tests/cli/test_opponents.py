@@ -15,7 +15,7 @@ from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import play
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console, wait_for
-from ckai.rl.games.clock import Clock, TimeControl
+from ckai.rl.engine.limit import Clock, TimeControl
 from ckai.rl.games.registry import get_game
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
@@ -115,7 +115,7 @@ def test_openings_and_positions_begin_a_game():
     assert "Old Fourteenth" in result.output
     moves = " ".join(str(each.move) for each in only_game("games/game-002.pdn").moves)
     assert moves == "11-15 23-19 8-11 22-17 4-8 17-13"
-    result = invoke(["--side", "both", "--fen", ".b../...." + 5 * "/...." + "/..w./black"], "fen\n")
+    result = invoke(["--side", "both", "--fen", "B:W31:B2"], "fen\n")
     assert "B:W31:B2\n" in result.output
 
 

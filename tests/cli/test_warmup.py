@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.rl import Engine, Limit, bench
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 
 for source in ("uniform", "rollout", "alphabeta:ckai"):
     with Engine.load(source, tables=3) as engine:

@@ -5,8 +5,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from ckai.models.inference.threads import JoinableThread
-from ckai.rl.search.threads import run_all
+from ckai.models.inference.threads import JoinableThread, run_all
 
 
 def test_an_interrupted_join_may_be_called_again(monkeypatch):

@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
@@ -84,13 +83,11 @@ class Oracle:
 
 
 @implements(contract.start, TreeGame)
-@njit
 def _start(game):
     return (np.int64(0), np.int64(0))
 
 
 @implements(contract.legal, TreeGame)
-@njit
 def _legal(game, state, out):
     n = 0
     for action in range(WIDTH):
@@ -101,20 +98,17 @@ def _legal(game, state, out):
 
 
 @implements(contract.play, TreeGame)
-@njit
 def _play(game, state, action):
     path = np.int64(state[1] * (WIDTH + 1) + action + 1 if game.knows_path else 0)
     return (np.int64(game.children[state[0], action]), path), game.passes[state[0], action] != 0
 
 
 @implements(contract.outcome, TreeGame)
-@njit
 def _outcome(game, state, count):
     return count == 0, game.values[state[0]]
 
 
 @implements(contract.encode, TreeGame)
-@njit
 def _encode(game, state, out):
     out[0] = state[0] % 128
     out[1] = state[0] // 128

@@ -6,7 +6,7 @@ from tree_game import WIDTH, Leaf, draw
 
 from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights, arranged
 from ckai.models.inference.vectors import SCALE
-from ckai.rl.alphabeta.memory import FULL_WIDTH, Constants
+from ckai.rl.alphabeta.kernel import FULL_WIDTH, Constants
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 
 pytestmark = pytest.mark.slow  # compiles the search once more, for these trees

@@ -14,7 +14,7 @@ from ckai.game import Game, Position
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
-from ckai.rl.alphabeta.memory import FULL_WIDTH, VALUE_SCALE
+from ckai.rl.alphabeta.kernel import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.alphabeta import AlphaBetaEngine, whole_moves
 from ckai.rl.engine.limit import Limit
@@ -187,16 +187,6 @@ def test_several_lines_are_the_best_moves_in_order(evaluator):
         assert (str(other.pv[0]), other.value.turn) == ("18x25", "black")
 
 
-def test_a_limit_of_positions_is_kept_and_repeatable(evaluator):
-    results = []
-    for _ in range(2):
-        search = AlphaBetaSearch(evaluator)
-        results.append(search.search(pack(Position.start()), nodes=5000))
-    assert results[0] == results[1]
-    assert results[0].nodes <= 5000
-    assert results[0].depth >= 2
-
-
 def test_a_search_can_be_stopped_from_elsewhere(evaluator):
     search = AlphaBetaSearch(evaluator)
     search.search(pack(Position.start()), depth=1)  # compiled
@@ -223,17 +213,14 @@ def test_several_threads_search_one_position(evaluator):
 
 
 def test_a_search_to_a_limit_that_can_be_repeated_has_one_thread(evaluator):
-    for limit in ({"depth": 4}, {"nodes": 3000}):
+    for limit in ({"depth": 4}, {"nodes": 1}, {"nodes": 3000}):
         one, three = (
             AlphaBetaSearch(evaluator, threads=n).search(pack(Position.start()), **limit) for n in (1, 3)
         )
         assert one == three
-
-
-def test_the_smallest_limit_still_gives_a_move(evaluator):
-    result = AlphaBetaSearch(evaluator).search(pack(Position.start()), nodes=1)
-    assert result.action in Position.start().legal_actions()
-    assert result.depth == 1
+        assert one.action in Position.start().legal_actions()
+    assert one.depth >= 2
+    assert one.nodes <= 3000
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from ckai.rl.analysis.annotation import strip
 from ckai.rl.analysis.report import NAGS, Grade, grade_of
 from ckai.rl.analysis.work import Work
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 
 # White plays 14-10??, which loses the man to 6x15 and with it the game; 14-9 held on.
 GIVEN_AWAY = (

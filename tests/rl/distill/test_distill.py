@@ -25,7 +25,7 @@ from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import ENTRIES, distill
 from ckai.rl.distill.walks import SHARES
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import get_game
 

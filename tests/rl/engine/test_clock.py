@@ -7,28 +7,26 @@ import numpy as np
 import pytest
 
 from ckai.game import Position, Reason
-from ckai.rl.engine import tree
+from ckai.rl.engine import limit, tree
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import Limit, MoveTime, MoveTimer
+from ckai.rl.engine.limit import Clock, Limit, MoveTime, MoveTimer, TimeControl
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.engine.text import EngineText
 from ckai.rl.engine.tree import TreeEngine
-from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games import clock
-from ckai.rl.games.clock import Clock, TimeControl
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn, match_pdn, read_match_games
-from ckai.rl.search.batch_sizing import SIZES, BatchSizer
+from ckai.rl.search.searcher import SIZES, BatchSizer
 
 START = Position.start()
 
 
 def test_the_examples_in_the_docstrings():
-    ran = doctest.testmod(clock)
+    ran = doctest.testmod(limit)
     assert ran.failed == 0 < ran.attempted
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ckai.game import Game, Position
 from ckai.rl import Engine, TreeEngine
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 
 START = Position.start()
 

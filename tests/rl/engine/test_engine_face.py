@@ -21,7 +21,7 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import MoveMap, StopReason
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 
 START = Position.start()
 FOREVER = 60

@@ -7,14 +7,13 @@ from importlib.metadata import version
 import pytest
 
 from ckai.game import Reason
-from ckai.rl.engine import program
+from ckai.rl.engine import gtp, program
 from ckai.rl.engine.base import Engine, ResignsError
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.gtp import GtpEngine, GtpSession
+from ckai.rl.engine.limit import Limit, TimeControl
 from ckai.rl.engine.program import ProgramError
 from ckai.rl.engine.simple import RandomEngine
-from ckai.rl.games.clock import TimeControl
-from ckai.rl.games.go import PASS, SPEC, GoReason, gtp
-from ckai.rl.games.go.gtp import GtpEngine, GtpSession
+from ckai.rl.games.go import PASS, SPEC, GoReason
 from ckai.rl.matches import match
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.pdn import match_pdn, read_match_games

@@ -11,8 +11,7 @@ from numba import njit
 from ckai.game import MoveError
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.network import NetworkSettings
-from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import MAX_STATE_WORDS, as_state, game
 from ckai.rl.games.registry import game_names, get_game, register_game

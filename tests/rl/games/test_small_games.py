@@ -19,7 +19,7 @@ from ckai.models.registry import build, names
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.loading import game_of
 from ckai.rl.games.registry import game_names, get_game
-from ckai.rl.games.solving import Solver
+from ckai.rl.games.spec import Solver
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.events import RunError

@@ -10,9 +10,7 @@ import torch
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.registry import build
-from ckai.rl.engine.simple import PerfectEngine, RandomEngine
-from ckai.rl.games.connect4 import SPEC
-from ckai.rl.games.connect4.mistakes import (
+from ckai.rl.analysis.solved import (
     CLASSES,
     Mistakes,
     SolvedPosition,
@@ -20,9 +18,9 @@ from ckai.rl.games.connect4.mistakes import (
     mistakes_of_network,
     solved_classes,
 )
-from ckai.rl.games.connect4.solver import Connect4Solver
-from ckai.rl.games.grid import GridMove
-from ckai.rl.games.solving import SolvedValue, Solver
+from ckai.rl.engine.simple import PerfectEngine, RandomEngine
+from ckai.rl.games.connect4 import SPEC, Connect4Solver
+from ckai.rl.games.spec import GridMove, SolvedValue, Solver
 
 
 def stones_of(position):
@@ -154,7 +152,7 @@ def tiny(path, game="connect4"):
 @pytest.mark.slow
 def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_EVALUATOR", "torch")
-    monkeypatch.setattr("ckai.rl.games.connect4.mistakes.solved_classes", lambda spec: few())
+    monkeypatch.setattr("ckai.rl.analysis.solved.solved_classes", lambda spec: few())
     tiny(tmp_path / "best.ckpt")  # of a run its best network is measured
     options = ["--solved", "--visits", 2, "--visits", 30]
     status, out, err = ckai("evaluate", tmp_path, *options, "--json")

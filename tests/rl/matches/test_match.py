@@ -19,8 +19,8 @@ from ckai.rl.engine.simple import MaterialEngine, RandomEngine
 from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB, LEVEL, PLAYER_FORMS, EngineText
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games.checkers.openings import VALUES, balanced_openings
+from ckai.rl.evaluators.rollout import UniformEvaluator
+from ckai.rl.games.checkers import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.match import FORCED, MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings

@@ -21,7 +21,7 @@ from ckai.models.registry import build
 from ckai.models.training.lightning_module import outputs_of, policy_loss, value_loss
 from ckai.models.training.trainer import TrainingError
 from ckai.rl.engine.tree import by_visits
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
 from ckai.rl.run import gate as gate_module

@@ -16,7 +16,7 @@ import pytest
 from whole_run import check_whole
 
 from ckai.cli.shared.run_screen import generation_text
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig

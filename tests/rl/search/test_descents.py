@@ -13,8 +13,7 @@ from tree_search import CONSTANTS, drawings, edges, proof_of
 
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import PENDING
-from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.searcher import BatchSizer, Searcher
 
 Path = tuple[int, ...]
 

@@ -1,4 +1,4 @@
-"""Searches by time with several threads, each of which has a batch of its own."""
+"""Searches by time: several threads, each with a batch of its own, of a size that follows the latency."""
 
 import threading
 import time
@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from ckai.game import Position
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.checkers import pack
-from ckai.rl.search.batch_sizing import BatchSizer
-from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.searcher import SIZES, BatchSizer, Searcher
 
 ENDLESS = np.array([np.iinfo(np.int32).max], np.int32)
 
@@ -77,3 +76,11 @@ def test_an_error_in_another_thread_is_raised_in_the_callers(found, watched, ans
     for _ in range(50):
         found.step(ENDLESS)
     assert found.root(0)["visits"] > 50
+
+
+def test_the_size_is_the_best_of_all():
+    overhead_positions, visits = 20.0, 500
+    worth = {n: n * (1 - n / (2 * visits)) / (overhead_positions + n) for n in range(1, visits)}
+    best = max(worth, key=worth.get)
+    chosen = BatchSizer(overhead_positions).leaves(visits)
+    assert chosen <= best < SIZES[SIZES.index(chosen) + 1]

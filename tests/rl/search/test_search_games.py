@@ -14,14 +14,12 @@ from numba import njit, typeof
 from numba.core import serialize
 
 from ckai.game import HALFMOVE_LIMIT, Position
-from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
-from ckai.rl.games.contract import DRAW, LOSS, WIN
-from ckai.rl.games.grid import GridMove
-from ckai.rl.games.playouts import playout
+from ckai.rl.games.contract import DRAW, LOSS, WIN, playout
 from ckai.rl.games.registry import get_game
+from ckai.rl.games.spec import GridMove
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants

@@ -12,35 +12,11 @@ from tree_game import Leaf, draw
 from tree_search import CONSTANTS, deep, drawings, edges, same, search
 
 from ckai.game import Position
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack
-from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
-
-
-def test_value_flips_when_the_turn_passes() -> None:
-    found = search(Leaf(Leaf(deep(), guess=0.5)), 2)
-    assert edges(found)["value_sum"][0] == pytest.approx(-0.5)
-    assert found.root(0)["value_sum"] == pytest.approx(-0.5)
-
-
-def test_value_keeps_its_sign_between_two_hops() -> None:
-    found = search(Leaf((Leaf(deep(), guess=0.5), False)), 2)
-    assert edges(found)["value_sum"][0] == pytest.approx(0.5)
-
-
-def test_no_legal_move_loses_and_the_edge_there_is_a_proven_win() -> None:
-    found = search(Leaf(deep(), Leaf(value=-1.0)), 50)
-    assert found.root(0)["proof"] == WIN
-    assert found.root(0)["plies"] == 1
-    assert found.best(0) == 1
-
-
-def test_a_win_by_the_same_side_between_hops_is_a_win() -> None:
-    found = search(Leaf((Leaf(Leaf(value=-1.0)), False)), 50)
-    assert found.root(0)["proof"] == WIN
-    assert found.root(0)["plies"] == 1  # two hops of one move
 
 
 def test_prefers_win_over_more_visits() -> None:
@@ -78,12 +54,6 @@ def test_two_wins_take_the_shorter() -> None:
     assert edges(found)["plies"][found.best(0)] == min(wins) == found.root(0)["plies"]
 
 
-def test_all_drawn_is_a_draw() -> None:
-    found = search(Leaf(Leaf(value=0.0), Leaf(Leaf(value=0.0))), 50)
-    assert found.root(0)["proof"] == DRAW
-    assert found.root(0)["value_sum"] / found.root(0)["visits"] == pytest.approx(0.0)
-
-
 def test_equal_visits_go_to_the_higher_value_then_the_lower_action() -> None:
     equal = search(Leaf(deep(), deep()), 3)
     assert edges(equal)["visits"].tolist() == [1, 1]
@@ -91,12 +61,6 @@ def test_equal_visits_go_to_the_higher_value_then_the_lower_action() -> None:
     better = search(Leaf(deep(0.1), deep(-0.1)), 3)
     assert edges(better)["visits"].tolist() == [1, 1]
     assert better.best(0) == 1
-
-
-def test_a_batch_holds_each_leaf_once() -> None:
-    found = search(Leaf(deep(), deep(), deep(), deep()), 1 + 4, leaves=4)
-    assert edges(found)["visits"].tolist() == [1, 1, 1, 1]
-    assert (edges(found)["in_flight"] == 0).all()
 
 
 class Uneven(UniformEvaluator):

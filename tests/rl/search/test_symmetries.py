@@ -7,7 +7,7 @@ import torch
 
 from ckai.datasets.data_module import RowsDataModule, Symmetries, to_batch
 from ckai.datasets.reader import read_rows
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.run.config import RunConfig
 from ckai.rl.selfplay.config import SelfPlayConfig

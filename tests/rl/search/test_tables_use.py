@@ -11,8 +11,7 @@ from numba import njit
 from ckai.datasets.tables import ADJUDICATED, DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
 from ckai.game import Game, Position
 from ckai.rl import TreeEngine
-from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import DRAW as PROVEN_DRAW
 from ckai.rl.games.contract import LOSS as PROVEN_LOSS

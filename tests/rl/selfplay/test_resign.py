@@ -3,7 +3,7 @@
 import numpy as np
 
 from ckai.datasets.convert import RESIGNED, WOULD_RESIGN
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.run.report import describe
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games

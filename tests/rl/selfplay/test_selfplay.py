@@ -11,7 +11,7 @@ from ckai.datasets import statistics
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
 from ckai.pdn import read_games
-from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.run.report import describe
 from ckai.rl.selfplay.config import SelfPlayConfig

@@ -8,7 +8,7 @@ import pytest
 
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint
-from ckai.rl.games.checkers.openings import balanced_openings
+from ckai.rl.games.checkers import balanced_openings
 from ckai.rl.run.config import LearnConfig
 from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import StartConfig

@@ -12,7 +12,7 @@ import {
 const VALUE_SCALE = 10000, WON = 30000, PROVEN = 20000, INFINITE = 32000, MAX_HISTORY = 16384, MAX_PV = 40;
 const PENDING = 1 << 20, PAUSED = 1 << 21, CHECK = 128; // no scores; nodes between two looks at the clock
 
-// What is searched less, and the order of moves; see `Constants` in rl/alphabeta/memory.py.
+// What is searched less, and the order of moves; see `Constants` in rl/alphabeta/kernel.py.
 const FULL_DEPTH_MOVES = 3, REDUCTION_DEPTH = 2, REDUCTION_BASE = 0.8, REDUCTION_DIVISOR = 2.5, UNLIKELY = 3;
 const POLICY_DEPTH = 2, KILLER_BONUS = 1, STATIC_DEPTH = 4, STATIC_MARGIN = 1250, RAZOR_MARGIN = 750;
 const INTERNAL_DEPTH = 4, TOP_RANK = 1000, REDUCED = 64;

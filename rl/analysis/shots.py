@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ckai.game import Move, Position
-from ckai.rl.games.checkers.openings import material_value
+from ckai.rl.games.checkers import material_value
 
 DEPTH = 7
 """Plies searched for a shot, captures at the end not counted."""

@@ -23,8 +23,7 @@ import numpy as np
 from ckai.game.jit import hot, inner, quick_kernel
 from ckai.game.kernels import lowest, popcount
 from ckai.rl.games import contract
-from ckai.rl.games.contract import game, implements
-from ckai.rl.games.playouts import playout
+from ckai.rl.games.contract import game, implements, playout
 from ckai.rl.games.rng import below
 
 SIZE = 9
@@ -240,13 +239,11 @@ def stones(state):
 
 
 @implements(contract.start, Go)
-@inner
 def _start(game):
     return _EMPTY
 
 
 @implements(contract.legal, Go)
-@inner
 def _legal(game, state, out):
     return _write_legal(state, out)
 
@@ -269,7 +266,6 @@ def _write_legal(state, out):
 
 
 @implements(contract.play, Go)
-@inner
 def _play(game, state, action):
     return _after(state, np.int64(action)), True
 
@@ -292,7 +288,6 @@ def _after(state, action):
 
 
 @implements(contract.outcome, Go)
-@inner
 def _outcome(game, state, count):
     if passes(state) < 2 and plies_played(state) < MAX_PLIES:
         return False, 0.0
@@ -317,26 +312,22 @@ def has_dead_chain(state):
 
 
 @implements(contract.key, Go)
-@inner
 def _key(game, state):
     return state[0:3] + _NO_HISTORY
 
 
 @implements(contract.repetition_window, Go)
-@inner
 def _repetition_window(game, state):
     return min(plies_played(state), np.int64(MAX_PLIES))
 
 
 @implements(contract.may_repeat, Go)
-@inner
 def _may_repeat(game, state, action):
     # The stone stood there before only if it was taken since. A pass always repeats, and is allowed.
     return action != PASS and common(point(np.int64(action)), (state[3], state[4])) != NOTHING
 
 
 @implements(contract.encode, Go)
-@inner
 def _encode(game, state, out):
     _write_planes(state, out)
 
@@ -370,7 +361,6 @@ def _mark(points, first, value, out):
 
 
 @implements(contract.decode, Go)
-@inner
 def _decode(game, board):
     code = -1 - np.int64(board[3 * POINTS])
     black = not code & 1
@@ -401,7 +391,6 @@ def _put(words, first, at, black, white):
 
 
 @implements(playout, Go)
-@inner
 def _playout(game, state, stream):
     return _random_game(game, state, stream)
 

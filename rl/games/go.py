@@ -17,7 +17,7 @@ from ckai.game.svg import Layout
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games.contract import State
-from ckai.rl.games.go.rules import (
+from ckai.rl.games.go_rules import (
     EARLIER,
     HIGH,
     HIGH_BITS,
@@ -34,8 +34,7 @@ from ckai.rl.games.go.rules import (
     black_area,
     has_dead_chain,
 )
-from ckai.rl.games.grid import GridMove, GridPosition
-from ckai.rl.games.spec import GameSpec, positions_after, square_symmetries
+from ckai.rl.games.spec import GameSpec, GridMove, GridPosition, positions_after, square_symmetries
 
 COLUMNS = "ABCDEFGHJ"
 """Letters of the columns; there is no I."""
@@ -79,7 +78,7 @@ class GoPosition(GridPosition):
     """A position: a state, and the boards that may not be repeated."""
 
     state: State = (0,) * STATE_WORDS
-    """See `ckai.rl.games.go.rules`."""
+    """See `ckai.rl.games.go_rules`."""
     earlier: frozenset[State] = frozenset()
     """The boards of the earlier positions, three words each."""
 

@@ -1,27 +1,40 @@
-"""Connect-4 solved by alpha-beta: the moves that avoid an immediate loss, a table of bounds, a book.
+"""Connect-4: rules, encoding, `GameSpec`, and a solver by alpha-beta.
 
-Positions are those of `ckai.rl.games.connect4.rules`, as (stones of the side to move, all stones). A *score*
-says who wins and how soon: 22 less the stones that the winner has played in the end, as in the literature; it
-is positive if the side to move wins, negative if it loses, 0 for a draw. Winning sooner scores higher, losing
-later does too.
+A state is (stones of the side to move, stones of the other); bit column * 7 + row, row 0 at the bottom. The
+seventh bit of a column stays empty, so that no line of four leaps from one column to the next. An action is
+a column.
 
-The parts are well known: bitboards and the test for four in a row (J. Tromp); the key of a position, the
+The solver gives the true value of every position: it avoids the moves that lose at once, and has a table of
+bounds and a book. It sees a position as (stones of the side to move, all stones). A *score* says who wins and
+how soon: 22 less the stones that the winner has played in the end, as in the literature; it is positive if
+the side to move wins, negative if it loses, 0 for a draw. Winning sooner scores higher, losing later does
+too. Its parts are well known: bitboards and the test for four in a row (J. Tromp); the key of a position, the
 order of moves by the threats that they make, and the search by null windows (P. Pons, "Solving Connect 4: how
 to build a perfect AI", 2016); cutoffs by the bounds of the positions after a move (A. Plaat et al.,
 "Exploiting graph properties of game trees", 1996).
 """
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from ckai.game.jit import inner, kernel
 from ckai.game.kernels import popcount
-from ckai.rl.games.connect4.rules import four
+from ckai.game.svg import Layout
+from ckai.models.inputs.registry import register_encoding
+from ckai.models.inputs.stones import StonesEncoding
+from ckai.rl.games import contract
+from ckai.rl.games.contract import game, implements
+from ckai.rl.games.spec import GameSpec, GridPosition, SolvedValue, Solver, Symmetry
 
 SQUARES = 42
 HIGHEST = 18
 """The best score: four of one's own 21 stones have been played at the earliest win."""
 BOTTOM = sum(1 << column * 7 for column in range(7))
 BOARD = sum(0o77 << column * 7 for column in range(7))
+BITS = [column * 7 + row for row in range(6) for column in range(7)]
 BOOK_STONES = 4
 """Stones of the positions in a book: what is known of these makes the earlier ones quick."""
 _FOLDED = 16
@@ -30,6 +43,54 @@ _LOOKED_AHEAD = 28
 """Stones below which the bounds of the positions after a move are tried first: it takes time."""
 _COLUMNS = np.array([0o77 << column * 7 for column in (3, 2, 4, 1, 5, 0, 6)], np.int64)
 """Columns from the middle outwards: most lines of four go through the middle."""
+BOOK = Path(__file__).with_name("connect4-book.npz")
+"""Arrays `keys` and `bounds`, see `negamax`; `benchmarks/games/connect4.py` made it."""
+BYTES = 5
+"""Memory of an entry of the table."""
+
+
+@game(num_actions=7, max_legal_actions=7, bits=BITS, lookahead=True)
+class Connect4(NamedTuple):
+    """No settings."""
+
+
+@inner
+def four(stones):
+    """Whether a set of stones holds four in a row."""
+    for shift in (1, 6, 7, 8):
+        pairs = stones & stones >> shift
+        if pairs & pairs >> 2 * shift:
+            return True
+    return False
+
+
+@implements(contract.legal, Connect4)
+def _legal(game, state, out):
+    tops = (state[0] | state[1]) & BOTTOM << 5
+    n = 0
+    for action in range(7):
+        if not tops >> action * 7 & 0o77:
+            out[n] = action
+            n += 1
+    return n
+
+
+@implements(contract.play, Connect4)
+def _play(game, state, action):
+    taken = state[0] | state[1]
+    bottom = np.int64(1) << np.int64(action) * 7
+    # Adding a stone at the bottom carries through the full squares to the first empty one.
+    return (state[1], state[0] | (taken + bottom) & ~taken & bottom * 0o77), True
+
+
+@implements(contract.outcome, Connect4)
+def _outcome(game, state, count):
+    if four(state[1]):
+        return True, -1.0
+    return state[0] | state[1] == BOARD, 0.0
+
+
+# --- the solver ---------------------------------------------------------------------------------------
 
 
 @inner
@@ -196,3 +257,85 @@ def solve(own, taken, keys, bounds, book_keys, book_bounds):
         else:
             least = score
     return least
+
+
+class Connect4Solver(Solver):
+    """Solves positions by search; earlier results make related positions faster."""
+
+    def __init__(self, megabytes: int = 80, *, book: bool = True) -> None:
+        """Allocate the table of bounds.
+
+        Args:
+            megabytes: memory of the table; the first position takes about 500 without the book.
+            book: whether to use the installed book; otherwise all is found by search.
+        """
+        size = megabytes * 2**20 // BYTES | 1
+        self._table = np.zeros(size, np.uint32), np.zeros(size, np.uint8)
+        self._book = np.zeros(0, np.int64), np.zeros((0, 2), np.int8)
+        if book:
+            with np.load(BOOK) as file:
+                self._book = file["keys"], file["bounds"]
+
+    def score_of(self, own: int, taken: int) -> int:
+        """Return the score, see the top, of the stones of the side to move and all stones in play."""
+        return int(solve(np.int64(own), np.int64(taken), *self._table, *self._book))
+
+    def solve(self, position: GridPosition) -> SolvedValue:
+        """See `Solver`."""
+        if position.outcome() is not None:
+            return super().solve(position)
+        own, other = position.state
+        return solved_value(self.score_of(own, own | other), (own | other).bit_count())
+
+
+def solved_value(score: int, stones: int) -> SolvedValue:
+    """Return what a score for the side to move says, see the top, with so many stones on the board."""
+    half = SQUARES // 2 + 1
+    if not score:
+        return SolvedValue(0, SQUARES - stones)
+    if score > 0:
+        return SolvedValue(1, 2 * (half - score - stones // 2) - 1)
+    return SolvedValue(-1, 2 * (half + score - (stones + 1) // 2))
+
+
+# --- for people ---------------------------------------------------------------------------------------
+
+
+@register_encoding("connect4")
+class Connect4Encoding(StonesEncoding):
+    """Six rows of seven, from the bottom row up."""
+
+    VERSION, GAME = "connect4-1", "connect4"
+    SHAPE, NUM_ACTIONS = (6, 7), 7
+
+
+class Connect4Spec(GameSpec):
+    """Four in a row win."""
+
+    name = "connect4"
+    title = "Connect-4"
+    rules = Connect4()
+    encoding = "connect4"
+    plies = 30
+    symmetries = (
+        Symmetry(
+            tuple(row * 7 + 6 - column for row in range(6) for column in range(7)),
+            tuple(6 - column for column in range(7)),
+        ),
+    )
+    solver = Connect4Solver
+    layout = Layout(6, 7, {i + 1: (5 - i // 7, i % 7) for i in range(42)}, numbers=False)
+    move_example = "4"
+    column_labels = tuple(str(column + 1) for column in range(7))
+
+    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> Any:
+        """See `GameSpec.set_up`."""
+        position = super().set_up(pieces, black=black)
+        for column in range(7):
+            stones = (position.state[0] | position.state[1]) >> column * 7 & 0o77
+            if stones & stones + 1:
+                raise ValueError(f"expected no gap below a stone, found one in column {column + 1}")
+        return position
+
+
+SPEC = Connect4Spec()

@@ -10,8 +10,8 @@ from typing import Any
 from ckai.rl.engine.base import Engine, ResignsError, Task
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import INIT_SECONDS, MAX_LINES, START_SECONDS, Fault, ProgramEngine, Session
-from ckai.rl.games.go.rules import SIZE
-from ckai.rl.games.go.spec import SPEC, GoMove, GoSpec, read_move
+from ckai.rl.games.go import SPEC, GoMove, GoSpec, read_move
+from ckai.rl.games.go_rules import SIZE
 
 _NAMES = "protocol_version name version known_command list_commands quit boardsize clear_board komi play"
 COMMANDS = f"{_NAMES} genmove undo final_score time_settings time_left".split()
