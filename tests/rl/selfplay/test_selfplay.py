@@ -7,7 +7,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from ckai.datasets import statistics
+from ckai.datasets.reader import describe
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
 from ckai.pdn import read_games
@@ -123,9 +123,7 @@ def test_a_shard_has_the_games_and_their_pdn(tmp_path):
         assert [str(move.move) for move in read.moves] == [str(move) for move in game.replay().moves]
     twice = tmp_path / "twice.parquet"
     twice.write_bytes(path.read_bytes())
-    assert replace(statistics.describe([path, twice]), files=[]) == replace(
-        statistics.describe(path), files=[]
-    )
+    assert replace(describe([path, twice]), files=[]) == replace(describe(path), files=[])
 
 
 def test_a_report_counts_the_results():
