@@ -7,7 +7,7 @@ from io import BytesIO
 import numpy as np
 import pytest
 
-from ckai.datasets.reader import describe
+from ckai.datasets import reader
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
 from ckai.pdn import read_games
@@ -123,7 +123,7 @@ def test_a_shard_has_the_games_and_their_pdn(tmp_path):
         assert [str(move.move) for move in read.moves] == [str(move) for move in game.replay().moves]
     twice = tmp_path / "twice.parquet"
     twice.write_bytes(path.read_bytes())
-    assert replace(describe([path, twice]), files=[]) == replace(describe(path), files=[])
+    assert replace(reader.describe([path, twice]), files=[]) == replace(reader.describe(path), files=[])
 
 
 def test_a_report_counts_the_results():
