@@ -223,19 +223,20 @@ class RowsDataModule(pl.LightningDataModule):
             self._packed.clear()
         self._encoding = encoding
 
-    def blocks(self, split: Split) -> Iterator[Rows]:
-        """The rows of one side in blocks, in file order; of "all", the training side first."""
+    def _parts(self, split: Split) -> Iterator[tuple[Split, slice]]:
         for side, rows in self._rows.items():
             if split in (side, "all"):
                 for start in range(0, len(rows), _BLOCK_ROWS):
-                    yield rows.take(slice(start, start + _BLOCK_ROWS))
+                    yield side, slice(start, start + _BLOCK_ROWS)
+
+    def blocks(self, split: Split) -> Iterator[Rows]:
+        """The rows of one side in blocks, in file order; of "all", the training side first."""
+        return (self._rows[side].take(part) for side, part in self._parts(split))
 
     def batches(self, split: Split, size: int = _HELDOUT_BATCH) -> Iterator[Batch]:
         """The rows of one side in the order of `blocks`, in batches of at most `size`; see `prepare`."""
-        for side, rows in self._rows.items():
-            if split in (side, "all"):
-                for start in range(0, len(rows), _BLOCK_ROWS):
-                    yield from cut(self._block(side, slice(start, start + _BLOCK_ROWS)), size)
+        for side, part in self._parts(split):
+            yield from cut(self._block(side, part), size)
 
     def train_positions(self) -> NDArray[np.uint64]:
         """Keys of the training side's positions: sorted, distinct uint64, see `ckai.datasets.split`."""

@@ -47,13 +47,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a game ended.
-
-    >>> from ckai.game import Position
-    >>> outcome = Position.from_fen("W:W13:B6,9").outcome()
-    >>> str(outcome), outcome.winner == "black", outcome.result
-    ('Black won: White has no legal move', True, '1-0')
-    """
+    """How a game ended."""
 
     winner: str | None
     """"black", "white" (equal to `Color.BLACK`, `Color.WHITE`), or None for a draw."""

@@ -27,13 +27,6 @@ class Move:
 
     Moves come from a position (`Position.legal_moves`, `Position.find_move`), sort by their squares, and can
     be used as dictionary keys.
-
-    >>> from ckai.game import Position
-    >>> move = Position.from_fen("W:W26:B22,14,6").find_move("26x1")
-    >>> move
-    <Move 26x17x10x1>
-    >>> move.from_square, move.to_square, move.captured
-    (26, 1, (22, 14, 6))
     """
 
     path: tuple[int, ...]
@@ -182,10 +175,6 @@ class Position:
 
         Raises:
             PositionError: for an unknown piece or square, or if the rules exclude the position.
-
-        >>> position = Position.from_pieces({1: "b", 18: "W"}, turn="white")
-        >>> position == Position.from_pieces(position.pieces(), turn=position.turn)
-        True
         """
         if turn not in tuple(Color):
             raise PositionError(f"expected turn black or white, found {turn!r}")
@@ -398,9 +387,6 @@ class Position:
 
         Raises:
             MoveError: the text is not a move, or see `find_path`.
-
-        >>> Position.from_fen("B:W15,22:B11").find_move("11x25")
-        <Move 11x18x25>
         """
         try:
             squares = read_squares(text)

@@ -23,23 +23,11 @@ _MOVE = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
 
 
 class PositionError(ValueError):
-    """A position that the rules exclude, or text that is not a FEN.
-
-    >>> from ckai.game import Position
-    >>> Position.from_fen("B:W18:B29")
-    Traceback (most recent call last):
-    ckai.game.text.PositionError: FEN 'B:W18:B29': a man of Black on its crowning row, square 29
-    """
+    """A position that the rules exclude, or text that is not a FEN."""
 
 
 class MoveError(ValueError):
-    """A text that is no move, is illegal or fits several moves; quotes it and lists the legal ones.
-
-    >>> from ckai.game import Position
-    >>> Position.from_fen("B:W6,14,7,15:B2").push("2x18")
-    Traceback (most recent call last):
-    ckai.game.text.MoveError: '2x18' is ambiguous here (legal: 2x9x18, 2x11x18)
-    """
+    """A text that is no move, is illegal or fits several moves; quotes it and lists the legal ones."""
 
 
 def parse_fen(text: str) -> tuple[str, dict[int, str], int]:
@@ -84,9 +72,6 @@ def read_squares(text: str) -> list[int]:
 
     Raises:
         MoveError: if the text is not a move; the message is "is not a move such as ...".
-
-    >>> read_squares(" 26x17x10")
-    [26, 17, 10]
     """
     squares = [int(s) for s in re.findall(r"\d+", text)] if _MOVE.match(text) else []
     if not squares or not all(1 <= s <= SQUARES for s in squares):

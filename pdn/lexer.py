@@ -434,9 +434,3 @@ def segment(data, tokens, games):
         games[count, 1] = len(tokens)
         count += 1
     return count
-
-
-def find_games(data: NDArray[np.uint8], tokens: NDArray[Any]) -> NDArray[np.int32]:
-    """Return `[G, 2]` int32: the first token of each game, and the one after its last."""
-    games = np.empty((len(tokens) + 1, 2), np.int32)
-    return games[: segment(data, tokens, games)]

@@ -203,6 +203,7 @@ class PlayedGames:
         tags: values of each game's tags by lower-case name; the first of a name counts.
         refused: why games are not played, by their index.
         games: `[G]` GAME.
+        whole: `[G]` bool, whether a game can be read to its end.
         columns: of the rows.
         tag_results, results: `[G]` uint8, results by the Result tag, and by what is after the moves or,
             where that is missing, by the tag; see `ckai.pdn.lexer`.
@@ -233,6 +234,7 @@ class PlayedGames:
         rows = _replay(
             chunk.tokens, chunk.squares, chunk.games, self._starts, refused, number, self.games, columns
         )
+        self.whole: NDArray[np.bool_] = self.games["problem"] == FINE
         self.tag_results = np.array([lexer.result_in(tags.get("result", "")) for tags in self.tags], np.uint8)
         found = self.games["result"]
         self.results = np.where(found == NO_RESULT, self.tag_results, found)
@@ -242,12 +244,6 @@ class PlayedGames:
         scores = np.repeat(np.where(self.forfeit, UNKNOWN_Z, _SCORES[self.results]), self.games["rows"])
         columns.z[:rows] = np.where(columns.black[:rows] | (scores == UNKNOWN_Z), scores, -scores)
         self.columns: Any = Columns._make(column[:rows] for column in columns)
-
-    @property
-    def whole(self) -> NDArray[np.bool_]:
-        """`[G]` whether a game can be read to its end."""
-        whole: NDArray[np.bool_] = self.games["problem"] == FINE
-        return whole
 
     def start(self, g: int) -> Position:
         """The first position of a game."""
@@ -282,10 +278,6 @@ def read_games(source: str | Path | IO[bytes], name: str | None = None) -> Gener
     Raises:
         OSError: if the file cannot be read.
         PdnError: if the file is UTF-16, a folder, or a damaged archive.
-
-    >>> import io
-    >>> [str(game.moves[-1].move) for game in read_games(io.BytesIO(b"1. 11-15 22-18 1-0 1. 9-14 *"))]
-    ['22-18', '9-14']
     """
     if isinstance(source, (str, Path)):
         for opened in open_sources(source):
@@ -304,10 +296,6 @@ def read_one(source: "str | bytes | Path | IO[str] | IO[bytes]", number: int = 1
     Raises:
         PdnError: there is no such game, or it cannot be read to its end.
         ValueError: `number` < 1.
-
-    >>> from ckai.pdn import read_one
-    >>> len(read_one("1. 11-15 22-18 *").moves)
-    2
     """
     if number < 1:
         raise ValueError(f"expected a game number >= 1, found {number}")

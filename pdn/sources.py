@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.pdn.game import PdnError
-from ckai.pdn.lexer import TAG, find_games, plain_text, read_tokens
+from ckai.pdn.lexer import TAG, plain_text, read_tokens, segment
 
 CHUNK = 1 << 21
 """Bytes per read."""
@@ -242,7 +242,8 @@ def read_chunks(file: OpenedSource | IO[bytes], size: int = CHUNK) -> Iterator[C
         long = len(data) >= MAX_GAME
         plain = np.frombuffer(plain_text(data), np.uint8)
         tokens, squares = read_tokens(plain, final or long)
-        games = find_games(plain, tokens)
+        games = np.empty((len(tokens) + 1, 2), np.int32)
+        games = games[: segment(plain, tokens, games)]
         if final or (long and len(games) < 2):
             keep = len(data)
         elif len(games) < 2:
