@@ -1,6 +1,6 @@
 """Split PDN into tokens and these into games, in Numba: the one grammar of all readers.
 
-PDN's syntax is ASCII; `plain` turns the dashes, spaces and signs that editors insert into it. NUL bytes and
+PDN's syntax is ASCII; `plain_text` turns the dashes, spaces and signs that editors insert into it. NUL bytes and
 other control characters count as spaces.
 
 A number and the separators and numbers after it, across spaces and line ends, make one move: `5x 14`, `11 -
