@@ -1,7 +1,7 @@
 """Split PDN into tokens and these into games, in Numba: the one grammar of all readers.
 
-PDN's syntax is ASCII; `plain_text` turns the dashes, spaces and signs that editors insert into it. NUL bytes and
-other control characters count as spaces.
+PDN's syntax is ASCII; `plain_text` turns the dashes, spaces and signs that editors insert into it. NUL bytes
+and other control characters count as spaces.
 
 A number and the separators and numbers after it, across spaces and line ends, make one move: `5x 14`, `11 -
 15`. With a 0 (or as `1-1`) they make a result. An open brace ends at the next line that is a tag, so that a
