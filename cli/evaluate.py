@@ -90,7 +90,7 @@ def command(
     from ckai.cli.shared.console import print_rows
     from ckai.cli.shared.found import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.evaluation.evaluate import evaluate_checkpoint
+    from ckai.models.evaluation import evaluate_checkpoint
 
     checkpoint = network_path(checkpoint) if checkpoint.is_dir() else checkpoint
     if solved:

@@ -10,8 +10,7 @@ from ckai.cli.shared.options import data_option, json_option, output_option, set
 from ckai.cli.shared.output import count_text, print_json
 from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
-from ckai.models.training.config import PretrainConfig
-from ckai.models.training.presets import PRESETS, preset_settings
+from ckai.models.training.config import PRESETS, PretrainConfig, preset_settings
 
 if TYPE_CHECKING:
     from ckai.models.training.trainer import TrainingProgress
@@ -55,7 +54,7 @@ def command(
     from ckai.cli.shared.console import progress_bar, stderr_console
     from ckai.cli.shared.found import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.inference.devices import pick_device
+    from ckai.models.inference.backends import pick_device
     from ckai.models.registry import parse_settings
     from ckai.models.training.pretrain import pretrain, run_folder
 

@@ -16,7 +16,7 @@ from ckai.datasets.settings import change_settings, flat_settings, read_settings
 from ckai.rl.run.config import RunConfig, WorkSettings
 
 if TYPE_CHECKING:
-    from ckai.models.layers.network import Network
+    from ckai.models.network import Network
 
 IN_FLIGHT, THREADS = "selfplay.in_flight", "selfplay.groups"
 """Settings of the games played at the same time, and of the threads that play."""

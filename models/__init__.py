@@ -24,16 +24,12 @@ if TYPE_CHECKING:
         load_network,
         save_checkpoint,
     )
-    from ckai.models.evaluation.evaluate import Evaluation, evaluate_checkpoint
-    from ckai.models.evaluation.metrics import measure
-    from ckai.models.inference.backends import Predictions, make_evaluator, predict
-    from ckai.models.inference.evaluator import BackendError, Evaluator
+    from ckai.models.encodings import Encoding, encoding_type
+    from ckai.models.evaluation import Evaluation, evaluate_checkpoint, measure
+    from ckai.models.inference.backends import Predictions, TorchEvaluator, make_evaluator, predict
+    from ckai.models.inference.evaluator import BackendError, Evaluator, pack_positions, pack_rows
     from ckai.models.inference.export import export_network
-    from ckai.models.inference.torch_backend import TorchEvaluator
-    from ckai.models.inputs.encodings import Encoding
-    from ckai.models.inputs.packing import pack_positions, pack_rows
-    from ckai.models.inputs.registry import encoding_type
-    from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
+    from ckai.models.network import Network, NetworkSettings, register, require_at_least
     from ckai.models.registry import build, names
     from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
     from ckai.models.training.lightning_module import PolicyValueModule

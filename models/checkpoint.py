@@ -22,7 +22,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import file_digest, first_line, write_whole
 from ckai.datasets.split import check_share
 from ckai.game.text import printable
-from ckai.models.layers.network import Network
+from ckai.models.network import Network
 from ckai.models.pretrained import network_path
 from ckai.models.registry import build
 
@@ -50,7 +50,7 @@ class Checkpoint:
     weights: dict[str, Tensor]
     """By name, on the CPU."""
     metrics: dict[str, Any] = field(default_factory=dict)
-    """On held-out rows, see `ckai.models.evaluation.metrics`."""
+    """On held-out rows, see `ckai.models.evaluation`."""
     info: dict[str, Any] = field(default_factory=dict)
     """Origin: data sets, split, training settings, epochs, time."""
     path: Path

@@ -13,8 +13,7 @@ from ckai.datasets.choices import NETWORKS, entry_points_of, load_entry
 from ckai.datasets.settings import parse_settings as parse
 from ckai.datasets.settings import read_settings
 from ckai.models import networks
-from ckai.models.layers.heads import OUTPUTS
-from ckai.models.layers.network import _NETWORKS, Network
+from ckai.models.network import _NETWORKS, OUTPUTS, Network
 
 
 def names() -> list[str]:

@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ckai.datasets.machine import available_cores
+from ckai.models.encodings import Encoding
 from ckai.models.inference.backends import best_rate, make_evaluator
 from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inference.threads import running
-from ckai.models.inputs.encodings import Encoding
-from ckai.models.layers.network import Network
+from ckai.models.network import Network
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import SelfPlayConfig

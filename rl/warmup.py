@@ -20,7 +20,7 @@ from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Game, Position
 from ckai.game.jit import compiled
 from ckai.game.position import compile_rules, perft
-from ckai.models.inputs.tactics import append_changes
+from ckai.models.tactics import append_changes
 from ckai.pdn import read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig

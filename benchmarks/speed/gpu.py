@@ -30,14 +30,12 @@ from ckai.cli.shared.run_screen import evaluations_of
 from ckai.datasets.convert import parse_files
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
-from ckai.models.inference.backends import best_rate, sample_positions
+from ckai.models.inference.backends import TorchEvaluator, best_rate, sample_positions
 from ckai.models.inference.cuda_backend import CudaEvaluator
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.torch_backend import TorchEvaluator
-from ckai.models.layers.network import Network
-from ckai.models.training.config import PretrainConfig
+from ckai.models.network import Network
+from ckai.models.training.config import PRESETS, PretrainConfig, preset_settings
 from ckai.models.training.lightning_module import PolicyValueModule
-from ckai.models.training.presets import PRESETS, preset_settings
 from ckai.models.training.pretrain import network_and_data
 from ckai.models.training.trainer import TrainingProgress, fit
 from ckai.rl.bench import selfplay_rates

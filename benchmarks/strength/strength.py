@@ -16,8 +16,7 @@ import click
 
 from ckai.datasets.machine import available_cores
 from ckai.models.checkpoint import load_checkpoint
-from ckai.models.inference.backends import best_rate
-from ckai.models.inference.torch_backend import TorchEvaluator
+from ckai.models.inference.backends import TorchEvaluator, best_rate
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.matches.match import MatchResult, play_match

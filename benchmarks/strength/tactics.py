@@ -26,7 +26,7 @@ from ckai.datasets import read_rows
 from ckai.datasets.files import file_digest, write_whole
 from ckai.game import Position
 from ckai.game.material import UNBOUNDED, alpha_beta
-from ckai.models.inputs.packing import unpack_position
+from ckai.models.inference.evaluator import unpack_position
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.loading import networks_of
 from ckai.rl.games.checkers import VALUES

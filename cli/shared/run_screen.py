@@ -11,7 +11,7 @@ from ckai.cli.shared.console import ProgressLines, stderr_console
 from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
-    from ckai.models.layers.network import Network
+    from ckai.models.network import Network
     from ckai.rl.run.config import RunConfig
     from ckai.rl.run.events import RunEvent
     from ckai.rl.run.on_ray import RayWorkers
@@ -184,7 +184,7 @@ def games_in_flight(config: "RunConfig", network: "Network") -> int:
 
     from ckai.datasets.machine import available_cores
     from ckai.models.inference.backends import sample_positions
-    from ckai.models.inference.torch_backend import float32_copy
+    from ckai.models.network import float32_copy
 
     packed = float32_copy(network)
     rows = torch.from_numpy(network.encode.append_extra(sample_positions(1, network.encode)))

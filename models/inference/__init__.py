@@ -1,4 +1,4 @@
 """Evaluators: a network behind one batch call, its backends, and export to other formats.
 
-May import `inputs`, `layers`, `networks` and checkpoints.
+May import encodings, networks and checkpoints.
 """

@@ -22,8 +22,7 @@ from torch import Tensor
 
 from ckai.datasets.files import first_line
 from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, Floats
-from ckai.models.inference.torch_backend import PackedNetwork
-from ckai.models.layers.network import Network
+from ckai.models.network import Network, PackedNetwork
 
 SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
 """Batch sizes, ascending. From 17 positions on, less than half of a padded batch is padding."""

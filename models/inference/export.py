@@ -25,10 +25,9 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import refuse_to_replace, write_whole
 from ckai.game.text import printable
 from ckai.models.checkpoint import Checkpoint
-from ckai.models.inference.backends import sample_positions
+from ckai.models.inference.backends import TorchEvaluator, sample_positions
 from ckai.models.inference.evaluator import Boards, import_extra, legal_policy
-from ckai.models.inference.torch_backend import TorchEvaluator, float32_copy
-from ckai.models.layers.network import Network
+from ckai.models.network import Network, float32_copy
 from ckai.models.pretrained import CKAI, network_path
 from ckai.models.registry import build
 

@@ -35,7 +35,7 @@ from ckai.models.inference.vectors import (
 )
 
 if TYPE_CHECKING:
-    from ckai.models.layers.network import Network
+    from ckai.models.network import Network
 
 BLOCK = 4 * LANES
 """Sums of the first layer that are kept in registers at a time: a row comes from a cache far away."""

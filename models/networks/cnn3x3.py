@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from ckai.models.layers.network import register
+from ckai.models.network import register
 from ckai.models.networks.cnn2x2 import Cnn2x2, Settings
 
 

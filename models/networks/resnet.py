@@ -5,8 +5,15 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.layers.heads import PlanesPolicy, PlanesValue, StepPolicy
-from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
+from ckai.models.network import (
+    Network,
+    NetworkSettings,
+    PlanesPolicy,
+    PlanesValue,
+    StepPolicy,
+    register,
+    require_at_least,
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.layers.network import register, require_at_least
+from ckai.models.network import register, require_at_least
 from ckai.models.networks.resnet import Block, ResNet
 from ckai.models.networks.resnet import Settings as ResNetSettings
 

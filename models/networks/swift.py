@@ -18,11 +18,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ckai.models.encodings import encoding_type
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.vectors import SCALE
-from ckai.models.inputs.registry import encoding_type
-from ckai.models.layers.heads import OUTPUTS
-from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
+from ckai.models.network import OUTPUTS, Network, NetworkSettings, register, require_at_least
 
 MAX_WEIGHT, MAX_BIAS = 4.0, 1000.0
 """Bounds of weights and biases after the first layer: with at most `MAX_UNITS` units no sum overflows."""

@@ -1,4 +1,4 @@
-"""Training: settings, the Lightning module and its trainer, pretraining, logs, presets.
+"""Training: settings, the Lightning module and its trainer, pretraining, presets.
 
 May import every other folder of `ckai.models`.
 """

@@ -29,13 +29,21 @@ from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, w
 from ckai.datasets.machine import SharedCores
 from ckai.datasets.settings import flat_settings
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, read_plain, save_checkpoint
-from ckai.models.evaluation.data_splits import check_held_out, origin
-from ckai.models.layers.network import Network
+from ckai.models.evaluation import check_held_out, origin
+from ckai.models.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
-from ckai.models.training.logs import describe_epoch, plot_curves
-from ckai.models.training.runs import BEST, CONFIG, LAST, LOCK, METRICS, best_epoch
+from ckai.models.training.runs import (
+    BEST,
+    CONFIG,
+    LAST,
+    LOCK,
+    METRICS,
+    best_epoch,
+    describe_epoch,
+    plot_curves,
+)
 from ckai.models.training.trainer import History, TrainingError, TrainingProgress, fit, loss_kept
 
 PLOT_SECONDS = 30.0

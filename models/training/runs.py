@@ -1,14 +1,14 @@
-"""Compare the training runs under a folder: their settings and their results."""
+"""The folders of trainings: what is in them, read, said in a line, and plotted; needs no PyTorch."""
 
 import csv
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import is_locked
+from ckai.datasets.files import is_locked, save_figure
 
 CONFIG, LAST, BEST, METRICS, LOCK = "config.json", "last.ckpt", "best.ckpt", "metrics.csv", ".lock"
 """Names of files in a run folder, see `ckai.models.training.pretrain`."""
@@ -61,3 +61,81 @@ def read_run(folder: Path) -> TrainingRun | None:
     done = history and folder.with_suffix(".ckpt").exists() and not (folder / LAST).exists()
     status = "running" if is_locked(folder / LOCK) else "finished" if done else "unfinished"
     return TrainingRun(folder, model, changed, int(target), status, history)
+
+
+def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False) -> str:
+    """One line about an epoch of a history; `legal`: with the metrics over the legal actions."""
+    which = "_legal" if legal else ""
+    text = f"epoch {int(row['epoch'])}/{epochs}: policy loss {row['train_policy_loss']:.3f}"
+    if "heldout_policy_loss" in row:
+        text += f", held out {row['heldout_training_policy_loss']:.3f}"
+        text += f", top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
+        if "heldout_value_mse" in row:
+            text += f", value error {row['heldout_value_mse']:.3f}"
+    return f"{text} ({row['seconds']:.0f} s)"
+
+
+_PANELS: dict[str, dict[str, str]] = {
+    "policy loss": {
+        "train_policy_loss": "training",
+        "heldout_training_policy_loss": "held out",
+        "heldout_policy_loss": "held out, of the action played",
+    },
+    "accuracy": {
+        "train_top1": "training, top-1",
+        "heldout_top1": "held out, top-1",
+        "heldout_top1_legal": "held out, top-1 legal",
+        "heldout_top5": "held out, top-5",
+    },
+    "value loss": {"train_value_loss": "training", "heldout_training_value_loss": "held out"},
+    "value against the result, squared error": {
+        "heldout_value_mse": "held out",
+        "heldout_value_mse_constant": "held out, best constant",
+    },
+}
+"""Panels of the plot of training, and the columns that they show with their labels."""
+
+
+def plot_curves(path: Path, history: Sequence[Mapping[str, float]], title: str) -> None:
+    """Plot losses, accuracy and the value's squared error over the epochs, as a PNG.
+
+    Lines called training and held out are of the same quantity; the others say what they are of.
+    """
+    plot_panels(path, _PANELS, "epoch", history, title)
+
+
+def plot_panels(
+    path: Path,
+    panels: Mapping[str, Mapping[str, str]],
+    along: str,
+    history: Sequence[Mapping[str, Any]],
+    title: str = "",
+) -> None:
+    """Plot measurements as a PNG.
+
+    Args:
+        path: the file.
+        panels: of each, by its title, the columns that it shows, with their labels.
+        along: the column of the x axis.
+        history: rows by column; those without a column, or with None, are left out of its line.
+        title: above all of them.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    columns = min(len(panels), 4 if len(panels) % 3 else 3)
+    lines = -(-len(panels) // columns)
+    figure = Figure(figsize=(4.5 * columns, 4 * lines), layout="constrained")
+    every = figure.subplots(lines, columns, squeeze=False).flat
+    for axes, (name, shown) in zip(every, panels.items(), strict=False):
+        for key, label in shown.items():
+            points = [(row[along], row[key]) for row in history if row.get(key) is not None]
+            if points:
+                axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
+        axes.set(xlabel=along, title=name)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(alpha=0.3)
+        if axes.lines:  # below: within, the best place takes seconds to find in a long run
+            axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
+    figure.suptitle(title)
+    save_figure(path, figure, 110)

@@ -30,7 +30,7 @@ from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import first_line, write_whole
 from ckai.datasets.machine import keep_freed_memory
 from ckai.models.checkpoint import CheckpointError, read_plain
-from ckai.models.inference.devices import lightning_precision, pick_device
+from ckai.models.inference.backends import lightning_precision, pick_device
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 

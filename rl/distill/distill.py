@@ -27,10 +27,9 @@ from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError, check_rows_path, from_numpy, table_writer
 from ckai.datasets.split import position_keys
 from ckai.datasets.tables import Tables
-from ckai.models.inference.evaluator import Evaluator, non_finite_error
+from ckai.models.inference.evaluator import Evaluator, non_finite_error, pack_rows
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import run_all, use_one_torch_thread
-from ckai.models.inputs.packing import pack_rows
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.games import play_game

@@ -23,8 +23,7 @@ import numpy as np
 from ckai.game.jit import inner, kernel
 from ckai.game.kernels import popcount
 from ckai.game.svg import Layout
-from ckai.models.inputs.registry import register_encoding
-from ckai.models.inputs.stones import StonesEncoding
+from ckai.models.encodings import StonesEncoding, register_encoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
 from ckai.rl.games.spec import GameSpec, GridPosition, SolvedValue, Solver, Symmetry

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from ckai.game import MoveError, Outcome
 from ckai.game.svg import Layout
-from ckai.models.inputs.registry import register_encoding
-from ckai.models.inputs.stones import StonesEncoding
+from ckai.models.encodings import StonesEncoding, register_encoding
 from ckai.rl.games.contract import State
 from ckai.rl.games.go_rules import (
     EARLIER,

@@ -9,8 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ckai.game.svg import Layout
-from ckai.models.inputs.registry import register_encoding
-from ckai.models.inputs.stones import StonesEncoding
+from ckai.models.encodings import StonesEncoding, register_encoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
 from ckai.rl.games.spec import GameSpec, Solver, square_symmetries

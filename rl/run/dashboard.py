@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import write_whole
-from ckai.models.training.logs import plot_panels
+from ckai.models.training.runs import plot_panels
 from ckai.rl.run.report import elo_curve
 
 COLUMNS = {

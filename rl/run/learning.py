@@ -6,7 +6,7 @@ from typing import Any
 
 from ckai.datasets.data_module import Batch, RowsDataModule, Symmetries
 from ckai.models.checkpoint import load_checkpoint, read_plain, save_checkpoint
-from ckai.models.evaluation.data_splits import origin
+from ckai.models.evaluation import origin
 from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.trainer import TrainingError, fit

@@ -52,7 +52,7 @@ from ckai.rl.selfplay.shards import ckai_version, games_as_pdn, own_name
 
 if TYPE_CHECKING:
     from ckai.datasets.data_module import Batch
-    from ckai.models.layers.network import Network
+    from ckai.models.network import Network
 
 FORMAT = 4
 """Version of the files of a run."""

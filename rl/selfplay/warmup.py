@@ -4,9 +4,9 @@ from dataclasses import replace
 from functools import cache
 from itertools import repeat
 
+from ckai.models.encodings import encoding_type
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build
 from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.spec import GameSpec

@@ -18,7 +18,7 @@ EXEMPT = {
 TIMED = """
 import time
 from pathlib import Path
-from ckai.models.inputs.encodings import PlanesEncoding
+from ckai.models.encodings import PlanesEncoding
 from ckai.rl import Engine, Limit, bench
 from ckai.rl.evaluators.rollout import UniformEvaluator
 

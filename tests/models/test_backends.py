@@ -15,11 +15,10 @@ import torch
 from installed import skip_without
 
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.encodings import PlanesEncoding
 from ckai.models.inference import backends
-from ckai.models.inference.backends import BACKENDS, make_evaluator
+from ckai.models.inference.backends import BACKENDS, TorchEvaluator, make_evaluator
 from ckai.models.inference.evaluator import BackendError
-from ckai.models.inference.torch_backend import TorchEvaluator
-from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
 from ckai.rl.engine.base import Engine
 from ckai.rl.evaluators.loading import load_evaluator
@@ -163,7 +162,7 @@ def test_auto_is_torch_where_openvino_cannot_run_the_network(networks, monkeypat
         raise RuntimeError("no such layer\nat line 7")
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr("ckai.models.inference.openvino_backend.OpenVINOEvaluator", breaks)
+    monkeypatch.setattr("ckai.models.inference.backends.OpenVINOEvaluator", breaks)
     said = []
     monkeypatch.setattr(backends._LOG, "warning", lambda line, *of: said.append(line % of))
     assert make_evaluator(networks["cnn2x2"]).name == "cnn2x2, torch float32, cpu"

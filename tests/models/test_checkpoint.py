@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, load_network, save_checkpoint
+from ckai.models.inference.backends import TorchEvaluator
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 from ckai.rl.evaluators.loading import load_evaluator
 

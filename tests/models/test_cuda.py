@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 import torch
 from fake_cuda import Event, FakeCuda
-from tiny_networks import tiny
+from tiny_networks import ENCODING_NAMES, tiny
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from ckai.models.inference import cuda_backend
-from ckai.models.inference.backends import make_evaluator, sample_positions
+from ckai.models.inference.backends import TorchEvaluator, make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import LANES, MAX_BATCH, CudaEvaluator
 from ckai.models.inference.evaluator import BackendError
-from ckai.models.inference.torch_backend import PackedNetwork, TorchEvaluator
-from ckai.models.inputs.registry import encoding_names
+from ckai.models.network import PackedNetwork
 from ckai.models.registry import build, names
 
 CPU = torch.device("cpu")
@@ -137,7 +136,7 @@ class NoHostMemory(TorchDispatchMode):
         return out
 
 
-@pytest.mark.parametrize("encoding", encoding_names())
+@pytest.mark.parametrize("encoding", ENCODING_NAMES)
 @pytest.mark.parametrize("name", names())
 def test_every_network_can_be_captured(name, encoding):
     net = tiny(name, encoding)

@@ -17,8 +17,7 @@ import ckai.models
 from ckai.datasets.reader import read_rows
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.backends import predict
-from ckai.models.inference.torch_backend import TorchEvaluator
+from ckai.models.inference.backends import TorchEvaluator, predict
 from ckai.models.registry import build
 
 FACES = (ckai.datasets, ckai.models)

@@ -8,13 +8,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from positions import games, setups
+from tiny_networks import ENCODING_NAMES
 
 from ckai.datasets import choices
 from ckai.game import Position
-from ckai.models.inputs import registry
-from ckai.models.inputs.encodings import MovesEncoding, TacticsEncoding
-from ckai.models.inputs.registry import encoding_names, encoding_type, register_encoding
-from ckai.models.inputs.tactics import MOST, append_changes
+from ckai.models import encodings
+from ckai.models.encodings import (
+    ENCODINGS,
+    MovesEncoding,
+    TacticsEncoding,
+    encoding_type,
+    register_encoding,
+)
+from ckai.models.tactics import MOST, append_changes
 from ckai.rl.games import registry as game_registry
 
 
@@ -87,7 +93,7 @@ def test_tactics_are_what_a_plain_search_finds(depth, position):
 
 @given(positions())
 def test_every_encoding_keeps_its_promises(position):
-    for encoding in map(encoding_type, encoding_names()):
+    for encoding in ENCODINGS.values():
         encode = encoding()
         if encode.GAME != "checkers":
             continue
@@ -98,7 +104,7 @@ def test_every_encoding_keeps_its_promises(position):
         assert torch.equal(planes, encode(*tensors(position), torch.float32, extra))
 
 
-@pytest.mark.parametrize("name", encoding_names())
+@pytest.mark.parametrize("name", ENCODING_NAMES)
 def test_every_plane_has_a_name_of_its_own(name):
     encoding = encoding_type(name)
     assert len(encoding.NAMES) == len(set(encoding.NAMES)) == encoding.PLANES
@@ -107,12 +113,11 @@ def test_every_plane_has_a_name_of_its_own(name):
 def test_a_broken_game_package_stops_nobody_else(monkeypatch):
     broken = EntryPoint("fourline", "nosuchpackage.fourline:SPEC", "ckai.games")
     entries = choices.entry_points_of(choices.GAMES) | {"fourline": broken}
-    for module in (choices, registry, game_registry):
+    for module in (choices, encodings, game_registry):
         monkeypatch.setattr(module, "entry_points_of", lambda group: entries)
     reason = (
         r"game fourline, entry point nosuchpackage\.fourline:SPEC: cannot be imported \(ModuleNotFoundError"
     )
-    assert "planes" in encoding_names()
     with pytest.raises(ValueError, match=rf"expected one of the encodings .*, found 'foo'; {reason}"):
         encoding_type("foo")
     with pytest.raises(ValueError, match=reason):

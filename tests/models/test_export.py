@@ -15,9 +15,9 @@ from ckai.datasets.files import WriteError
 from ckai.game import Position
 from ckai.models import encoding_type, pack_positions, predict
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference.backends import TorchEvaluator
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.export import SUFFIXES, export_network
-from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.registry import build
 
 NEEDS = {"onnx": ["onnx", "onnxruntime"], "safetensors": ["safetensors"]}

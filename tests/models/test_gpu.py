@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 import torch
 from make_rows import random_games, write
-from tiny_networks import tiny
+from tiny_networks import ENCODING_NAMES, tiny
 from whole_run import check_whole
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.backends import sample_positions
+from ckai.models.inference.backends import TorchEvaluator, sample_positions
 from ckai.models.inference.cuda_backend import CudaEvaluator
-from ckai.models.inference.torch_backend import TorchEvaluator
-from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
@@ -50,7 +48,7 @@ def evaluators(network, gpu):
     return CudaEvaluator(network, gpu, torch.float32), TorchEvaluator(network)
 
 
-@pytest.mark.parametrize("encoding", encoding_names())
+@pytest.mark.parametrize("encoding", ENCODING_NAMES)
 @pytest.mark.parametrize("name", names())
 def test_every_network_agrees_with_the_cpu(gpu, logged, name, encoding):
     network = tiny(name, encoding)

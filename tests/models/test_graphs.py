@@ -11,8 +11,7 @@ from tiny_networks import tiny
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.registry import names
 from ckai.models.training.config import TrainConfig
-from ckai.models.training.graphs import GraphedSteps
-from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.lightning_module import GraphedSteps, PolicyValueModule
 from ckai.models.training.trainer import fit
 
 CPU = torch.device("cpu")

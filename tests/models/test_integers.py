@@ -7,10 +7,9 @@ import pytest
 import torch
 from pytorch_lightning.core.optimizer import LightningOptimizer
 
-from ckai.models.inference.backends import make_evaluator, sample_positions
+from ckai.models.inference.backends import TorchEvaluator, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.torch_backend import TorchEvaluator
 from ckai.models.inference.vectors import SCALE
 from ckai.models.networks.swift import MAX_NARROW_UNITS, MAX_UNITS, MAX_WEIGHT, integers_of
 from ckai.models.registry import build

@@ -10,10 +10,9 @@ from tiny_networks import tiny
 from ckai.datasets import choices
 from ckai.game import Position
 from ckai.models import networks, registry
-from ckai.models.inference.torch_backend import TorchEvaluator
-from ckai.models.inputs.encodings import PlanesEncoding
-from ckai.models.layers.heads import StepPolicy
-from ckai.models.layers.network import _NETWORKS, Network, NetworkSettings, register
+from ckai.models.encodings import PlanesEncoding
+from ckai.models.inference.backends import TorchEvaluator
+from ckai.models.network import _NETWORKS, Network, NetworkSettings, StepPolicy, register
 from ckai.models.registry import build, names, network_type, parse_settings
 
 
@@ -99,7 +98,7 @@ def test_the_evaluator_refuses_other_shapes():
 
 def test_files_of_networks_are_named_as_they_register(tmp_path, monkeypatch):
     (tmp_path / "copied.py").write_text(
-        "from ckai.models.layers.network import Network, NetworkSettings, register\n"
+        "from ckai.models.network import Network, NetworkSettings, register\n"
         "@register('original', settings=NetworkSettings)\nclass Copied(Network):\n    pass\n"
     )
     (tmp_path / "_helper.py").write_text("")
@@ -112,7 +111,7 @@ def test_files_of_networks_are_named_as_they_register(tmp_path, monkeypatch):
 
 
 ENTRY = """
-from ckai.models.layers.network import register
+from ckai.models.network import register
 from ckai.models.networks.mlp import Mlp, Settings
 @register("installed", settings=Settings)
 class Installed(Mlp):

@@ -17,8 +17,7 @@ from ckai.datasets.files import LockedError
 from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.registry import build, names
-from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
-from ckai.models.training.presets import PRESETS
+from ckai.models.training.config import PRESETS, LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
 from ckai.models.training.runs import find_runs
 from ckai.models.training.trainer import TrainingError

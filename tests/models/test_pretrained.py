@@ -8,7 +8,7 @@ import pytest
 
 from ckai.game import Position
 from ckai.models.checkpoint import load_network
-from ckai.models.inputs.packing import pack_positions
+from ckai.models.inference.evaluator import pack_positions
 from ckai.models.networks.swift import integers_of
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, integers_path, network_path
 from ckai.rl import Engine

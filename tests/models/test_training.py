@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from ckai.models.evaluation.metrics import Metrics, auc, rank_of
-from ckai.models.layers.heads import value_of
+from ckai.models.evaluation import Metrics, auc, rank_of
+from ckai.models.network import value_of
 from ckai.models.registry import build, names
 from ckai.models.training.config import OptimizerConfig
 from ckai.models.training.lightning_module import PolicyValueModule, policy_loss, value_loss, value_target

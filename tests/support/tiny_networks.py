@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from ckai.models.encodings import ENCODINGS
 from ckai.models.registry import build, network_type
 
+ENCODING_NAMES = [*ENCODINGS, *({"connect4", "go", "tictactoe"} - {*ENCODINGS})]
 TINY = {
     "channels": 4,
     "hidden": 8,

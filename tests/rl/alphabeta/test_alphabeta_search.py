@@ -11,8 +11,8 @@ import torch
 
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
+from ckai.models.inference.evaluator import pack_positions
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
 from ckai.rl.alphabeta.kernel import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.alphabeta.search import AlphaBetaSearch

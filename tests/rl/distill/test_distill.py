@@ -15,10 +15,10 @@ from ckai.datasets.schema import DatasetError
 from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.encodings import PlanesEncoding
+from ckai.models.inference.backends import TorchEvaluator
+from ckai.models.inference.evaluator import unpack_position
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.torch_backend import TorchEvaluator
-from ckai.models.inputs.encodings import PlanesEncoding
-from ckai.models.inputs.packing import unpack_position
 from ckai.models.registry import build
 from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch

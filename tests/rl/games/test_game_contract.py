@@ -9,8 +9,8 @@ import pytest
 from numba import njit
 
 from ckai.game import MoveError
-from ckai.models.inputs.registry import encoding_type
-from ckai.models.layers.network import NetworkSettings
+from ckai.models.encodings import encoding_type
+from ckai.models.network import NetworkSettings
 from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import MAX_STATE_WORDS, as_state, game

@@ -4,7 +4,7 @@ import numpy as np
 from numba import njit
 
 from ckai.game import Position
-from ckai.models.inputs.packing import pack_positions, unpack_position
+from ckai.models.inference.evaluator import pack_positions, unpack_position
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
 

@@ -24,8 +24,11 @@ report:
     value_calibration_error     expected calibration error of the value against the mean result
 """
 
-from collections.abc import Iterable
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import torch
@@ -33,8 +36,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from ckai.datasets.split import position_keys
-from ckai.models.layers.network import Network
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.schema import DatasetError
+from ckai.datasets.split import Split, position_keys
+from ckai.models.checkpoint import Checkpoint
+from ckai.models.inference.backends import pick_device
+from ckai.models.network import Network
 
 _TOPS = (1, 2, 3, 5)
 _MAIN = ("rows", "top1_legal", "top5_legal", "top1_unforced", "random_legal", "value_mse", "value_auc")
@@ -43,6 +50,8 @@ PLIES, LAST_PHASE = 10, 100
 """Plies of a phase of the game; the last phase begins at ply 100 and is open-ended."""
 BINS = 10
 """Bins of the calibration."""
+MOST_GAMES: Final = 32_768
+"""Most keys of learned games in a checkpoint: 8 bytes each."""
 
 Numbers = NDArray[Any]
 Report = dict[str, Any]
@@ -219,3 +228,137 @@ def measure(
             metrics.update(logits, value, moved)
     network.train(training)
     return metrics
+
+
+def learned_games(info: Mapping[str, Any]) -> NDArray[np.uint64] | None:
+    """Return the sorted keys in a checkpoint with this `info`, None if it does not say.
+
+    They are all if they are fewer than `MOST_GAMES`.
+    """
+    games = info.get("games")
+    return None if games is None else games.numpy().view(np.uint64)
+
+
+def known(games: NDArray[np.uint64], learned: NDArray[np.uint64]) -> int:
+    """Return how many of some games, distinct keys, are among `learned_games`."""
+    return len(np.intersect1d(games, learned, assume_unique=True))
+
+
+def origin(info: Mapping[str, Any], data: RowsDataModule) -> dict[str, Any]:
+    """Return the entries `data`, `split` and `games` of a checkpoint whose training began from `info`."""
+    entries = list(info.get("data") or ())
+    rows: Counter[str] = Counter()
+    for file in data.files.files:
+        # The shards of a run are one data set, from which each generation takes some more.
+        run = file.path.parent.parent.name if file.shard is not None else None
+        rows[file.path.name if run is None else run] += file.rows
+    for name, count in rows.items():
+        entry = {"name": name, "rows": count}
+        entries = [*(other for other in entries if other["name"] != name), entry]
+    split = {"seed": data.split_seed, "heldout": data.heldout}
+    before = info.get("split", split)
+    if before.get("seed", 0) == split["seed"]:  # what was learned once is never held out again
+        split["heldout"] = min(split["heldout"], before.get("heldout", split["heldout"]))
+    found = {"data": entries, "split": split}
+    learned = learned_games(info)
+    if learned is not None or not info.get("data"):  # else nobody knows all of them
+        keys = data.train_games if learned is None else np.union1d(learned, data.train_games)
+        found["games"] = torch.from_numpy(keys[:MOST_GAMES].view(np.int64).copy())
+    return found
+
+
+def check_held_out(name: str, info: Mapping[str, Any], data: RowsDataModule) -> None:
+    """Check that no held-out games are among those that a network to be trained further has learned.
+
+    Raises:
+        DatasetError: some are; `name` is of the network's checkpoint.
+    """
+    learned = learned_games(info)
+    if learned is not None and (common := known(data.heldout_games, learned)):
+        before = info.get("split", {})
+        then = f"heldout={before['heldout']} and split_seed={before['seed']}, as then, or "
+        raise DatasetError(
+            f"{name}: was trained on {common:,} of the {len(data.heldout_games):,} games that would be held "
+            f"out now; use --setting {then if before.get('heldout') else ''}heldout=0"
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The metrics of a checkpoint, and the rows they were computed on."""
+
+    metrics: dict[str, Any]
+    """See `ckai.models.evaluation`."""
+    by_ply: list[dict[str, Any]]
+    """See `Metrics.by_ply`."""
+    parameters: int
+    split: Split
+    split_seed: int
+    heldout: float
+    """Share of the games held out with that seed."""
+    other_data: bool
+    """Whether the network was trained on none of the games."""
+    learned: int | None
+    """Games of that side that the network is known to have learned; None if the checkpoint does not say."""
+
+
+def evaluate_checkpoint(
+    checkpoint: Checkpoint,
+    paths: Sequence[str | Path],
+    *,
+    split: Split | None = None,
+) -> Evaluation:
+    """Evaluate a checkpoint on the rows of games.
+
+    If the network was trained on none of them, nothing is said of unseen positions.
+
+    Args:
+        checkpoint: the network, of any game, and how its training data were split.
+        paths: row files of the same game.
+        split: "heldout", "train" or "all" games; None: "heldout", or "all" if the network was trained on none
+            of them. They are split as in the checkpoint's training.
+
+    Raises:
+        DatasetError: data that cannot be used, or no rows on that side.
+        CheckpointError: weights that do not fit the architecture.
+
+    Examples:
+        >>> from ckai.models import load_checkpoint
+        >>> result = evaluate_checkpoint(load_checkpoint("network.ckpt"), ["games.parquet"], split="all")
+        >>> result.metrics["rows"], result.metrics["value_rows"]
+        (11, 11)
+    """
+    network = checkpoint.network()
+    stored = checkpoint.info.get("split", {})
+    seed, share = int(stored.get("seed", 0)), float(stored.get("heldout", 0.1))
+    data = RowsDataModule(
+        paths, heldout=share, split_seed=seed, need_both_sides=False, game=network.encode.GAME
+    )
+    sides = {"train": data.train_games, "heldout": data.heldout_games}
+    sides["all"] = np.union1d(*sides.values())
+    learned = learned_games(checkpoint.info)
+    other_data = learned is not None and len(learned) < MOST_GAMES and not known(sides["all"], learned)
+    if split is None:
+        split = "all" if other_data else "heldout"
+    if split == "heldout" and not data.heldout_rows:
+        all_games = "" if share or not stored else ": the network was trained on all games"
+        raise DatasetError(
+            f"expected held-out games, found none with a share of {share:g}{all_games}; try --split all"
+        )
+    device = pick_device()
+    data.prepare(network.encode)
+    seen = None if other_data else data.train_positions()
+    measured = measure(network.to(device), data.batches(split), seen=seen, device=device)
+    metrics = measured.report()
+    if not metrics["rows"]:
+        raise DatasetError(f"expected rows on the side {split!r}, found none")
+    return Evaluation(
+        metrics,
+        measured.by_ply(),
+        sum(p.numel() for p in network.parameters()),
+        split,
+        seed,
+        share,
+        other_data,
+        None if learned is None else known(sides[split], learned),
+    )

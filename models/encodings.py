@@ -1,4 +1,4 @@
-"""Input encodings of checkers: modules that turn row tensors into planes on the 8x4 grid.
+"""Input encodings, by name: modules that turn row tensors into planes, in checkers on the 8x4 grid.
 
 Every encoding takes the same three tensors, in the view of the side to move, which plays towards higher rows:
 
@@ -6,7 +6,7 @@ Every encoding takes the same three tensors, in the view of the side to move, wh
 - `jumper` `[B]` int8: index of the piece that must continue a capture, -1 if none;
 - `halfmove_clock` `[B]` int16: plies since the last capture or man's move.
 
-Encodings of other games take the same tensors, see `ckai.models.inputs.stones` and `.registry`.
+Encodings of other games take the same tensors, see `StonesEncoding`.
 
 The output is `[B, planes, 8, 4]`, in the dtype of the network's weights. `VERSION` is stored in checkpoints
 and changes when a plane does.
@@ -24,9 +24,10 @@ Version history:
     tactics4-1: tactics-1, and the same from a search of four plies.
 """
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -34,11 +35,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.choices import DEFAULT_GAME_NAME, GAMES, NETWORKS, entry_points_of, load_entry
 from ckai.datasets.machine import available_cores
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
-from ckai.models.inputs.packing import pack_boards, pack_positions, unpack_position
+from ckai.models.inference.evaluator import pack_boards, pack_positions, unpack_position
 
 ROWS, COLUMNS = 8, 4
 PIECES = ("own men", "own kings", "other men", "other kings")
@@ -159,6 +160,46 @@ class Encoding(nn.Module):
         raise NotImplementedError
 
 
+ENCODINGS: dict[str, type[Encoding]] = {}
+"""By name: those of checkers, and of the games and networks that were imported."""
+_E = TypeVar("_E", bound=type[Encoding])
+
+
+def register_encoding(name: str) -> Callable[[_E], _E]:
+    """Register an `Encoding` under a name for network settings; a class decorator.
+
+    Raises:
+        ValueError: the class has no `VERSION` of its own, which checkpoints of it name.
+    """
+
+    def decorate(encoding: _E) -> _E:
+        if "VERSION" not in vars(encoding):
+            raise ValueError(f"encoding {name}: expected {encoding.__name__} to define VERSION, found none")
+        ENCODINGS[name] = encoding
+        return encoding
+
+    return decorate
+
+
+def encoding_type(name: str) -> type[Encoding]:
+    """Return the class of an encoding, of checkers, or of an installed game or network, see `load_entry`.
+
+    Raises:
+        ValueError: no encoding has this name; lists all names.
+    """
+    problems = []
+    for group in (GAMES, NETWORKS) if name not in ENCODINGS else ():
+        for entry in entry_points_of(group):
+            try:
+                load_entry(group, entry)
+            except ValueError as error:
+                problems.append(str(error))
+    if name not in ENCODINGS:
+        expected = f"expected one of the encodings {', '.join(ENCODINGS)}, found {name!r}"
+        raise ValueError("; ".join([expected, *problems]))
+    return ENCODINGS[name]
+
+
 class CheckersEncoding(Encoding):
     """Base class of the encodings of checkers: planes of some parts, one after the other.
 
@@ -251,7 +292,7 @@ class CheckersEncoding(Encoding):
         """See `Encoding.append_extra`."""
         if not self.DEPTHS:
             return positions
-        from ckai.models.inputs.tactics import append_changes
+        from ckai.models.tactics import append_changes
 
         return append_changes(positions, self.DEPTHS)
 
@@ -321,12 +362,14 @@ def _depths(encoding: type[CheckersEncoding], part: str) -> tuple[int, ...]:
     return encoding.DEPTHS if part in ("material", "loss") else (0,)
 
 
+@register_encoding("grid")
 class GridEncoding(CheckersEncoding):
     """A plane of -3, -1, 0, 1, 3, as published for `cnn2x2`; without jumper and halfmove clock."""
 
     VERSION, PARTS = "grid-1", ("board",)
 
 
+@register_encoding("planes")
 class PlanesEncoding(CheckersEncoding):
     """One plane per piece type, row parity, jumper and halfmove clock.
 
@@ -337,6 +380,7 @@ class PlanesEncoding(CheckersEncoding):
     PARTS = ("pieces", "empty", "odd rows", "jumper", "halfmove clock")
 
 
+@register_encoding("pieces")
 class PiecesEncoding(CheckersEncoding):
     """One plane per piece type, and the jumper: binary planes of which few squares are 1."""
 
@@ -345,6 +389,7 @@ class PiecesEncoding(CheckersEncoding):
     VALUES, JUMPER = (1, 3, -1, -3), True
 
 
+@register_encoding("pairs")
 class PairsEncoding(PiecesEncoding):
     """`PiecesEncoding` and a plane for each combination of two neighbours: a sum of rows knows of both."""
 
@@ -352,14 +397,16 @@ class PairsEncoding(PiecesEncoding):
     PAIRS = tuple(tuple(neighbour(i, d, 1) for i in range(SQUARES)) for d in (1, 2))
 
 
+@register_encoding("moves")
 class MovesEncoding(CheckersEncoding):
     """`PlanesEncoding` and four planes of the legal hops, one per direction."""
 
     VERSION, PARTS = "moves-1", (*PlanesEncoding.PARTS, "hops")
 
 
+@register_encoding("tactics")
 class TacticsEncoding(CheckersEncoding):
-    """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.inputs.tactics`."""
+    """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.tactics`."""
 
     VERSION, PARTS = "tactics-1", (*MovesEncoding.PARTS, "material", "loss")
     DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
@@ -371,8 +418,35 @@ class TacticsEncoding(CheckersEncoding):
     )
 
 
+@register_encoding("tactics4")
 class DeepTacticsEncoding(TacticsEncoding):
     """`TacticsEncoding` with a search of four plies: 35 us per position instead of 4, for larger networks."""
 
     VERSION, PARTS = "tactics4-1", TacticsEncoding.PARTS
     DEPTHS = (0, 2, 4)
+
+
+class StonesEncoding(Encoding):
+    """Planes of own stones, the other's stones, and ones, which show a zero-padded convolution the edge."""
+
+    PLANES = 3
+    NAMES: ClassVar[tuple[str, ...]] = ("own stones", "other stones", "ones")
+    VALUES: ClassVar[tuple[int, ...]] = (1, -1)
+
+    @classmethod
+    def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
+        """Return boards with random stones, `[number, position_bytes]` int8."""
+        stones = rng.integers(-1, 2, (number, cls.SHAPE[0] * cls.SHAPE[1]))
+        return np.concatenate([stones, np.tile([-1, 0], (number, 1))], 1).astype(np.int8)
+
+    def forward(
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
+    ) -> Tensor:
+        """Return `[B, 3, rows, columns]` of 0 and 1."""
+        planes = torch.stack([board > 0, board < 0, torch.ones_like(board, dtype=torch.bool)], 1)
+        return planes.to(dtype).view(-1, StonesEncoding.PLANES, *self.SHAPE)
