@@ -1,5 +1,6 @@
 """`ckai analyze`: values, mistakes and best lines of games, as annotated PDN and as a page."""
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -22,13 +23,12 @@ from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.models.pretrained import network_path
-from ckai.rl.analysis.config import AnalysisConfig
-from ckai.rl.analysis.score import score_help
+from ckai.rl.analysis.report import AnalysisConfig, score_help
 
 if TYPE_CHECKING:
     from ckai.pdn import PdnGame
+    from ckai.rl.analysis.analyst import Work
     from ckai.rl.analysis.report import GameReport
-    from ckai.rl.analysis.work import Work
 
 LISTED, PLAYERS = 10, 20
 """Most games that cannot be read whole that are named on standard error, and most players in the table."""
@@ -88,7 +88,7 @@ def command(
     from ckai.pdn import PdnError, read_games
     from ckai.pdn.sources import source_stem
     from ckai.rl.analysis import mistakes
-    from ckai.rl.analysis.work import Work
+    from ckai.rl.analysis.analyst import Work
     from ckai.rl.evaluators.loading import load_evaluator
 
     config = change_settings(AnalysisConfig(), given_settings(ctx))
@@ -124,11 +124,11 @@ def command(
                     network, tables=network_tables, threads=threads, progress=lambda done: bar(done, plies)
                 )
         except BaseException:
-            done = f"{work.done:,} of {count_text(len(work.games), 'game')} done"
+            done = f"{len(work.reports):,} of {count_text(len(work.games), 'game')} done"
             click.echo(f"{done} and kept in {work.folder}: the same command continues", err=True)
             raise
         result = _write(work, files, short_name(source), html, learn)
-    work.remove()
+    shutil.rmtree(work.folder, ignore_errors=True)
     errors, rejected = [game.problem for game in read if game.problem], sum(game.rejected for game in read)
     counts = {"read": len(read), "analyzed": len(work.games), "kept": work.kept}
     counts |= {"truncated": len(errors) - rejected, "rejected": rejected}
@@ -164,7 +164,8 @@ def _write(
     puzzles: list[PdnGame] = []
     searched, grades = 0, dict.fromkeys(map(str, Grade), 0)
     with whole_file(work.output) as file:
-        for game, report in work.results():
+        for number, game in enumerate(work.games):
+            report = work.reports[number]
             annotated = annotate(game, report, f"{network}, {work.config.visits} visits")
             file.write(write_game(annotated).encode())
             played.append((game.header("Black"), game.header("White"), report))

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from ckai.cli.shared.options import PATH
-from ckai.rl.engine.text import forms_text
+from ckai.rl.engine.limit import forms_text
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_BYTES = 48 * 1024 * 1024

@@ -10,7 +10,7 @@ import click
 
 from ckai.cli.shared.options import EVALUATORS, TABLE_CHOICES, evaluator_option, open_tables, tables_option
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.text import HUB, EngineText
+from ckai.rl.engine.limit import HUB, EngineText
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,8 +97,8 @@ def _hub(spec: str, evaluator: str, tables: str) -> Any:
     """Return what makes a session of an output."""
     from ckai.datasets.machine import MAX_THREADS
     from ckai.rl.engine.base import Engine
-    from ckai.rl.engine.hub import HubSession
     from ckai.rl.engine.loading import check
+    from ckai.rl.engine.program import HubSession
 
     def check_player(text: str) -> None:
         """Raise the error of a spec that names no player before the other side waits for it."""

@@ -20,11 +20,11 @@ from ckai.cli.shared.options import (
     tables_option,
 )
 from ckai.cli.shared.output import count_text, print_json
-from ckai.rl.engine.text import DEFAULT_VISITS, forms_text
+from ckai.rl.engine.limit import DEFAULT_VISITS, forms_text
 
 if TYPE_CHECKING:
+    from ckai.rl.matches.elo import Sprt
     from ckai.rl.matches.match import MatchResult
-    from ckai.rl.matches.sprt import Sprt
 
 IN_FLIGHT = 512
 """Most games at once."""
@@ -98,10 +98,9 @@ def command(
     from ckai.rl.engine.loading import game_of, networks_of
     from ckai.rl.engine.program import Fault
     from ckai.rl.games.registry import DEFAULT_GAME, get_game
-    from ckai.rl.matches import pdn
-    from ckai.rl.matches.match import MatchResult, play_match
+    from ckai.rl.matches.elo import Sprt
+    from ckai.rl.matches.match import MatchResult, append_game, match_game_pdn, play_match, read_match_games
     from ckai.rl.matches.openings import draw_openings, random_openings
-    from ckai.rl.matches.sprt import Sprt
     from ckai.rl.selfplay.shards import hash_of
 
     names = players if len(players) == 2 else tuple(dict.fromkeys(players))
@@ -158,11 +157,11 @@ def command(
                     loser = a if game.score == 0 else b
                     click.echo(f"{loser} loses game {len(result.games)}: {game.outcome.detail}", err=True)
                 if output is not None:
-                    pdn.append_game(output, pdn.match_game_pdn(game, a, b, spec, match))
+                    append_game(output, match_game_pdn(game, a, b, spec, match))
                 show()
 
             if output is not None:
-                result.games += pdn.read_match_games(output, openings, spec, match)
+                result.games += read_match_games(output, openings, spec, match)
             if done := list(result.games):
                 have = count_text(len(done), "game")
                 click.echo(f"{output}: {have} of {a} against {b}; continuing", err=True)
@@ -240,8 +239,7 @@ def print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None",
 
 
 def _print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float]], as_json: bool) -> None:
-    from ckai.rl.matches.elo import bounded
-    from ckai.rl.matches.ratings import cross_table, ratings
+    from ckai.rl.matches.elo import bounded, cross_table, ratings
 
     rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
     if not as_json:

@@ -53,7 +53,7 @@ class Tools:
     def evaluate(self, position: Place = "", lines: Annotated[int, Field(ge=1, le=10)] = 3) -> dict[str, Any]:
         """Search a position for the best move, the score that Black can expect, and the best lines."""
         from ckai.cli.playing.explain import LINE_PLIES
-        from ckai.rl.analysis.score import expected_score
+        from ckai.rl.analysis.report import expected_score
 
         game = _read(position)
         result = self._search(game, lines)
@@ -188,8 +188,8 @@ def command(spec: str) -> None:
     """
 
     from ckai.rl import Engine
+    from ckai.rl.engine.limit import EngineText
     from ckai.rl.engine.loading import check
-    from ckai.rl.engine.text import EngineText
 
     check(EngineText.read(spec), clock=False)  # say what is wrong before a client waits
     server = make_server(lambda: Engine.load(spec, tables=open_tables()))

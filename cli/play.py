@@ -13,8 +13,8 @@ import click
 
 from ckai.cli.shared.options import GAMES
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.rl.analysis.score import score_help
-from ckai.rl.engine.text import DEFAULT_LEVEL, LEVEL, forms_text
+from ckai.rl.analysis.report import score_help
+from ckai.rl.engine.limit import DEFAULT_LEVEL, LEVEL, forms_text
 
 if TYPE_CHECKING:
     from ckai.rl import Engine
@@ -106,9 +106,8 @@ def command(
     from ckai.cli.shared.found import short_name
     from ckai.cli.terminal.game import HUMAN, PEOPLE, TerminalGame
     from ckai.cli.terminal.screen import make_console
-    from ckai.rl.engine.limit import TimeControl
+    from ckai.rl.engine.limit import EngineText, TimeControl
     from ckai.rl.engine.loading import game_of as game_of_engines
-    from ckai.rl.engine.text import EngineText
     from ckai.rl.games.registry import get_game
 
     if listing:
@@ -190,7 +189,7 @@ def _usual_opponent(spec: "GameSpec") -> str:
     """Return the newest network here, or a level where there is none; say it."""
     from ckai.cli.shared.found import newest_network
     from ckai.models.pretrained import CKAI
-    from ckai.rl.engine.levels import FULL_LEVEL, describe_level
+    from ckai.rl.engine.alphabeta import FULL_LEVEL, describe_level
 
     name = newest_network(spec.name)
     if name != CKAI:

@@ -121,10 +121,9 @@ def command(
     from ckai.cli.shared.run_screen import continue_run, print_dry_run
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.backends import usual_backend
-    from ckai.rl.run.events import RunError
-    from ckai.rl.run.on_ray import RayWorkers, connect
-    from ckai.rl.run.run import Run
+    from ckai.rl.run.run import Run, RunError
     from ckai.rl.run.runs import fresh_folder, unfinished_run
+    from ckai.rl.run.worker import RayWorkers, connect
 
     if ray is not None:
         if dry_run:
@@ -191,7 +190,7 @@ def _first_network(
     from ckai.models.pretrained import network_path
     from ckai.models.registry import build, parse_settings
     from ckai.rl.games.registry import get_game
-    from ckai.rl.run.events import RunError
+    from ckai.rl.run.run import RunError
 
     if init == NO_INIT:
         torch.manual_seed(seed % 2**63)
@@ -211,7 +210,7 @@ def _first_network(
 def _new_config(network: "Network", game: str | None, given: dict[str, Any], on_gpu: bool) -> RunConfig:
     """Return the settings of a new run: those given, else defaults for the game and the machine."""
     from ckai.cli.shared.run_screen import games_in_flight
-    from ckai.rl.run.events import RunError
+    from ckai.rl.run.run import RunError
 
     if game not in (None, network.encode.GAME):
         raise RunError(f"expected a network for {game}, found one for {network.encode.GAME}")

@@ -10,13 +10,12 @@ import click
 from ckai.cli.shared.found import STRONGEST
 from ckai.cli.shared.options import PATH, json_option, open_tables, tables_option
 from ckai.cli.shared.output import count_text, print_json
-from ckai.rl.analysis.score import expected_score, score_text
+from ckai.rl.analysis.report import expected_score, score_text
 
 if TYPE_CHECKING:
     from ckai.rl.analysis.problems import Outcome
-    from ckai.rl.engine.base import Engine
+    from ckai.rl.engine.base import Engine, Line
     from ckai.rl.engine.limit import Limit
-    from ckai.rl.engine.result import Line
 
 SECONDS = 2.0
 """Time of a problem if nothing else is given."""
@@ -63,8 +62,8 @@ def command(files: Sequence[Path], spec: str, tables: str, as_json: bool) -> int
     from ckai.cli.shared.console import progress_bar
     from ckai.rl.analysis.problems import Problem, read_problems, solve
     from ckai.rl.engine.base import Engine
+    from ckai.rl.engine.limit import EngineText
     from ckai.rl.engine.loading import check
-    from ckai.rl.engine.text import EngineText
 
     if not files and as_json:
         raise click.UsageError("--json needs FILES")

@@ -315,7 +315,7 @@ WOULD_RESIGN = "would have resigned"
 
 
 def selfplay_tags(header: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tags of a game of self-play, from its `ckai.rl.selfplay.rows.GameHeader` as a dict."""
+    """Return the tags of a game of self-play, from its `ckai.rl.selfplay.shards.GameHeader` as a dict."""
     tags = {"Event": SELFPLAY_EVENT, "Round": str(header["game"])}
     tags |= {"Black": str(header["black"]), "White": str(header["white"])}
     ends = [ADJUDICATED] * header["adjudicated"] + [RESIGNED] * header["resigned"]

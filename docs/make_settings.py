@@ -6,7 +6,7 @@ from typing import Any
 from ckai.datasets.files import write_whole
 from ckai.datasets.settings import Setting, all_settings
 from ckai.models.training.config import PretrainConfig
-from ckai.rl.analysis.config import AnalysisConfig
+from ckai.rl.analysis.report import AnalysisConfig
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.run.config import RunConfig, WorkSettings
 

@@ -16,10 +16,20 @@ from typing import TYPE_CHECKING
 from ckai.datasets.choices import lazy_exports
 
 if TYPE_CHECKING:
-    from ckai.rl.engine.base import Analysis, Engine, ResignsError, Stop, Task
+    from ckai.rl.engine.base import (
+        Analysis,
+        Engine,
+        Line,
+        MoveMap,
+        ResignsError,
+        SearchResult,
+        Stop,
+        StopReason,
+        Task,
+        Value,
+    )
     from ckai.rl.engine.limit import Limit
     from ckai.rl.engine.program import ProgramError
-    from ckai.rl.engine.result import Line, MoveMap, SearchResult, StopReason, Value
     from ckai.rl.engine.tree import TreeEngine
 else:
     __getattr__, __dir__ = lazy_exports(__name__)

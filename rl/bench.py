@@ -15,14 +15,13 @@ from ckai.datasets.machine import available_cores
 from ckai.models.encodings import Encoding
 from ckai.models.inference.backends import best_rate, make_evaluator
 from ckai.models.inference.evaluator import BackendError, Evaluator
+from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import running
 from ckai.models.network import Network
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.group import SelfPlayCounts
-from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.warmup import compile_selfplay
+from ckai.rl.selfplay.play import SelfPlayCounts, compile_selfplay, play_games
 
 BATCHES = (1, 16, 64, 128, 256, 1024, 4096)
 """Batch sizes to measure networks with."""
@@ -68,7 +67,7 @@ def selfplay_rates(
     evaluator: Evaluator, config: SelfPlayConfig, seconds: float, spec: GameSpec = DEFAULT_GAME
 ) -> dict[str, float]:
     """Measure the counts of `SelfPlayCounts` per second, once all games have started."""
-    compile_selfplay(spec, evaluator)
+    compile_selfplay(spec, isinstance(evaluator, IntegerEvaluator))
     progress, stop = SelfPlayCounts(), threading.Event()
 
     def work() -> None:

@@ -25,15 +25,15 @@ from ckai.pdn import read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import distill
+from ckai.rl.engine.alphabeta import MaterialEngine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.simple import MaterialEngine
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.selfplay.warmup import compile_selfplay, small_network
+from ckai.rl.selfplay.play import compile_selfplay, small_network
 
 
 def warm_up(progress: Callable[[int, int], None] = lambda done, total: None) -> int:
@@ -63,7 +63,7 @@ def steps() -> Iterator[Callable[[], object]]:
     for spec in map(get_game, game_names()):
         yield partial(compile_positions, spec)
         yield partial(compile_search, spec)
-        yield partial(compile_selfplay, spec, small_network(spec))
+        yield partial(compile_selfplay, spec, small_network(spec) is not None)
 
 
 def _compile_conversion() -> None:

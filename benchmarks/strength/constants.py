@@ -15,8 +15,7 @@ from rich.table import Table
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
 from ckai.models.pretrained import network_path
-from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.text import EngineText
+from ckai.rl.engine.limit import EngineText, Limit
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game

@@ -12,8 +12,7 @@ from markupsafe import Markup
 from ckai.cli.pages.board import asset, definitions, letters, measures
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.annotation import black_text, sentence, strip
-from ckai.rl.analysis.report import SIGNS, GameReport, Grade, move_number
-from ckai.rl.analysis.score import score_help
+from ckai.rl.analysis.report import SIGNS, GameReport, Grade, move_number, score_help
 from ckai.rl.games.spec import GameSpec
 
 CURVE_WIDTH, CURVE_HEIGHT = 600, 120

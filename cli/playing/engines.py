@@ -6,9 +6,8 @@ from typing import Any
 
 from ckai.cli.shared.found import STRONGEST, networks_in
 from ckai.cli.shared.options import open_tables
-from ckai.rl.engine.base import Engine, Stop
+from ckai.rl.engine.base import Engine, SearchResult, Stop
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import SearchResult
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 

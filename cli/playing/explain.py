@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.sides import game_of, side_of
-from ckai.rl.analysis.score import expected_score, percent
+from ckai.rl.analysis.report import expected_score, percent
 from ckai.rl.analysis.shots import Shot, find_shot, find_threat
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec

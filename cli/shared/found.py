@@ -9,7 +9,7 @@ import click
 from ckai.cli.shared.output import count_text
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.text import ALPHA_BETA
+from ckai.rl.engine.limit import ALPHA_BETA
 
 STRONGEST = f"{ALPHA_BETA}{CKAI}"
 """The player that explains, judges and solves."""

@@ -13,9 +13,8 @@ from ckai.cli.shared.output import count_text, print_json, time_text
 if TYPE_CHECKING:
     from ckai.models.network import Network
     from ckai.rl.run.config import RunConfig
-    from ckai.rl.run.events import RunEvent
-    from ckai.rl.run.on_ray import RayWorkers
-    from ckai.rl.run.run import Run
+    from ckai.rl.run.run import Run, RunEvent
+    from ckai.rl.run.worker import RayWorkers
 
 STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
 EVALUATIONS = 0.85
@@ -110,7 +109,7 @@ def continue_run(
     run: "Run", generations: int, evaluator: str, ray: "RayWorkers | None", as_json: bool
 ) -> None:
     """Continue a run to a number of generations, with its screen on standard error; print the result."""
-    from ckai.rl.run.report import best_generation
+    from ckai.rl.run.dashboard import best_generation
 
     begun, config = time.monotonic(), run.config
     screen = RunScreen(run, generations)
@@ -147,7 +146,7 @@ def continue_run(
 def estimate(config: "RunConfig", rate: float, network_bytes: int) -> dict[str, float]:
     """Estimate `seconds`, and bytes of `memory` and `disk`, of a generation; `rate`: evaluations/s."""
     from ckai.rl.games.registry import get_game
-    from ckai.rl.selfplay.group import memory
+    from ckai.rl.selfplay.play import memory
 
     spec, games = get_game(config.game), config.games + config.gate.games
     return {

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from ckai.cli.shared.output import count_text
 from ckai.game.text import printable
-from ckai.rl.analysis.score import expected_score, score_text
-from ckai.rl.engine.result import SearchResult
+from ckai.rl.analysis.report import expected_score, score_text
+from ckai.rl.engine.base import SearchResult
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:

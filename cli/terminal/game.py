@@ -21,10 +21,9 @@ from ckai.cli.terminal.screen import FlagFallError, Screen, wait_for
 from ckai.datasets.files import write_whole
 from ckai.game import Outcome, Reason
 from ckai.game.text import printable
-from ckai.rl.analysis.score import score_help
-from ckai.rl.engine.base import Engine, ResignsError, Stop
+from ckai.rl.analysis.report import score_help
+from ckai.rl.engine.base import Engine, ResignsError, SearchResult, Stop
 from ckai.rl.engine.limit import Clock, Limit, TimeControl
-from ckai.rl.engine.result import SearchResult
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec, LoadedGame
 

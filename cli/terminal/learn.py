@@ -8,11 +8,9 @@ from ckai.cli.terminal.screen import Screen
 from ckai.game import Game, MoveError
 from ckai.pdn import PdnGame
 from ckai.rl.analysis import mistakes
-from ckai.rl.analysis.report import COSTS, NAGS, POINTS, Grade
-from ckai.rl.analysis.score import expected_score, score_text
-from ckai.rl.engine.base import Engine
+from ckai.rl.analysis.report import COSTS, NAGS, POINTS, Grade, expected_score, score_text
+from ckai.rl.engine.base import Engine, SearchResult
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import SearchResult
 from ckai.rl.games.registry import DEFAULT_GAME
 
 SHOWN = 6

@@ -15,8 +15,7 @@ from rich.text import Text
 
 from ckai.cli.shared.console import CleanConsole
 from ckai.game.text import printable
-from ckai.rl.engine.base import Analysis
-from ckai.rl.engine.result import SearchResult
+from ckai.rl.engine.base import Analysis, SearchResult
 
 TWICE_SECONDS = 1.0
 """Time within which a second Ctrl-C leaves the game."""

@@ -18,7 +18,7 @@ from ckai.cli.web.connection import Connection
 from ckai.cli.web.rules import all_games, game_of
 from ckai.cli.web.server import Server
 from ckai.models.pretrained import CKAI, HUMAN
-from ckai.rl.engine.text import DEFAULT_LEVEL
+from ckai.rl.engine.limit import DEFAULT_LEVEL
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 

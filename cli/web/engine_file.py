@@ -11,7 +11,7 @@ from ckai.game.kernels import STEP_TO
 from ckai.models.checkpoint import load_network
 from ckai.models.networks.swift import Swift
 from ckai.models.pretrained import CKAI, network_path
-from ckai.rl.engine.levels import LEVELS, QUICK_NODES
+from ckai.rl.engine.alphabeta import LEVELS, QUICK_NODES
 
 
 @cache

@@ -5,7 +5,7 @@ from typing import Any
 from ckai.cli.pages.board import measures
 from ckai.cli.playing.sides import outcome_text, side_of
 from ckai.datasets.settings import setting, settings
-from ckai.rl.analysis.score import expected_score
+from ckai.rl.analysis.report import expected_score
 from ckai.rl.games.registry import DEFAULT_GAME, game_names, get_game
 from ckai.rl.games.spec import GameSpec
 

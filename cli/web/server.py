@@ -15,7 +15,7 @@ from ckai.cli.shared.found import NO_NETWORK, networks_in, short_name
 from ckai.cli.web.rules import all_games
 from ckai.models.pretrained import CKAI, SMALL
 from ckai.rl.engine.base import Engine, Stop
-from ckai.rl.engine.text import FULL_STRENGTH_SECONDS, LEVEL, EngineText
+from ckai.rl.engine.limit import FULL_STRENGTH_SECONDS, LEVEL, EngineText
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
@@ -187,7 +187,7 @@ class Server:
 
 def level_players() -> list[Player]:
     """Return the levels of play as players."""
-    from ckai.rl.engine.levels import FULL_LEVEL, describe_level
+    from ckai.rl.engine.alphabeta import FULL_LEVEL, describe_level
 
     levels = [(n, *describe_level(n)) for n in range(1, FULL_LEVEL + 1)]
     return [

@@ -12,7 +12,7 @@ from ckai.cli.web.rules import Asked, describe, played
 from ckai.cli.web.server import Search, Server
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.threads import one_torch_thread
-from ckai.rl.analysis.score import expected_score
+from ckai.rl.analysis.report import expected_score
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.games.spec import GameSpec

@@ -15,31 +15,39 @@ before a move is blamed:
 Positions in the tablebases have the tables' value.
 """
 
+import json
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
+from pydantic import TypeAdapter
+
+from ckai.datasets.files import write_whole
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Move
 from ckai.game.openings import is_book
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.rl.analysis.config import AnalysisConfig
+from ckai.models.inference.threads import run_all
+from ckai.pdn import PdnGame
 from ckai.rl.analysis.report import (
     COSTS,
     POINTS,
     TABLE_POINTS,
+    AnalysisConfig,
     GameReport,
     Grade,
     PlyReport,
+    expected_score,
     grade_of,
     theory_of,
 )
-from ckai.rl.analysis.score import expected_score
 from ckai.rl.engine.alphabeta import AlphaBetaEngine
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Proof
+from ckai.rl.engine.limit import Limit, Proof
 from ckai.rl.engine.tree import TreeEngine
 
 MAX_LINE = 8
@@ -211,3 +219,98 @@ class Analyst:
             grade=grade,
             verdict=node.verdict,
         )
+
+
+_REPORT = TypeAdapter(GameReport)
+
+
+class Work:
+    """The analysis of some games by several threads, kept in a folder next to the output until it is written.
+
+    Each game that is done is a file with what it depends on: moves, network, tables and settings. So an
+    interrupted analysis resumes where it stopped, and a kill loses the games in progress at most.
+    One process at a time: hold `ckai.datasets.files.locked(work.folder / "lock")`.
+
+    Attributes:
+        folder: the work folder.
+        reports: of the games that are analysed, by their number from 0.
+        kept: how many of them an earlier, interrupted analysis had done.
+    """
+
+    def __init__(
+        self, games: Sequence[PdnGame], output: Path, config: AnalysisConfig, identity: dict[str, Any]
+    ) -> None:
+        """Write nothing yet.
+
+        Args:
+            games: the games, from their first move to where they can be read.
+            output: the file that the analysis will be written to.
+            config: the settings.
+            identity: what else must be the same for a report to be kept: network, tables.
+        """
+        self.games, self.output, self.config = games, output, config
+        self.folder = output.with_name(f"{output.name}.work")
+        self.reports, self.kept = dict[int, GameReport](), 0
+        self._identity = {**identity, "settings": asdict(config)}
+
+    def analyze(
+        self,
+        evaluator: Evaluator,
+        *,
+        tables: Tables | None = None,
+        threads: int = 1,
+        progress: Callable[[int], None] = lambda plies: None,
+    ) -> None:
+        """Analyse the games that are not done yet; after Ctrl-C or an error those done are kept.
+
+        Args:
+            evaluator: evaluates positions, called by all threads.
+            tables: tablebases.
+            threads: number of threads, each with a game of its own.
+            progress: called with the plies done after every game, one call at a time.
+        """
+        stop, lock = threading.Event(), threading.Lock()
+        found = {number: self._read(number) for number in range(len(self.games))}
+        self.reports = {number: report for number, report in found.items() if report is not None}
+        self.kept, plies = len(self.reports), sum(len(report.plies) for report in self.reports.values())
+        progress(plies)
+        numbers = iter([number for number in found if number not in self.reports])
+
+        def work() -> None:
+            nonlocal plies
+            analyst = Analyst(evaluator, self.config, tables=tables, stopped=stop.is_set)
+            try:
+                for number in numbers:  # which all threads share
+                    game = self.games[number]
+                    report = analyst.analyze(game.play(), game.result)
+                    if game.problem is not None:
+                        report = replace(report, theory="")  # what comes after is not known
+                    data = {"of": self._key(number), "report": asdict(report)}
+                    write_whole(self._path(number), json.dumps(data))
+                    with lock:
+                        plies += len(report.plies)
+                        self.reports[number] = report
+                        progress(plies)
+            except CancelledError:
+                pass
+            finally:
+                analyst.close()
+
+        run_all([work] * threads, stop, name="analysis")
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06d}.json"
+
+    def _key(self, number: int) -> dict[str, Any]:
+        """What a report depends on, as JSON has it."""
+        game = self.games[number]
+        moves = [str(each.move) for each in game.moves]
+        return {**self._identity, "fen": game.start.fen, "moves": moves, "result": game.result}
+
+    def _read(self, number: int) -> GameReport | None:
+        """The report of a game, None if there is none, one of other work, or a damaged file."""
+        try:
+            found = json.loads(self._path(number).read_text(encoding="utf-8"))
+            return _REPORT.validate_python(found["report"]) if found["of"] == self._key(number) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None

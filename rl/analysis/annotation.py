@@ -6,13 +6,11 @@ changes nothing but the values. Every comment of an analysis begins with the sco
 """
 
 import re
-from collections.abc import Sequence
 from copy import deepcopy
 
-from ckai.game import Position
+from ckai.game import Game
 from ckai.pdn import PdnGame, PdnMove, Variation
-from ckai.rl.analysis.report import NAGS, GameReport, Grade, PlyReport
-from ckai.rl.analysis.score import percent
+from ckai.rl.analysis.report import NAGS, GameReport, Grade, PlyReport, percent
 
 ANNOTATOR = "ckai"
 """First word of the Annotator tag of a game that was analysed."""
@@ -45,7 +43,14 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
     clean.headers.insert(len(clean.headers) if at is None else at, tag)
     verdicts, position = report.black_verdicts(), clean.start
     for each, ply, before, after in zip(clean.moves, report.plies, verdicts, verdicts[1:], strict=False):
-        _annotate(each, ply, position, "" if after is None or after == before else _VERDICTS[after])
+        verdict = "" if after is None or after == before else _VERDICTS[after]
+        each.comments.append(" ".join(filter(None, (black_text(ply.black_points), sentence(ply), verdict))))
+        if ply.grade is not None:
+            each.nags.append(NAGS[ply.grade])
+            better, points = Game(position), ply.points if ply.black else 1 - ply.points
+            for move in ply.line:
+                better.push(move)
+            each.variations.append(Variation([black_text(points)], list(map(PdnMove, better.moves))))
         position = position.push(each.move)
     if report.theory:
         comments = clean.comments if clean.termination_marker is None else clean.final_comments
@@ -55,13 +60,28 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
 
 def strip(game: PdnGame) -> PdnGame:
     """Return a copy without what an analysis by ckai wrote; a game that has none is copied as it is."""
+
+    def ours(variation: Variation) -> bool:
+        """One that somebody has worked on stays."""
+        plain = not any(m.comments or m.nags or m.marks or m.variations for m in variation.moves)
+        return plain and len(variation.comments) == 1 and bool(_BETTER.fullmatch(variation.comments[0]))
+
     clean = deepcopy(game)
-    clean.headers = [(name, value) for name, value in game.headers if not _is_annotator(name, value)]
+    clean.headers = [
+        (name, value)
+        for name, value in game.headers
+        if name.lower() != "annotator" or value.split()[:1] != [ANNOTATOR]
+    ]
     if len(clean.headers) < len(game.headers):
         for comments in (clean.comments, clean.final_comments):
             comments[:] = [comment for comment in comments if not comment.startswith(_TABLES)]
         for each in clean.moves:
-            _strip(each)
+            said = [comment for comment in each.comments if _OURS.match(comment)]
+            for grade in Grade:
+                if NAGS[grade] in each.nags and any(f". {grade.capitalize()}, " in text for text in said):
+                    each.nags.remove(NAGS[grade])
+            each.comments[:] = [left for comment in each.comments if (left := _OURS.sub("", comment))]
+            each.variations[:] = [line for line in each.variations if not ours(line)]
     return clean
 
 
@@ -75,39 +95,3 @@ def sentence(ply: PlyReport) -> str:
     if ply.grade is None:
         return ""
     return f"{ply.grade.capitalize()}, costs {percent(ply.cost)}. Better: {ply.best}."
-
-
-def _is_annotator(name: str, value: str) -> bool:
-    return name.lower() == "annotator" and value.split()[:1] == [ANNOTATOR]
-
-
-def _strip(each: PdnMove) -> None:
-    ours = [comment for comment in each.comments if _OURS.match(comment)]
-    for grade in Grade:
-        if NAGS[grade] in each.nags and any(f". {grade.capitalize()}, " in comment for comment in ours):
-            each.nags.remove(NAGS[grade])
-    each.comments[:] = [left for comment in each.comments if (left := _OURS.sub("", comment))]
-    each.variations[:] = [line for line in each.variations if not _is_ours(line)]
-
-
-def _is_ours(variation: Variation) -> bool:
-    """Whether a variation is as an analysis wrote it; one that somebody has worked on stays."""
-    plain = not any(m.comments or m.nags or m.marks or m.variations for m in variation.moves)
-    return plain and len(variation.comments) == 1 and bool(_BETTER.fullmatch(variation.comments[0]))
-
-
-def _annotate(each: PdnMove, ply: PlyReport, position: Position, verdict: str) -> None:
-    words = [black_text(ply.black_points), sentence(ply), verdict]
-    each.comments.append(" ".join(filter(None, words)))
-    if ply.grade is not None:
-        each.nags.append(NAGS[ply.grade])
-        points = ply.points if ply.black else 1 - ply.points
-        each.variations.append(Variation([black_text(points)], _line(position, ply.line)))
-
-
-def _line(position: Position, texts: Sequence[str]) -> list[PdnMove]:
-    moves = []
-    for text in texts:
-        moves.append(PdnMove(position.find_move(text)))
-        position = position.push(moves[-1].move)
-    return moves

@@ -19,9 +19,8 @@ from ckai.datasets.tables import Tables
 from ckai.game import Move, Position
 from ckai.game.text import FEN_TAG, printable
 from ckai.pdn import PdnGame, read_games
-from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import REVERSED, Proof, SearchResult
+from ckai.rl.engine.base import Engine, SearchResult
+from ckai.rl.engine.limit import REVERSED, Limit, Proof
 
 MAX_NAME = 60
 """Most characters of a name."""

@@ -1,10 +1,9 @@
 """Distillation: rows labelled by a network, its policy in place of visits and its value in place of q.
 
-Hinton et al. 2015, with the logits' softmax at temperature 1. Rows come from walks (`ckai.rl.distill.walks`)
-that begin in positions of other rows or in openings; or from games of alpha-beta against itself
-(`ckai.rl.distill.games`), as the networks of chess and shogi programs are trained (NNUE). They are written in
-shards, so that a killed run continues where it was, and put together at the end, each position of the games
-once; a walk or game depends on the seed and its number alone.
+Hinton et al. 2015, with the logits' softmax at temperature 1. Rows come from walks that begin in positions of
+other rows or in openings; or from games of alpha-beta against itself, as the networks of chess and shogi
+programs are trained (NNUE). They are written in shards, so that a killed run continues where it was, and put
+together at the end, each position of the games once; a walk or game depends on the seed and its number alone.
 """
 
 import json
@@ -32,14 +31,12 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import run_all, use_one_torch_thread
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
-from ckai.rl.distill.games import play_game
-from ckai.rl.distill.walks import STREAM, Walks, arrive, decode_boards, step_walks
+from ckai.rl.distill.kernels import STREAM, Walks, arrive, decode_boards, play_game, step_walks
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, begin_record, make_records
-from ckai.rl.selfplay.rows import copy_game, to_table
-from ckai.rl.selfplay.shards import write_parquet
+from ckai.rl.selfplay.shards import copy_game, to_table, write_parquet
 
 IN_FLIGHT = 1024
 """Walks at the same time, over all threads."""

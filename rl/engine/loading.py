@@ -1,4 +1,4 @@
-"""Loading of engines by their texts, see `ckai.rl.engine.text`."""
+"""Loading of engines by their texts, see `ckai.rl.engine.limit`."""
 
 import os
 from collections.abc import Sequence
@@ -11,14 +11,19 @@ from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import INTEGERS, BackendError
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path
-from ckai.rl.engine.alphabeta import AlphaBetaEngine
+from ckai.rl.engine.alphabeta import (
+    FULL_LEVEL,
+    LEVELS,
+    QUICK_NODES,
+    AlphaBetaEngine,
+    LevelEngine,
+    MaterialEngine,
+    PerfectEngine,
+    RandomEngine,
+)
 from ckai.rl.engine.base import Engine
-from ckai.rl.engine.hub import HubEngine
-from ckai.rl.engine.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelEngine
-from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.program import ProgramEngine
-from ckai.rl.engine.simple import MaterialEngine, PerfectEngine, RandomEngine
-from ckai.rl.engine.text import ALPHA_BETA, FULL_STRENGTH_SECONDS, GTP, HUB, LEVEL, EngineText
+from ckai.rl.engine.limit import ALPHA_BETA, FULL_STRENGTH_SECONDS, GTP, HUB, LEVEL, EngineText, Limit
+from ckai.rl.engine.program import HubEngine, ProgramEngine
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator

@@ -17,10 +17,8 @@ from ckai.game import Move, Position
 from ckai.game.position import compile_rules
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import one_torch_thread
-from ckai.rl.engine.base import Engine, Task
-from ckai.rl.engine.limit import MAX_COUNT, OVERHEAD, Limit, MoveTimer
-from ckai.rl.engine.result import Line, MoveMap, Proof, SearchResult, StopReason, Value
-from ckai.rl.engine.text import DEFAULT_VISITS
+from ckai.rl.engine.base import Engine, Line, MoveMap, SearchResult, StopReason, Task, Value
+from ckai.rl.engine.limit import DEFAULT_VISITS, MAX_COUNT, OVERHEAD, Limit, MoveTimer, Proof
 from ckai.rl.evaluators.loading import move_priors
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, as_state

@@ -1,5 +1,7 @@
-"""Matches between two engines, each opening with both colours."""
+"""Matches between two engines, each opening with both colours; their games as PDN, to continue a match."""
 
+import errno
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -7,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 from itertools import count, takewhile
+from pathlib import Path
 from typing import Any
 
 from ckai.game import Outcome, Reason
@@ -14,10 +17,10 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import run_all, use_one_torch_thread
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Clock, Limit
-from ckai.rl.engine.program import ProgramEngine, ProgramError
+from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.spec import GameSpec, parse_games
 from ckai.rl.matches.elo import PairStatistics
 
 TIME_MARGIN = 0.05
@@ -26,6 +29,8 @@ FORCED = Limit(seconds=0.01)
 """Limit of the only legal move, of an engine of ckai that plays by time."""
 INTERRUPT_SECONDS = 0.5
 """Time for the signal that ended a program, such as Ctrl-C in a terminal, to end the match as well."""
+_REASONS = {str(each): each for each in (Reason.TIME, Reason.RESIGNED, Reason.LENGTH, *Fault)}
+"""Termination tag -> why a game is over, where its moves do not say it."""
 
 
 @dataclass(frozen=True)
@@ -242,35 +247,37 @@ class _Table:
 
     def _move(self, number: int) -> None:
         """Let engine `number` move on all boards where it is its turn."""
-        mine = {
-            board: each
-            for board, each in sorted(self.active.items())
-            if (each.game.position.black == each.a_black) == (number == 0)
-        }
-        if not mine:
-            return
+        of = sorted(self.active.items())
+        if boards := [n for n, each in of if (each.game.position.black == each.a_black) == (number == 0)]:
+            self._move_on(boards, number)
+
+    def _move_on(self, boards: Sequence[int], number: int) -> None:
         engine, clock, limit = self.engines[number], self.clocks[number], None
-        games = [each.game for each in mine.values()]
+        mine = [self.active[board] for board in boards]
+        games = [each.game for each in mine]
         if clock is not None:
             limit = Limit(clock=clock.left, increment=clock.control.increment)
             clock.start()
         elif engine.by_time and not isinstance(engine, ProgramEngine):
             limit = FORCED if len(games[0].position.legal_moves()) == 1 else None
-        seeds = [seed_stream(each.stream, len(each.game.moves)) for each in mine.values()]
+        seeds = [seed_stream(each.stream, len(each.game.moves)) for each in mine]
         try:
             found = engine.play_many(games, limit, seeds=seeds, lines=0)
         except ResignsError:
-            for board in mine:
-                self._lose(board, Reason.RESIGNED)
+            if len(boards) == 1:
+                self._lose(boards[0], Reason.RESIGNED)
+            else:  # one of them is resigned
+                for board in boards:
+                    self._move_on([board], number)
             return
         except ProgramError as error:
             if not self.stop.wait(INTERRUPT_SECONDS):
-                for board in mine:
+                for board in boards:
                     self._lose(board, error.fault, str(error))
             return
         if clock is not None:
             clock.stop()
-        for board, result in zip(mine, found, strict=True):
+        for board, result in zip(boards, found, strict=True):
             if self.stop.is_set():  # by the game before
                 return
             self._apply(number, board, result.move)
@@ -302,3 +309,86 @@ def _on_gpu(engine: Engine) -> bool:
     from ckai.models.inference.cuda_backend import CudaEvaluator  # PyTorch takes seconds to import
 
     return isinstance(engine.evaluator, CudaEvaluator)
+
+
+def match_pdn(result: MatchResult, a: str, b: str, spec: GameSpec) -> str:
+    """Return every game of a match as PDN, the players by name."""
+    return "".join(match_game_pdn(game, a, b, spec) for game in result.games)
+
+
+def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec, match: str = "") -> str:
+    """Return a game of a match as PDN.
+
+    Args:
+        game: the game.
+        a, b: names of the players.
+        spec: the rules.
+        match: what identifies the match, for `read_match_games`.
+    """
+    black, white = (a, b) if game.a_black else (b, a)
+    number = f"{game.pair + 1}.{1 if game.a_black else 2}"
+    headers = {"Event": f"{a} against {b}", "Round": number, "Black": black, "White": white}
+    if match:
+        headers["Match"] = match
+    if game.reason in _REASONS.values():
+        headers["Termination"] = str(game.reason)
+    return spec.to_pdn(game.game, headers, game.outcome.result if game.outcome else "*")
+
+
+def append_game(path: Path, text: str) -> None:
+    """Append a game, as PDN, to a file, which is made if it is missing: whole or not at all.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab+", buffering=0) as file:
+        begun = file.seek(0, os.SEEK_END)
+        file.seek(max(0, begun - 2))
+        apart = not begun or file.read() == b"\n\n"
+        data = text.encode() if apart else b"\n\n" + text.encode()
+        if file.write(data) < len(data):  # a full disk
+            file.truncate(begun)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+
+def read_match_games(path: Path, openings: Sequence[Any], spec: GameSpec, match: str = "") -> list[MatchGame]:
+    """Read the games of a match from a file, if there is one, each once, without one that is cut off.
+
+    Args:
+        path: the file; it may have games of other matches.
+        openings: openings of the match; games from later ones are left out.
+        spec: the rules.
+        match: see `match_game_pdn`.
+
+    Raises:
+        ValueError: a game of the match is damaged.
+    """
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    games: dict[tuple[int, bool], MatchGame] = {}
+    for tags, words in parse_games(text):
+        if tags.get("Match", "") != match or words[-1:] != [tags.get("Result")]:
+            continue
+        try:
+            number, half = tags["Round"].split(".")
+            pair, a_black = int(number) - 1, half == "1"
+            if pair < len(openings):
+                game = spec.game(openings[pair])
+                for word in words[:-1]:
+                    game.push(word)
+                games[pair, a_black] = MatchGame(pair, a_black, game, _outcome(game, tags))
+        except (ValueError, KeyError) as error:
+            raise ValueError(
+                f"{path}: expected the games of this match, found a damaged one, of round "
+                f"{tags.get('Round')} ({error}); remove it"
+            ) from error
+    return list(games.values())
+
+
+def _outcome(game: Any, tags: dict[str, str]) -> Outcome | None:
+    """Return how a game ended; what the rules do not say is in its tags."""
+    if "Termination" not in tags:
+        outcome: Outcome | None = game.outcome()
+        return outcome
+    winner = {"1-0": "black", "0-1": "white"}.get(tags["Result"])
+    return Outcome(winner, _REASONS[tags["Termination"]])

@@ -18,11 +18,7 @@ from ckai.rl.selfplay.config import GPU_BATCH, PoolConfig, SelfPlayConfig, Start
 
 @settings
 class LearnConfig:
-    """Training of each generation on the games of the last generations.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
+    """Training of each generation on the games of the last generations."""
 
     window: int = setting(option="--window", default=4, ge=1, help="Newest generations to train on")
     window_growth: float = setting(default=0.0, ge=0, help="Growth of the window per generation")
@@ -66,11 +62,7 @@ class LearnConfig:
 
 @settings
 class GateConfig:
-    """The match of the new network against the old one, and the rule for accepting it.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
+    """The match of the new network against the old one, and the rule for accepting it."""
 
     games: int = setting(
         default=100,
@@ -95,11 +87,7 @@ class GateConfig:
 
 @settings
 class RunConfig:
-    """Settings of a run.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
+    """Settings of a run."""
 
     game: str = setting(default=DEFAULT_GAME_NAME, help="Game to play, a name in `ckai.rl.games.registry`")
     games: int = setting(
@@ -150,7 +138,7 @@ class RunConfig:
         generations have games.
         """
         from ckai.rl.games.registry import get_game
-        from ckai.rl.selfplay.group import memory
+        from ckai.rl.selfplay.play import memory
 
         play = self.selfplay
         room = available_memory() // 4 // memory(replace(play, in_flight=1), get_game(self.game))
@@ -175,11 +163,7 @@ class RunConfig:
 
 @settings
 class WorkersConfig:
-    """Settings of the workers on Ray; no part of the run.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
+    """Settings of the workers on Ray; no part of the run."""
 
     count: int = setting(
         default=0,

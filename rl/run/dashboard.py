@@ -1,12 +1,22 @@
-"""The metrics of a run as CSV, PNG and TensorBoard log."""
+"""What the generations of a run say: Elo, the best network, opponents; the metrics as CSV, plots and a log.
+
+For `history`, the measurements of the finished generations, see `Run.history`.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ckai.datasets.files import write_whole
 from ckai.models.training.runs import plot_panels
-from ckai.rl.run.report import elo_curve
+from ckai.rl.games.rng import seed_stream
+from ckai.rl.matches.elo import PairScores, ratings
+from ckai.rl.selfplay.config import PoolConfig
+
+NOISE = 10.0
+"""Elo that the match of a generation cannot tell from nothing: of equals the newest network is the best."""
 
 COLUMNS = {
     "generation": ("generation",),
@@ -49,19 +59,17 @@ COLUMNS = {
 Of other processes that have played are the number, their games, and the shards that were left out.
 """
 
-LOSSES = {
-    "train_policy_loss": "policy, training",
-    "heldout_training_policy_loss": "policy, held out",
-    "heldout_policy_loss": "policy against the action played, held out",
-    "train_value_loss": "value, training",
-    "heldout_training_value_loss": "value, held out",
-    "heldout_value_mse": "value against the result, held out",
-}
-"""Columns of losses, with their names in plots: three cross-entropies, three squared errors."""
 PANELS = {
     "Match of each new network: points": {"match_score": "new against old"},
     "Elo above the first network": {"elo": "sum of the matches"},
-    "Losses: cross-entropy, squared error": LOSSES,
+    "Losses: cross-entropy, squared error": {
+        "train_policy_loss": "policy, training",
+        "heldout_training_policy_loss": "policy, held out",
+        "heldout_policy_loss": "policy against the action played, held out",
+        "train_value_loss": "value, training",
+        "heldout_training_value_loss": "value, held out",
+        "heldout_value_mse": "value against the result, held out",
+    },
     "Results of self-play: games": {
         "black_won": "Black won",
         "drawn": "drawn",
@@ -72,6 +80,78 @@ PANELS = {
     "Calibration of the value": {"value_calibration_error": "distance from the mean result"},
 }
 """Plots of a run: of each, by its title, the columns that it shows, with their labels."""
+
+
+def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
+    """Return the Elo of each generation above the first network: the running sum over accepted networks.
+
+    The errors of the matches add up too, so this shows a trend and proves nothing. The luck by which a gate
+    accepts networks does not, see `play_gate_match`.
+    """
+    total, curve = 0.0, []
+    for measured in history:
+        if measured["accepted"]:
+            total += measured["match"].get("elo", 0.0)
+        curve.append(total)
+    return curve
+
+
+def best_generation(history: Sequence[dict[str, Any]]) -> int:
+    """Return the newest generation that is less than `NOISE` below the highest Elo (`elo_curve`).
+
+    It is 0 for the first network; without matches it is the newest.
+    """
+    curve = [0.0, *elo_curve(history)]
+    least = max(curve) - NOISE
+    return max(n for n, elo in enumerate(curve) if elo > least)
+
+
+def trained_in(history: Sequence[dict[str, Any]], generation: int) -> int:
+    """Return the generation in which the network of `generation` was trained: the last accepted up to it."""
+    accepted = (measured["generation"] for measured in history[:generation] if measured["accepted"])
+    return max(accepted, default=0)
+
+
+def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: int) -> list[int]:
+    """Draw the past networks that the next generation plays against.
+
+    Prioritized fictitious self-play (Vinyals et al. 2019): a network with an expected score p against the
+    newest is drawn with a weight of p (1 - p), which is highest for equals. p is from ratings fitted to the
+    gate matches and the earlier games of the pool. A newest network without games has the rating of the
+    newest that has some.
+
+    Returns their generations, ascending; none if there is no past network or the share is 0.
+    """
+    networks = [0] + [h["generation"] for h in history if h["accepted"]]
+    past = networks[:-1]
+    if not config.share or not past:
+        return []
+    results = _results(networks, history)
+    elo = np.array([each.elo for each in ratings(len(networks), results)])
+    newest = max((i for pair, scores in results.items() if scores for i in pair), default=len(past))
+    p = 1 / (1 + 10 ** ((elo[:-1] - elo[newest]) / 400))
+    weight = p * (1 - p)
+    rng = np.random.default_rng(seed_stream(seed))
+    count = min(config.opponents, len(past))
+    return sorted(past[i] for i in rng.choice(len(past), count, replace=False, p=weight / weight.sum()))
+
+
+def _results(networks: Sequence[int], history: Sequence[dict[str, Any]]) -> PairScores:
+    """Return the scores of each pair of networks, one for every two games, as `fit` takes them."""
+    scores: dict[tuple[int, int], list[float]] = {}
+    for measured in history:
+        played = measured["selfplay"]
+        for other, counts in played.get("pool", {}).items():
+            player = networks.index(played["network"])
+            games = sum(counts.values())
+            score = (counts["won"] + counts["drawn"] / 2) / max(1, games)
+            scores.setdefault((networks.index(int(other)), player), []).extend([1 - score] * (games // 2))
+        if measured["accepted"]:
+            match = measured["match"].get("second", measured["match"])
+            match_scores = [1 - match["score"]] * (match["games"] // 2) if match["games"] else []
+            new = networks.index(measured["generation"])
+            scores.setdefault((new - 1, new), []).extend(match_scores)
+    return scores
 
 
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:

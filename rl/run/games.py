@@ -1,9 +1,8 @@
 """The games of a run on disk: its shards, and which of them each generation learns from."""
 
 import json
-import os
-from collections.abc import Iterator
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +13,58 @@ import pyarrow as pa
 from ckai.datasets.files import write_whole
 from ckai.datasets.schema import to_numpy
 from ckai.rl.run.config import RunConfig
-from ckai.rl.run.report import describe
-from ckai.rl.selfplay.rows import GameHeader
-from ckai.rl.selfplay.shards import Shard, ckai_version
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.shards import GameHeader, Shard, ckai_version
+
+
+def describe(games: Sequence[GameHeader], config: SelfPlayConfig) -> dict[str, Any]:
+    """Summarise the games of a generation, one or more, that were played with some settings.
+
+    Returns:
+        `games`, `plies_mean`, results (`black_won`, `drawn`, `white_won`, `unknown`); `adjudicated` games,
+        whose result is from a tablebase; `resigned` games; `played_out` games in which a side met the
+        resignation threshold but played on to a result, and of these the ones that it did not lose
+        (`wrongly`); `pool`, see `pool_scores`, if there are games against past networks.
+    """
+    results = Counter(game.result for game in games)
+    found: dict[str, Any] = {
+        "games": len(games),
+        "plies_mean": float(np.mean([game.plies for game in games])),
+        "black_won": results["1-0"],
+        "drawn": results["1/2-1/2"],
+        "white_won": results["0-1"],
+        "unknown": results["*"],
+    }
+    if config.tables:
+        found["adjudicated"] = sum(game.adjudicated for game in games)
+    if config.resign:
+        found["resigned"] = sum(game.resigned for game in games)
+        lost = {"Black": "0-1", "White": "1-0"}
+        played_out = [game for game in games if game.resigner is not None and game.result != "*"]
+        found["played_out"] = len(played_out)
+        found["wrongly"] = sum(game.result != lost[str(game.resigner)] for game in played_out)
+    if scores := pool_scores(games):
+        found["pool"] = scores
+    return found
+
+
+def pool_scores(games: Sequence[GameHeader]) -> dict[str, dict[str, int]]:
+    """Count the results of newer networks against past ones.
+
+    Returns:
+        By number of the past network, the counts `won`, `drawn` and `lost` of the newer one; a game without
+        a result is drawn.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for game in games:
+        players = game.black, game.white  # see `player_name`
+        black, white = (int(name.rpartition(" ")[2]) for name in players)
+        if black != white:
+            of = counts.setdefault(str(min(black, white)), {"won": 0, "drawn": 0, "lost": 0})
+            won = {"1-0": "won" if black > white else "lost", "0-1": "won" if white > black else "lost"}
+            of[won.get(game.result, "drawn")] += 1
+    return dict(sorted(counts.items(), key=lambda each: int(each[0])))
+
 
 OWN = "run"
 """Name of the worker in the run's own process where playing and learning take turns; else before a point."""
@@ -29,13 +77,6 @@ class LearnedGames(NamedTuple):
     """Games of each shard, by its name."""
     measured: dict[str, Any]
     """What was measured of them, see `describe`."""
-
-
-def shard_names(folder: Path) -> set[str]:
-    """Return the names of the files in a folder that are named as shards."""
-    with suppress(FileNotFoundError):
-        return {name for name in os.listdir(folder) if name.endswith(".parquet") and name[0] != "."}
-    return set()
 
 
 @dataclass
@@ -59,13 +100,6 @@ class _Waiting:
     squares: float = 0.0
     """Sum of the squared errors of q against z in them."""
 
-    def add(self, table: pa.Table) -> None:
-        """Count rows of self-play."""
-        q, z = to_numpy(table["q"]).astype(np.float64), to_numpy(table["z"])
-        known = to_numpy(table["z"].is_valid())
-        self.rows, self.known = self.rows + len(q), self.known + int(known.sum())
-        self.squares += float(np.sum((q[known] - z[known]) ** 2))
-
 
 class NewGames:
     """The games that no generation has learned from yet, each once, as shards come.
@@ -87,19 +121,16 @@ class NewGames:
         return len(self._now.headers)
 
     @property
-    def workers(self) -> dict[str, Played]:
-        """What each worker has played, by its name."""
-        return self._now.workers
-
-    @property
     def others(self) -> dict[str, Played]:
         """What each worker of another process has played; may be read while shards come."""
-        return {name: played for name, played in list(self.workers.items()) if not is_own(name)}
+        workers = list(self._now.workers.items())
+        return {name: played for name, played in workers if name.partition(".")[0] != OWN}
 
     def look(self) -> list[str]:
         """Read the shards that have come; return a line for each that is left out."""
         warnings, now = [], self._now
-        for name in sorted(shard_names(self.folder) - self._known):
+        there = {path.name for path in self.folder.glob("[!.]*.parquet")}
+        for name in sorted(there - self._known):
             path = self.folder / name
             if not path.is_file():
                 continue
@@ -118,7 +149,10 @@ class NewGames:
             self._seen.update(keys)
             now.files[name] = len(new)
             now.headers += new
-            now.add(table)
+            q, z = to_numpy(table["q"]).astype(np.float64), to_numpy(table["z"])
+            known = to_numpy(table["z"].is_valid())
+            now.rows, now.known = now.rows + len(q), now.known + int(known.sum())
+            now.squares += float(np.sum((q[known] - z[known]) ** 2))
             played = now.workers.setdefault(shard.worker, Played())
             played.games += len(new)
             played.evaluations += shard.evaluations
@@ -157,27 +191,4 @@ class NewGames:
             }
         files = dict(sorted(now.files.items()))
         write_whole(path, json.dumps(LearnedGames(files, {**measured, **more})._asdict()) + "\n")
-        self._now = _Waiting()
-        self.own = set()
-
-
-def is_own(worker: str) -> bool:
-    """Return whether a worker is one of the run's own process."""
-    return worker.partition(".")[0] == OWN
-
-
-class ListedGame(NamedTuple):
-    """A game of a run, and where it is."""
-
-    path: Path
-    place: int
-    """In the shard."""
-    header: GameHeader
-
-
-def listed_games(folder: Path, names: list[str]) -> Iterator[ListedGame]:
-    """Yield the games of shards; those that cannot be read are left out."""
-    for name in names:
-        with suppress(ValueError):
-            for place, header in enumerate(Shard.read(folder / name).games):
-                yield ListedGame(folder / name, place, header)
+        self._now, self.own = _Waiting(), set()

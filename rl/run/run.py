@@ -22,9 +22,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -39,16 +38,11 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.run.config import RunConfig
-from ckai.rl.run.dashboard import write_dashboard
-from ckai.rl.run.events import EventCallback, RunError, RunEvent
-from ckai.rl.run.games import OWN, LearnedGames, ListedGame, NewGames, listed_games, shard_names
-from ckai.rl.run.gate import play_gate_match
-from ckai.rl.run.on_ray import RayWorkers
-from ckai.rl.run.report import best_generation
-from ckai.rl.run.worker import TICK_SECONDS, Networks, Worker
+from ckai.rl.run.dashboard import best_generation, draw_opponents, trained_in, write_dashboard
+from ckai.rl.run.games import OWN, LearnedGames, NewGames
+from ckai.rl.run.worker import TICK_SECONDS, Networks, RayWorkers, Worker
 from ckai.rl.selfplay.play import Numbers
-from ckai.rl.selfplay.pool import draw_opponents, trained_in
-from ckai.rl.selfplay.shards import ckai_version, games_as_pdn, own_name
+from ckai.rl.selfplay.shards import ckai_version, own_name
 
 if TYPE_CHECKING:
     from ckai.datasets.data_module import Batch
@@ -64,6 +58,34 @@ LOOK_SECONDS = 0.5
 """Time between two looks for shards, and between two reports."""
 LEFT_SECONDS = 3600.0
 """Age from which the temporary file of a shard is taken for what a killed worker left."""
+
+
+class RunError(RuntimeError):
+    """A run cannot start or continue; one line that says what was expected and found."""
+
+
+@dataclass
+class RunEvent:
+    """Progress of one stage of a generation.
+
+    Attributes:
+        generation: counted from 1.
+        stage: `selfplay`, `learn`, `gate` or `done`.
+        done: finished units of the stage's work: games, training batches, or 1 when the generation is done.
+        total: units in all.
+        info: measurements so far, by name, such as the evaluations/s of other `workers`; a `warning`, or the
+            `evaluator` that was chosen.
+    """
+
+    generation: int
+    stage: str
+    done: int
+    total: int
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+EventCallback = Callable[[RunEvent], None]
+"""Receives every event of a run; may be called from several threads at once."""
 
 
 class Run:
@@ -211,13 +233,11 @@ class Run:
     @property
     def target(self) -> int:
         """Number of generations that the run was last asked for; 0 if it was never asked."""
-        with suppress(KeyError, TypeError, ValueError):
-            return int(self.asked()["generations"])
-        return 0
+        return int(self.asked().get("generations", 0))
 
     def asked(self) -> dict[str, Any]:
         """Return what the run was last asked for: `generations`, and the `version` of ckai that was."""
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, TypeError):
             return dict(json.loads((self.folder / TARGET).read_text(encoding="utf-8")))
         return {}
 
@@ -258,24 +278,9 @@ class Run:
 
     def new_games(self) -> NewGames:
         """Return the games that no generation has learned from."""
-        return NewGames(self.folder / GAMES, self.spec.schema, self.config, self._learned_shards())
-
-    def _learned_shards(self) -> set[str]:
-        closed = range(1, self.generations + 2)
-        return {name for n in closed if self.learned_path(n).exists() for name in self.learned(n).files}
-
-    def games(self, n: int) -> Iterator[ListedGame]:
-        """Yield the games of generation `n`; of one that is being played, those that have ended."""
-        folder = self.folder / GAMES
-        if self.learned_path(n).exists():
-            return listed_games(folder, list(self.learned(n).files))
-        done = self.generations
-        playing = n == done + 1 or (n == done + 2 and self.learned_path(n - 1).exists())
-        return listed_games(folder, sorted(shard_names(folder) - self._learned_shards()) if playing else [])
-
-    def pdn_of(self, game: ListedGame) -> str:
-        """Return a game as PDN text; a ValueError says that its file is damaged."""
-        return next(islice(games_as_pdn(game.path, self.spec), game.place, None))
+        closed = filter(lambda n: self.learned_path(n).exists(), range(1, self.generations + 2))
+        learned = {name for n in closed for name in self.learned(n).files}
+        return NewGames(self.folder / GAMES, self.spec.schema, self.config, learned)
 
     # --- playing ------------------------------------------------------------------------------------
 
@@ -428,18 +433,10 @@ class Run:
         size = self.config.games
         for line in games.look():
             on_event(RunEvent(n, "selfplay", games.count, size, {"warning": line}))
-        info: dict[str, Any] = {}
-        if others := games.others:
-            info["workers"] = {
-                name: {
-                    "games": played.games,
-                    "games_per_minute": 60 * played.games / max(1e-3, played.seconds),
-                    "evaluations_per_second": played.evaluations / max(1e-3, played.seconds),
-                }
-                for name, played in others.items()
-            }
-        rate = own_rate + sum(each["evaluations_per_second"] for each in info.get("workers", {}).values())
-        info["evaluations_per_second"] = rate
+        workers = {name: each.evaluations / max(1e-3, each.seconds) for name, each in games.others.items()}
+        info: dict[str, Any] = {"evaluations_per_second": own_rate + sum(workers.values())}
+        if workers:
+            info["workers"] = workers
         on_event(RunEvent(n, "selfplay", min(games.count, size), size, info))
 
     def _exchange(self, ray: RayWorkers, on_event: EventCallback) -> None:
@@ -470,9 +467,13 @@ class Run:
         Nothing is played during the match: it evaluates few positions at a time, so that it would take many
         times as long with thousands from self-play in between, and slow self-play down all the while.
         """
-        learned = self._learn(n, on_event)
+
+        def told(stage: str) -> Callable[..., None]:
+            return lambda done, total, **info: on_event(RunEvent(n, stage, done, total, info))
+
+        learned = self._learn(n, told("learn"))
         with own.paused() if own is not None else nullcontext():
-            gate = self._play_gate(n, on_event, backend)
+            gate = self._play_gate(n, told("gate"), backend)
         measured = {
             "generation": n,
             "selfplay": self.learned(n).measured,
@@ -515,8 +516,8 @@ class Run:
                     count += games
         return found[::-1]
 
-    def _learn(self, n: int, on_event: EventCallback) -> dict[str, Any]:
-        from ckai.rl.run.learning import learn
+    def _learn(self, n: int, progress: Callable[..., None]) -> dict[str, Any]:
+        from ckai.rl.run.generation import learn  # PyTorch takes seconds to import
 
         return learn(
             self.network_path(self.trained(n - 1)),
@@ -527,11 +528,13 @@ class Run:
             seed=seed_stream(self.config.seed, n, 1) % 2**31,
             game=self.config.game,
             run=self.folder.name,
-            on_event=on_event,
+            progress=progress,
             transform=self.transform,
         )
 
-    def _play_gate(self, n: int, on_event: EventCallback, backend: str) -> dict[str, Any]:
+    def _play_gate(self, n: int, progress: Callable[..., None], backend: str) -> dict[str, Any]:
+        from ckai.rl.run.generation import play_gate_match
+
         gate = self.config.gate
         if not gate.games:
             return {"games": 0, "accepted": True}
@@ -554,11 +557,10 @@ class Run:
                 gate,
                 self.match_path(n),
                 names=(f"{self.folder.name} network {n}", f"{self.folder.name} network {old}"),
-                generation=n,
                 seed=seed_stream(self.config.seed, n, 2),
                 spec=self.spec,
                 max_plies=play.max_plies,
-                on_event=on_event,
+                progress=progress,
             )
 
 

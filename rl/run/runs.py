@@ -10,10 +10,8 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import save_figure
 from ckai.datasets.settings import flat_settings
 from ckai.rl.run.config import RunConfig
-from ckai.rl.run.dashboard import metrics
-from ckai.rl.run.events import RunError
-from ckai.rl.run.report import elo_curve
-from ckai.rl.run.run import Run
+from ckai.rl.run.dashboard import elo_curve, metrics
+from ckai.rl.run.run import Run, RunError
 
 STAGES = ("selfplay", "learn", "match")
 """What takes the time of a generation."""

@@ -12,11 +12,7 @@ GPU_BATCH = 1024
 
 @settings
 class SelfPlayConfig:
-    """Settings of the search and of the play in self-play games.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
+    """Settings of the search and of the play in self-play games."""
 
     sims: int = setting(option="--sims", default=100, ge=1, help="Visits per move")
     in_flight: int = setting(default=256, ge=1, help="Games played at the same time")
@@ -79,11 +75,7 @@ class SelfPlayConfig:
 
 @settings
 class StartConfig:
-    """Starting positions of games.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
+    """Starting positions of games."""
 
     opening_share: float = setting(
         default=0.5,
@@ -96,11 +88,7 @@ class StartConfig:
 
 @settings
 class PoolConfig:
-    """Settings of the games against past networks.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
+    """Settings of the games against past networks."""
 
     share: float = setting(
         default=0.0,

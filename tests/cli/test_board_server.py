@@ -9,7 +9,7 @@ from board_tab import HOME, HOST, ask, refused, serving, tab
 from starlette.websockets import WebSocketDisconnect
 
 from ckai.game import Game
-from ckai.rl.engine.levels import FULL_LEVEL
+from ckai.rl.engine.alphabeta import FULL_LEVEL
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample.pdn"
 

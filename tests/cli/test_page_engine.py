@@ -15,8 +15,7 @@ from ckai.models import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl import Limit
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.engine.alphabeta import AlphaBetaEngine
-from ckai.rl.engine.levels import LEVELS, level_policy, move_values
+from ckai.rl.engine.alphabeta import LEVELS, AlphaBetaEngine, level_policy, move_values
 from ckai.rl.evaluators.loading import move_priors
 
 SOURCES = Path(__file__).parents[2] / "cli" / "web" / "static" / "engine"

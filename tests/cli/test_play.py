@@ -25,7 +25,7 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
 from ckai.rl.engine import loading
-from ckai.rl.engine.result import MoveMap, Value
+from ckai.rl.engine.base import MoveMap, Value
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 

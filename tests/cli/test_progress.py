@@ -8,8 +8,7 @@ from ckai.cli.shared.output import print_json
 from ckai.cli.shared.run_screen import RunScreen
 from ckai.models.registry import build
 from ckai.rl.run.config import RunConfig
-from ckai.rl.run.events import RunEvent
-from ckai.rl.run.run import Run
+from ckai.rl.run.run import Run, RunEvent
 
 
 def test_numbers_that_json_does_not_have_are_null(capsys):

@@ -11,9 +11,8 @@ from ckai.cli.playing.sides import game_of, opening_moves
 from ckai.cli.terminal.game import COMMANDS, PEOPLE
 from ckai.datasets.files import write_whole
 from ckai.game import Game
-from ckai.rl.engine.base import ResignsError
-from ckai.rl.engine.result import SearchResult
-from ckai.rl.engine.simple import RandomEngine
+from ckai.rl.engine.alphabeta import RandomEngine
+from ckai.rl.engine.base import ResignsError, SearchResult
 from ckai.rl.games.registry import get_game
 
 CHECKERS = get_game("checkers")
@@ -218,7 +217,7 @@ class Weighted(FirstMove):
     def _search(self, task, *more):
         from dataclasses import replace
 
-        from ckai.rl.engine.result import Value
+        from ckai.rl.engine.base import Value
 
         result = super()._search(task, *more)
         turn = result.value.turn

@@ -11,7 +11,7 @@ from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
 from ckai.rl.run.config import LearnConfig
-from ckai.rl.run.learning import learn
+from ckai.rl.run.generation import learn
 
 TINY = {"model": "mlp", "settings": {"hidden": 4}, "train": TrainConfig(epochs=1)}
 

@@ -17,8 +17,8 @@ from ckai.models.registry import build
 from ckai.rl.alphabeta.kernel import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.alphabeta import AlphaBetaEngine, whole_moves
+from ckai.rl.engine.base import StopReason
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4

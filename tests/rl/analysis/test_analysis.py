@@ -13,9 +13,9 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.pdn import read_games, write_game
 from ckai.rl.analysis import AnalysisConfig, Analyst, accuracy_of, annotate, player_rows
 from ckai.rl.analysis import report as module
+from ckai.rl.analysis.analyst import Work
 from ckai.rl.analysis.annotation import strip
 from ckai.rl.analysis.report import NAGS, Grade, grade_of
-from ckai.rl.analysis.work import Work
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import UniformEvaluator
 
@@ -248,17 +248,15 @@ def test_games_done_are_kept_when_the_analysis_breaks(tmp_path, monkeypatch):
             raise OSError("no space left")
         write_whole(path, data)
 
-    monkeypatch.setattr("ckai.rl.analysis.work.write_whole", full_disk)
+    monkeypatch.setattr("ckai.rl.analysis.analyst.write_whole", full_disk)
     with pytest.raises(OSError, match="no space left"):
         broken.analyze(UniformEvaluator())
     monkeypatch.undo()
     again = work(tmp_path)
     again.analyze(UniformEvaluator())
-    assert (again.done, again.kept) == (3, 1)
-    moves = [[ply.move for ply in report.plies] for _, report in again.results()]
+    assert (len(again.reports), again.kept) == (3, 1)
+    moves = [[ply.move for ply in again.reports[n].plies] for n in range(3)]
     assert moves == [["14-10"], ["14x23", "27x18"], ["11-15", "22-18"]]
-    again.remove()
-    assert not again.folder.exists()
 
 
 def test_only_whole_reports_of_the_same_game_and_settings_are_kept(tmp_path):
@@ -269,10 +267,10 @@ def test_only_whole_reports_of_the_same_game_and_settings_are_kept(tmp_path):
     for changes, kept in (({}, 1), ({}, 3), ({"visits": 21}, 0), ({"visits": 21}, 3)):
         again = work(tmp_path, **changes)
         again.analyze(UniformEvaluator())
-        assert (again.kept, again.done) == (kept, 3)
+        assert (again.kept, len(again.reports)) == (kept, 3)
     longer = work(tmp_path, GAMES + GIVEN_AWAY, visits=21)
     longer.analyze(UniformEvaluator())
-    assert (longer.kept, longer.done) == (3, len(longer.games))
+    assert (longer.kept, len(longer.reports)) == (3, len(longer.games))
 
 
 @pytest.mark.parametrize("network", ["uniform", pytest.param("ckai", marks=pytest.mark.slow)])
@@ -282,4 +280,4 @@ def test_threads_do_not_change_the_reports(tmp_path, network):
     one, two = (work(tmp_path / name, GAMES + PLAYED) for name in "ab")
     one.analyze(load_evaluator(network), threads=1)
     two.analyze(load_evaluator(network), threads=3)
-    assert [r for _, r in one.results()] == [r for _, r in two.results()]
+    assert one.reports == two.reports

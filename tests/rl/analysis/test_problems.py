@@ -7,9 +7,8 @@ import pytest
 from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.rl.analysis.problems import Problem, is_right, read_problems, refute, solve
-from ckai.rl.engine.base import Engine
+from ckai.rl.engine.base import Engine, Line, SearchResult, Value
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import Line, SearchResult, Value
 
 FIRST = Position.from_fen("W:WK18,K15:BK4")
 PDN = """[Event "First\tposition"]

@@ -24,7 +24,7 @@ from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.distill import ENTRIES, distill
-from ckai.rl.distill.walks import SHARES
+from ckai.rl.distill.kernels import SHARES
 from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import get_game

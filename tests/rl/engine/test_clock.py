@@ -8,18 +8,15 @@ import pytest
 
 from ckai.game import Position, Reason
 from ckai.rl.engine import limit, tree
-from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import Clock, Limit, MoveTime, MoveTimer, TimeControl
-from ckai.rl.engine.result import StopReason
-from ckai.rl.engine.simple import RandomEngine
-from ckai.rl.engine.text import EngineText
+from ckai.rl.engine.alphabeta import RandomEngine
+from ckai.rl.engine.base import Engine, StopReason
+from ckai.rl.engine.limit import Clock, EngineText, Limit, MoveTime, MoveTimer, TimeControl
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match
-from ckai.rl.matches.match import play_match
+from ckai.rl.matches.match import match_game_pdn, match_pdn, play_match, read_match_games
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_game_pdn, match_pdn, read_match_games
 from ckai.rl.search.searcher import SIZES, BatchSizer
 
 START = Position.start()

@@ -16,9 +16,8 @@ import pytest
 import ckai.rl.engine
 from ckai.game import Position
 from ckai.rl.engine import base
-from ckai.rl.engine.base import Engine
+from ckai.rl.engine.base import Engine, MoveMap, StopReason
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.result import MoveMap, StopReason
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import UniformEvaluator

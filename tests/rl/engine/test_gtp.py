@@ -8,15 +8,14 @@ import pytest
 
 from ckai.game import Reason
 from ckai.rl.engine import gtp, program
+from ckai.rl.engine.alphabeta import RandomEngine
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.gtp import GtpEngine, GtpSession
 from ckai.rl.engine.limit import Limit, TimeControl
 from ckai.rl.engine.program import ProgramError
-from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.go import PASS, SPEC, GoReason
 from ckai.rl.matches import match
-from ckai.rl.matches.match import play_match
-from ckai.rl.matches.pdn import match_pdn, read_match_games
+from ckai.rl.matches.match import match_pdn, play_match, read_match_games
 
 SERVER = f"{sys.executable} -m ckai.cli.main engine --protocol gtp --engine"
 GNUGO = shutil.which("gnugo") or shutil.which("/usr/games/gnugo")

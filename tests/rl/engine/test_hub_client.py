@@ -10,9 +10,8 @@ import pytest
 
 from ckai.game import Position
 from ckai.rl.engine import program
-from ckai.rl.engine.hub import HubEngine
 from ckai.rl.engine.limit import Limit, TimeControl
-from ckai.rl.engine.program import Fault, ProgramError
+from ckai.rl.engine.program import Fault, HubEngine, ProgramError
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 

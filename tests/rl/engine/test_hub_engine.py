@@ -14,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ckai.game import Game, Position
-from ckai.rl.engine.base import Engine
-from ckai.rl.engine.hub import (
+from ckai.rl.engine.base import Engine, Line, SearchResult, Value
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.program import (
+    MAX_LINE,
     MAX_MEN,
     HubSession,
     find_move,
@@ -24,11 +26,9 @@ from ckai.rl.engine.hub import (
     read_line,
     read_position,
     score,
+    serve_lines,
     write_line,
 )  # fmt: skip
-from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.program import MAX_LINE, serve_lines
-from ckai.rl.engine.result import Line, SearchResult, Value
 
 START = hub_position(Position.start())
 NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"], exclude_characters='="'), min_size=1)
@@ -406,12 +406,12 @@ def test_a_player_that_does_not_exist_is_refused_at_once():
 def test_nothing_else_is_on_standard_output():
     code = (
         "import ctypes, os, sys; sys.argv = ['ckai', 'engine', '--engine', 'random', '--tables', 'none']\n"
-        "from ckai.rl.engine import hub\n"
-        "before = hub.HubSession.handle\n"
+        "from ckai.rl.engine import program\n"
+        "before = program.HubSession.handle\n"
         "def handle(self, line):\n"
         "    print('noise'); sys.stdout.flush(); os.write(1, b'noise'); ctypes.CDLL(None).puts(b'noise')\n"
         "    return before(self, line)\n"
-        "hub.HubSession.handle = handle\n"
+        "program.HubSession.handle = handle\n"
         "from ckai.cli.main import main\nmain()\n"
     )
     lines = "ping\ninit\npos start\ngo think\nquit\n"

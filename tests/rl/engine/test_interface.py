@@ -9,8 +9,7 @@ import pytest
 
 from ckai.game import Game, Position
 from ckai.rl import Engine, Limit
-from ckai.rl.engine.base import Stop
-from ckai.rl.engine.result import StopReason
+from ckai.rl.engine.base import Stop, StopReason
 from ckai.rl.games.registry import get_game
 
 PROGRAM = f"hub:{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"

@@ -8,18 +8,18 @@ from ckai.game import Game, Position
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.engine.base import Engine
-from ckai.rl.engine.levels import (
+from ckai.rl.engine.alphabeta import (
     FULL_LEVEL,
     LEVELS,
     QUICK_NODES,
     Level,
     LevelEngine,
+    RandomEngine,
     level_policy,
     move_values,
 )
+from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 

@@ -18,9 +18,8 @@ from ckai.rl.games.registry import game_names, get_game, register_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.run.config import RunConfig
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.group import memory
-from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.play import memory, play_games
+from ckai.rl.selfplay.shards import to_table
 
 GAMES = [get_game(name) for name in game_names()]
 

@@ -22,8 +22,7 @@ from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import Solver
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.run.events import RunError
-from ckai.rl.run.run import Run
+from ckai.rl.run.run import Run, RunError
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
 STONES = ["tictactoe", "connect4"]

@@ -18,7 +18,7 @@ from ckai.rl.analysis.solved import (
     mistakes_of_network,
     solved_classes,
 )
-from ckai.rl.engine.simple import PerfectEngine, RandomEngine
+from ckai.rl.engine.alphabeta import PerfectEngine, RandomEngine
 from ckai.rl.games.connect4 import SPEC, Connect4Solver
 from ckai.rl.games.spec import GridMove, SolvedValue, Solver
 

@@ -10,15 +10,14 @@ import pytest
 
 from ckai.game import Reason
 from ckai.pdn import read_games
-from ckai.rl.engine import hub, program
+from ckai.rl.engine import program
+from ckai.rl.engine.alphabeta import RandomEngine
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.program import Fault, ProgramError
-from ckai.rl.engine.simple import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import match as matches
-from ckai.rl.matches.match import play_match
+from ckai.rl.matches.match import match_pdn, play_match, read_match_games
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn, read_match_games
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
 
@@ -65,7 +64,7 @@ def test_a_fault_loses_the_game_and_the_program_is_started_again(
 
 
 def test_a_program_that_is_never_ready_is_an_error(monkeypatch):
-    monkeypatch.setattr(hub, "START_SECONDS", 0.5)
+    monkeypatch.setattr(program, "START_SECONDS", 0.5)
     with pytest.raises(ProgramError, match="'wait'"):
         Engine.load(f"hub:{PROGRAM} mute")
 

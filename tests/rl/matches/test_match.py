@@ -7,16 +7,15 @@ import pytest
 
 from ckai.cli import match as module
 from ckai.cli.match import print_pair
-from ckai.game import Game, Position
+from ckai.game import Game, Position, Reason
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import PRETRAINED
 from ckai.models.registry import build
 from ckai.pdn import read_games
-from ckai.rl.engine.base import Engine
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.alphabeta import MaterialEngine, RandomEngine
+from ckai.rl.engine.base import Engine, ResignsError
+from ckai.rl.engine.limit import ALPHA_BETA, GTP, HUB, LEVEL, PLAYER_FORMS, EngineText, Limit
 from ckai.rl.engine.loading import game_of
-from ckai.rl.engine.simple import MaterialEngine, RandomEngine
-from ckai.rl.engine.text import ALPHA_BETA, GTP, HUB, LEVEL, PLAYER_FORMS, EngineText
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import UniformEvaluator
@@ -63,6 +62,20 @@ def test_the_openings_of_the_ballot():
     more = draw_openings(400, 1)  # then those of four plies
     assert more[:174] == drawn
     assert len({position.key for position in more}) == 400
+
+
+def test_a_resignation_ends_its_game_alone():
+    openings = draw_openings(3, 0)
+
+    class Resigning(RandomEngine):
+        def _search(self, task):
+            if task.game.positions[0] == openings[0]:
+                raise ResignsError
+            return super()._search(task)
+
+    result = play_match(Resigning(), RandomEngine(), openings, threads=1)
+    assert [game.reason is Reason.RESIGNED for game in result.games] == [True] * 2 + [False] * 4
+    assert result.lost_by(Reason.RESIGNED) == (2, 0)
 
 
 @pytest.mark.parametrize("boards", [1, 3, 100])

@@ -10,12 +10,11 @@ from ckai.cli import match as module
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.pdn import read_games
-from ckai.rl.engine.simple import RandomEngine
+from ckai.rl.engine.alphabeta import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.matches import pdn
-from ckai.rl.matches.match import play_match
+from ckai.rl.matches import match as matches
+from ckai.rl.matches.match import match_pdn, play_match, read_match_games
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.pdn import match_pdn, read_match_games
 
 PLAYERS = ("alphabeta@1", "random")
 
@@ -31,7 +30,7 @@ def play(ckai, tmp_path):
 
 
 def interrupt_after(monkeypatch, games):
-    append, written = pdn.append_game, []
+    append, written = matches.append_game, []
 
     def stopping(path, text):
         append(path, text)
@@ -39,7 +38,7 @@ def interrupt_after(monkeypatch, games):
         if len(written) == games:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(pdn, "append_game", stopping)
+    monkeypatch.setattr(matches, "append_game", stopping)
 
 
 def rounds(tmp_path):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from ckai.game import Game, Outcome, Reason
-from ckai.rl.matches.elo import MAX_ELO, PairStatistics, elo_of, score_of
+from ckai.rl.matches.elo import MAX_ELO, PairStatistics, Sprt, elo_of, score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
-from ckai.rl.matches.sprt import Sprt
 
 
 def test_elo_and_score_are_each_others_inverse():

@@ -9,8 +9,7 @@ import pytest
 from ckai.cli.match import print_tables
 from ckai.cli.shared.found import short_name
 from ckai.pdn import read_games
-from ckai.rl.matches.elo import score_of
-from ckai.rl.matches.ratings import cross_table, ratings
+from ckai.rl.matches.elo import cross_table, ratings, score_of
 
 
 def results(elos, pairs, seed=0, draws=0.0):

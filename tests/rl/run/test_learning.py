@@ -24,11 +24,10 @@ from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.matches.elo import score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
-from ckai.rl.run import gate as gate_module
+from ckai.rl.run import generation as gate_module
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.run.gate import play_gate_match
-from ckai.rl.run.learning import learn
-from ckai.rl.run.report import elo_curve
+from ckai.rl.run.dashboard import elo_curve
+from ckai.rl.run.generation import learn, play_gate_match
 from ckai.rl.run.run import Run
 from ckai.rl.run.runs import find_selfplay
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
@@ -48,7 +47,7 @@ def learned(folder, **settings):
     learn(
         folder / "old.ckpt", [write(folder / "rows.parquet", rows)], folder / "new.ckpt",
         LearnConfig(**({"batch_size": 32, "lr": 0.01} | settings)),
-        generation=1, seed=1, game="checkers", run="r", on_event=lambda event: None,
+        generation=1, seed=1, game="checkers", run="r", progress=lambda *_, **__: None,
     )  # fmt: skip
     return load_checkpoint(folder / "new.ckpt").network().state_dict()
 
@@ -92,7 +91,7 @@ def test_a_window_none_of_whose_games_is_held_out_is_learned(tmp_path):
     save_checkpoint(tmp_path / "old.ckpt", network, info=info)
     measured = learn(
         tmp_path / "old.ckpt", [path], tmp_path / "new.ckpt", LearnConfig(batch_size=32),
-        generation=1, seed=1, game="checkers", run="r", on_event=lambda _: None,
+        generation=1, seed=1, game="checkers", run="r", progress=lambda *_, **__: None,
     )  # fmt: skip
     assert measured["heldout_rows"] == 0
     assert measured["train_policy_loss"] > 0
@@ -116,7 +115,7 @@ def test_held_out_rows_are_measured_as_those_in_training(tmp_path):
     settings = LearnConfig(batch_size=32, q_weight=0.3)
     measured = learn(
         tmp_path / "old.ckpt", [path], tmp_path / "new.ckpt", settings,
-        generation=9, seed=1, game="checkers", run="r", on_event=lambda event: None,
+        generation=9, seed=1, game="checkers", run="r", progress=lambda *_, **__: None,
     )  # fmt: skip
     assert measured["heldout_rows"] == len(batch["label"]) > 30
     assert not batch["z_known"].all()
@@ -160,7 +159,7 @@ def test_gate_rules(rule, sign, accepted, tmp_path):
     gate = GateConfig(games=40, rule=rule)
     result = play_gate_match(
         new, old, gate, tmp_path / "match.pdn", names=("new", "old"),
-        generation=1, seed=0, max_plies=120, on_event=events.append,
+        seed=0, max_plies=120, progress=lambda done, total: events.append((done, total)),
     )  # fmt: skip
     assert result["accepted"] is accepted
     assert result["wins"] + result["draws"] + result["losses"] == result["games"]
@@ -196,7 +195,7 @@ def test_the_curve_climbs_by_progress_and_not_by_luck(rule, gain, tmp_path, monk
         for _ in range(20):
             found = play_gate_match(
                 player, player, GateConfig(games=20, rule=rule, elo1=60), tmp_path / "match.pdn",
-                names=("new", "old"), generation=1, seed=0, max_plies=60, on_event=lambda event: None,
+                names=("new", "old"), seed=0, max_plies=60, progress=lambda *_: None,
             )  # fmt: skip
             history.append({"accepted": found["accepted"], "match": found})
         accepted = sum(measured["accepted"] for measured in history)
@@ -221,7 +220,7 @@ def test_a_score_at_the_threshold_is_accepted(tmp_path, monkeypatch, threshold, 
     gate = GateConfig(games=2, rule="score", threshold=threshold)
     result = play_gate_match(
         player, player, gate, tmp_path / "match.pdn", names=("new", "old"),
-        generation=1, seed=0, max_plies=60, on_event=lambda event: None,
+        seed=0, max_plies=60, progress=lambda *_: None,
     )  # fmt: skip
     assert (result["score"], result["accepted"]) == (0.5, accepted)
 
@@ -234,7 +233,7 @@ def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
     def result(a, b):
         return play_gate_match(
             a, b, gate, tmp_path / "match.pdn", names=("new", "old"),
-            generation=1, seed=0, max_plies=60, on_event=lambda event: None,
+            seed=0, max_plies=60, progress=lambda *_: None,
         )  # fmt: skip
 
     first = result(good, bad)
@@ -319,5 +318,5 @@ def test_a_state_that_does_not_fit_is_named(tmp_path):
     with pytest.raises(CheckpointError, match=r"training\.ckpt: .*found another .*; delete it to begin"):
         learn(
             tmp_path / "old.ckpt", [path], tmp_path / "new.ckpt", LearnConfig(batch_size=32),
-            generation=1, seed=1, game="checkers", run="r", on_event=print,
+            generation=1, seed=1, game="checkers", run="r", progress=lambda *_, **__: None,
         )  # fmt: skip

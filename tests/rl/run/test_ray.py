@@ -13,10 +13,10 @@ import pytest
 from whole_run import check_whole
 
 from ckai.models.inference.evaluator import BackendError
-from ckai.rl.run import on_ray as connection
+from ckai.rl.run import worker as connection
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig, WorkersConfig
-from ckai.rl.run.on_ray import RayWorkers
 from ckai.rl.run.run import Run
+from ckai.rl.run.worker import RayWorkers
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.shards import Shard, ckai_version
 
@@ -81,7 +81,7 @@ def test_a_run_whose_node_goes_and_another_comes(run, cluster):
             time.sleep(0.2)
 
     def names():
-        return {Shard.read(path).worker for path in (run.folder / "games").glob("*.parquet")}
+        return {Shard.read_rows(path)[0].worker for path in (run.folder / "games").glob("*.parquet")}
 
     # Ray makes nodes in the main thread only.
     thread = threading.Thread(target=run.go, args=(2, on_event), kwargs={"ray": workers})
@@ -132,7 +132,7 @@ def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster
 def test_nodes_with_another_version_end_the_run_with_one_line(run, cluster, monkeypatch):
     there = ckai_version()
     # In this process, not on the nodes.
-    monkeypatch.setattr("ckai.rl.run.on_ray.ckai_version", lambda: "9.9.9")
+    monkeypatch.setattr("ckai.rl.run.worker.ckai_version", lambda: "9.9.9")
     with pytest.raises(RuntimeError) as raised:
         run.go(1, ignore_event, ray=workers_of(cluster))
     assert re.fullmatch(

@@ -23,9 +23,8 @@ from whole_run import check_whole
 from ckai.datasets.reader import read_rows
 from ckai.pdn import read_games
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.run.events import RunError
-from ckai.rl.run.report import best_generation
-from ckai.rl.run.run import Run
+from ckai.rl.run.dashboard import best_generation
+from ckai.rl.run.run import Run, RunError
 from ckai.rl.run.runs import find_selfplay, fresh_folder, unfinished_run
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.shards import Shard
@@ -94,7 +93,7 @@ def test_a_run_trains_on_targets_of_its_own(tmp_path, network):
 
 
 def test_a_rejected_network_is_not_published(tmp_path, network, monkeypatch):
-    from ckai.rl.run import run as module
+    from ckai.rl.run import generation as module
 
     lost = {"games": 2, "wins": 0, "draws": 0, "losses": 2, "score": 0.0, "elo": -1200.0, "accepted": False}
     monkeypatch.setattr(module, "play_gate_match", lambda *places, **more: lost)
@@ -445,7 +444,7 @@ def fast(monkeypatch):
 
 def slow_learning(monkeypatch, until):
     """Let learning last until a condition holds."""
-    from ckai.rl.run import learning as module
+    from ckai.rl.run import generation as module
 
     real = module.learn
 
@@ -474,7 +473,7 @@ def test_playing_does_not_wait_for_learning(tmp_path, network, monkeypatch):
         for _, game in t.groupby("game")
     )
     # The window is of the newest games: not of all that were played meanwhile.
-    sizes = [len(Shard.read(path).games) for path in run.window(4)]
+    sizes = [len(Shard.read_rows(path)[0].games) for path in run.window(4)]
     assert 4 * 6 <= sum(sizes) < 4 * 6 + max(sizes)
     assert sum(measured["selfplay"]["games"] for measured in run.history()) > 34
 

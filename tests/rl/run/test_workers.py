@@ -77,7 +77,7 @@ def test_a_game_is_one_of_its_worker_and_counts_once(run):
     new = run.new_games()
     assert new.look() == []
     assert new.count == 6
-    assert {name: played.games for name, played in new.workers.items()} == {"one": 3, "two": 3}
+    assert {name: played.games for name, played in new.others.items()} == {"one": 3, "two": 3}
     new.learn(run.learned_path(1))
     learned = run.learned(1)
     assert list(learned.files) == ["0000-one-1.parquet", "0000-two-2.parquet"]

@@ -12,7 +12,7 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.run.config import RunConfig
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.shards import to_table
 
 GAME = get_game("tictactoe")
 TABLE = Symmetries(GAME.symmetries)

@@ -8,13 +8,12 @@ import pytest
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.run.report import pool_scores
+from ckai.rl.run.dashboard import draw_opponents
+from ckai.rl.run.games import pool_scores
 from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
-from ckai.rl.selfplay.group import Player
-from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.pool import Pool, draw_opponents
-from ckai.rl.selfplay.rows import GameHeader
+from ckai.rl.selfplay.play import Player, Pool, play_games
+from ckai.rl.selfplay.shards import GameHeader
 
 HALF = PoolConfig(share=0.5)
 

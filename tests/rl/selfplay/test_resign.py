@@ -4,10 +4,10 @@ import numpy as np
 
 from ckai.datasets.convert import RESIGNED, WOULD_RESIGN
 from ckai.rl.evaluators.rollout import UniformEvaluator
-from ckai.rl.run.report import describe
+from ckai.rl.run.games import describe
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.rows import GameHeader, to_table
+from ckai.rl.selfplay.shards import GameHeader, to_table
 
 
 class Material(UniformEvaluator):

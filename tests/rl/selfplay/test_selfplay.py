@@ -13,11 +13,10 @@ from ckai.game import Position
 from ckai.pdn import read_games
 from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.registry import get_game
-from ckai.rl.run.report import describe
+from ckai.rl.run.games import describe
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.play import play_games
-from ckai.rl.selfplay.rows import to_table
-from ckai.rl.selfplay.shards import Shard, games_as_pdn
+from ckai.rl.selfplay.shards import Shard, games_as_pdn, to_table
 
 
 class Hashed(UniformEvaluator):

@@ -12,7 +12,7 @@ from ckai.rl.games.checkers import balanced_openings
 from ckai.rl.run.config import LearnConfig
 from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import StartConfig
-from ckai.rl.selfplay.starts import Starts
+from ckai.rl.selfplay.play import Starts
 
 
 def test_shares_of_starts():

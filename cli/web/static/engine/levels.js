@@ -1,4 +1,4 @@
-// Levels that err as people do, as `ckai.rl.engine.levels` has them: the policy of people, and a search of some plies.
+// Levels that err as people do, as `ckai.rl.engine.alphabeta` has them: the policy of people, and a search of some plies.
 
 import { ACTIONS, HALFMOVE_LIMIT, HERE, LEGAL, legalHops, legalMoves, play, playHop, setPosition } from "./rules.js";
 import { evaluate, search } from "./search.js";
