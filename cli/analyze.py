@@ -13,13 +13,14 @@ from ckai.cli.shared.options import (
     PATH,
     evaluator_option,
     force_option,
+    given_settings,
     json_option,
     open_tables,
     output_option,
+    settings_options,
     tables_option,
 )
 from ckai.cli.shared.output import count_text, print_json
-from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.models.pretrained import network_path

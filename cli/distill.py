@@ -4,9 +4,16 @@ from pathlib import Path
 
 import click
 
-from ckai.cli.shared.options import PATH, ROWS_HELP, force_option, json_option, output_option
+from ckai.cli.shared.options import (
+    PATH,
+    ROWS_HELP,
+    force_option,
+    given_settings,
+    json_option,
+    output_option,
+    settings_options,
+)
 from ckai.cli.shared.output import count_text, print_json
-from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.rl.distill.config import DistillConfig
 

@@ -5,7 +5,7 @@ import time
 import click
 
 from ckai.cli.shared.options import json_option
-from ckai.cli.shared.output import print_json
+from ckai.cli.shared.output import count_text, print_json
 
 
 @click.command("perft")
@@ -31,4 +31,4 @@ def command(fen: str | None, depth: int, as_json: bool) -> None:
         print_json({"fen": position.fen, "depth": depth, "nodes": nodes, "seconds": round(seconds, 6)})
         return
     speed = f", {nodes / seconds / 1e6:.1f} M nodes/s" if nodes >= 1_000_000 and seconds else ""
-    click.echo(f"depth {depth}: {nodes:,} nodes in {seconds:.3f} s{speed}")
+    click.echo(f"depth {depth}: {count_text(nodes, 'node')} in {seconds:.3f} s{speed}")

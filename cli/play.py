@@ -101,8 +101,7 @@ def command(
     # Startup makes a million objects that stay; collecting garbage among them would take a tenth of its time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    from ckai.cli.playing.engines import judge_of, load_engine
-    from ckai.cli.playing.sides import SIDES, file_game, game_of, opening_moves
+    from ckai.cli.playing.sides import SIDES, file_game, game_of, judge_of, load_engine, opening_moves
     from ckai.cli.shared.found import short_name
     from ckai.cli.terminal.game import HUMAN, PEOPLE, TerminalGame
     from ckai.cli.terminal.screen import make_console

@@ -6,9 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.shared.options import data_option, json_option, output_option, set_option
+from ckai.cli.shared.options import (
+    data_option,
+    given_settings,
+    json_option,
+    output_option,
+    set_option,
+    settings_options,
+)
 from ckai.cli.shared.output import count_text, print_json
-from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PRESETS, PretrainConfig, preset_settings
 

@@ -18,7 +18,7 @@ TRAINED = {
     "heldout_top1": ("top-1", ".1%"),
     "heldout_top1_legal": ("legal", ".1%"),
     "heldout_top1_unforced": ("choice", ".1%"),
-    "heldout_top5_legal": ("top-5", ".1%"),
+    "heldout_top5_legal": ("top-5 legal", ".1%"),
     "heldout_value_mse": ("value", ".3f"),
     "minutes": ("min", ".1f"),
 }

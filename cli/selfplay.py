@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.options import GAMES, PATH, evaluator_option, json_option, set_option
+from ckai.cli.shared.options import (
+    GAMES,
+    PATH,
+    evaluator_option,
+    given_settings,
+    json_option,
+    set_option,
+    settings_options,
+)
 from ckai.cli.shared.output import count_text, print_json
-from ckai.cli.shared.settings import given_settings, settings_options
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings, flat_settings, read_settings

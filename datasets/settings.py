@@ -6,7 +6,7 @@
 
 Such a class is a frozen dataclass of pydantic whose errors are one line, `lr: expected greater than 0, found
 -1`. Its fields serve config.json (`read_settings`), texts such as `learn.lr=0.001` (`parse_settings`),
-options of a command (`ckai.cli.shared.settings`) and the page docs/settings.md. Types are strict: a bool is
+options of a command (`ckai.cli.shared.options`) and the page docs/settings.md. Types are strict: a bool is
 not a number, but an integer is valid for a float. Importing pydantic takes 0.1 s, so `ckai --help` must not
 import this module, and it imports neither numpy nor torch.
 """

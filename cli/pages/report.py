@@ -1,19 +1,61 @@
-"""The page of an analysis: every game with its board, value curve, moves and critical positions."""
+"""The page of an analysis: every game with its board, value curve, moves and critical positions.
+
+Boards of all pages share files: `board.js` draws, `board.css` styles, `palette.css` has the colours.
+"""
 
 import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from ckai.cli.pages.board import asset, definitions, letters, measures
+from ckai.game.svg import CELL, MARGIN, RADIUS, Layout, piece_shapes
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.annotation import black_text, sentence, strip
 from ckai.rl.analysis.report import SIGNS, GameReport, Grade, move_number, score_help
 from ckai.rl.games.spec import GameSpec
+
+LETTERS = ("b", "B", "w", "W")
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of the folder `static`."""
+    return (files("ckai.cli.pages") / "static" / name).read_text(encoding="utf-8")
+
+
+def definitions() -> Markup:
+    """Return a hidden `<svg>` that defines the pieces of every game, such as `#piece-b`, with a shade."""
+    shade = f'<circle class="shade" cy="1.8" r="{RADIUS}"/>'
+    pieces = (
+        f'<g id="piece-{letter}" class="piece {letter}">{shade}{piece_shapes(letter)}</g>'
+        for letter in LETTERS
+    )
+    shapes = f"<defs>{''.join(pieces)}</defs>"
+    return Markup(f'<svg class="definitions" width="0" height="0" aria-hidden="true">{shapes}</svg>')
+
+
+def letters(layout: Layout, pieces: Mapping[int, str]) -> str:
+    """Return a position as one letter a square, `.` where it is empty: what `board.js` reads."""
+    return "".join(pieces.get(square, ".") for square in sorted(layout.squares))
+
+
+def measures(layout: Layout) -> dict[str, object]:
+    """Return what `board.js` needs to draw a board, among it the centers of the squares by number."""
+    return {
+        "rows": layout.rows,
+        "columns": layout.columns,
+        "width": layout.width,
+        "height": layout.height,
+        "cell": CELL,
+        "margin": MARGIN,
+        "numbers": layout.numbers,
+        "squares": {number: layout.center(number) for number in sorted(layout.squares)},
+    }
+
 
 CURVE_WIDTH, CURVE_HEIGHT = 600, 120
 """Of a value curve."""

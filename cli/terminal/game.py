@@ -11,13 +11,30 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from ckai.cli.playing.engines import choose_move
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.saved import new_file
-from ckai.cli.playing.sides import SIDES, Side, game_of, other, out_of_time, outcome_text, resigned, side_of
+from ckai.cli.playing.sides import (
+    SIDES,
+    Side,
+    choose_move,
+    game_of,
+    other,
+    out_of_time,
+    outcome_text,
+    resigned,
+    side_of,
+)
 from ckai.cli.shared.output import error_text
-from ckai.cli.terminal.board import PANEL_COLUMNS, draw_board, has_colors, time_text, value_lines
-from ckai.cli.terminal.screen import FlagFallError, Screen, wait_for
+from ckai.cli.terminal.screen import (
+    PANEL_COLUMNS,
+    FlagFallError,
+    Screen,
+    draw_board,
+    has_colors,
+    time_text,
+    value_lines,
+    wait_for,
+)
 from ckai.datasets.files import write_whole
 from ckai.game import Outcome, Reason
 from ckai.game.text import printable

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from ckai.cli.terminal.board import draw_board, has_colors
-from ckai.cli.terminal.screen import Screen
+from ckai.cli.terminal.screen import Screen, draw_board, has_colors
 from ckai.game import Game, MoveError
 from ckai.pdn import PdnGame
 from ckai.rl.analysis import mistakes

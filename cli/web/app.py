@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-from ckai.cli.pages.board import definitions
+from ckai.cli.pages.report import definitions
 from ckai.cli.web.connection import Connection
 from ckai.cli.web.rules import all_games, game_of
 from ckai.cli.web.server import Server
@@ -70,7 +70,7 @@ def make_app(server: Server, token: str = "") -> Starlette:
 
 def _network(name: str) -> Response:
     """Return an installed network for the page's own engine."""
-    from ckai.cli.web.engine_file import engine_file
+    from ckai.cli.web.export import engine_file
 
     return Response(engine_file(name)) if name in (CKAI, HUMAN) else Response(status_code=404)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ckai.cli.pages.board import measures
+from ckai.cli.pages.report import measures
 from ckai.cli.playing.sides import outcome_text, side_of
 from ckai.datasets.settings import setting, settings
 from ckai.rl.analysis.report import expected_score

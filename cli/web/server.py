@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
-from ckai.cli.playing.engines import judge_of, load_engine
+from ckai.cli.playing.sides import judge_of, load_engine
 from ckai.cli.shared.found import NO_NETWORK, networks_in, short_name
 from ckai.cli.web.rules import all_games
 from ckai.models.pretrained import CKAI, SMALL

@@ -6,8 +6,8 @@ import re
 import pytest
 from rich.console import Console
 
-from ckai.cli.terminal.board import draw_board as draw
-from ckai.cli.terminal.board import has_colors
+from ckai.cli.terminal.screen import draw_board as draw
+from ckai.cli.terminal.screen import has_colors
 from ckai.game import Position
 from ckai.rl.games.registry import get_game
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import parse, play
-from ckai.cli.playing.engines import choose_move
+from ckai.cli.playing.sides import choose_move
 from ckai.cli.shared.found import newest_network
 from ckai.cli.terminal.game import COMMANDS
 from ckai.game import Game, Position

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from ckai.cli.shared.settings import given_settings, settings_options
+from ckai.cli.shared.options import given_settings, settings_options
 from ckai.datasets.settings import all_settings
 from ckai.models.training.config import PretrainConfig
 from ckai.rl.run.config import RunConfig
