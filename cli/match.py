@@ -167,17 +167,9 @@ def command(
                 click.echo(f"{output}: {have} of {a} against {b}; continuing", err=True)
                 show()
             play_match(
-                engines[a],
-                engines[b],
-                openings,
-                threads=threads,
-                spec=spec,
-                in_flight=IN_FLIGHT,
-                seed=seed,
-                done=done,
-                on_game=add,
-                stop=stop,
-            )
+                engines[a], engines[b], openings, threads=threads, spec=spec, in_flight=IN_FLIGHT, seed=seed,
+                done=done, on_game=add, stop=stop,
+            )  # fmt: skip
 
         try:
             for (i, j), result in matches.items():
@@ -188,7 +180,7 @@ def command(
                 if len(names) == 2:
                     print_pair(matches[0, 1], names, test, as_json)
                 else:
-                    _print_ratings(names, {pair: each.pair_scores for pair, each in matches.items()}, as_json)
+                    print_ratings(names, {pair: each.pair_scores for pair, each in matches.items()}, as_json)
 
 
 # --- results ----------------------------------------------------------------------------------------------
@@ -238,26 +230,21 @@ def print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None",
         )
 
 
-def _print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float]], as_json: bool) -> None:
+def print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float]], as_json: bool) -> None:
+    """Print ratings, and of few players the cross table, best first."""
+    from ckai.cli.shared.console import print_rows
     from ckai.rl.matches.elo import bounded, cross_table, ratings
 
     rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
-    if not as_json:
-        print_tables(names, rated, table)
+    if as_json:
+        listed = [
+            {"name": name, "elo": each.elo, "interval": [bounded(each.low), bounded(each.high)]}
+            | {"points": each.points, "games": each.games}
+            for name, each in zip(names, rated, strict=True)
+        ]
+        scores = [[None if s != s else round(s, 4) for s in row] for row in table.tolist()]
+        print_json({"players": listed, "scores": scores})
         return
-    listed = [
-        {"name": name, "elo": each.elo, "interval": [bounded(each.low), bounded(each.high)]}
-        | {"points": each.points, "games": each.games}
-        for name, each in zip(names, rated, strict=True)
-    ]
-    scores = [[None if s != s else round(s, 4) for s in row] for row in table.tolist()]
-    print_json({"players": listed, "scores": scores})
-
-
-def print_tables(names: Sequence[str], rated: Sequence[Any], table: Any) -> None:
-    """Print ratings, and of few players the cross table, best first."""
-    from ckai.cli.shared.console import print_rows
-
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
     rows = [
         {**asdict(rated[n]), "player": f"{place}. {short_name(names[n])}", "place": f"{place:>2}"}

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ckai.cli.match import print_tables
+from ckai.cli.match import print_ratings
 from ckai.cli.shared.found import short_name
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import cross_table, ratings, score_of
@@ -103,7 +103,7 @@ def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     names = [f"runs/a-run-with-quite-a-long-name-for-a-run/gen_{n:04}/network.ckpt@100" for n in range(15)]
     pairs = {(i, j): [1.0, 1.0] for i in range(15) for j in range(i + 1, 15)}
-    print_tables(names, ratings(15, pairs), cross_table(15, pairs))
+    print_ratings(names, pairs, as_json=False)
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "\u2026" not in out
