@@ -70,7 +70,7 @@ def make_app(server: Server, token: str = "") -> Starlette:
 
 def _network(name: str) -> Response:
     """Return an installed network for the page's own engine."""
-    from ckai.cli.web.export import engine_file
+    from ckai.cli.web.engine_file import engine_file
 
     return Response(engine_file(name)) if name in (CKAI, HUMAN) else Response(status_code=404)
 

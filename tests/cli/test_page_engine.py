@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ckai.cli.web.export import engine_file
+from ckai.cli.web.engine_file import engine_file
 from ckai.game import Game, Position, PositionError, perft
 from ckai.models import load_network
 from ckai.models.inference.integers import IntegerEvaluator
