@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, never replaced unasked, and locked while one process works on them."""
+"""Files: written whole or not at all, never replaced unasked, locked while in use. Plots."""
 
 import hashlib
 import itertools
@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -129,6 +129,46 @@ def save_figure(path: Path, figure: Any, dpi: int) -> None:
         raise ValueError(f"{path}: expected a name that ends in .png: plots are PNG files")
     with whole_file(path) as file:
         figure.savefig(file, format="png", dpi=dpi)
+
+
+def plot_panels(
+    path: Path,
+    panels: Mapping[str, Mapping[str, str]],
+    along: str,
+    history: Sequence[Mapping[str, Any]],
+    title: str = "",
+) -> None:
+    """Plot measurements as a PNG.
+
+    Args:
+        path: the file.
+        panels: of each, by its title, the columns that it shows, with their labels.
+        along: the column of the x axis.
+        history: rows by column; those without a column, or with None, are left out of its line. A line that
+            would cover another one of its panel is left out.
+        title: above all of them.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    columns = min(len(panels), 4 if len(panels) % 3 else 3)
+    lines = -(-len(panels) // columns)
+    figure = Figure(figsize=(4.5 * columns, 4 * lines), layout="constrained")
+    every = figure.subplots(lines, columns, squeeze=False).flat
+    for axes, (name, shown) in zip(every, panels.items(), strict=False):
+        lines_drawn: list[list[tuple[Any, Any]]] = []
+        for key, label in shown.items():
+            points = [(row[along], row[key]) for row in history if row.get(key) is not None]
+            if points and points not in lines_drawn:
+                axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
+                lines_drawn.append(points)
+        axes.set(xlabel=along, title=name)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(alpha=0.3)
+        if axes.lines:  # below: within, the best place takes seconds to find in a long run
+            axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
+    figure.suptitle(title)
+    save_figure(path, figure, 110)
 
 
 def file_digest(path: Path) -> str:

@@ -25,7 +25,7 @@ import torch
 from pytorch_lightning.loggers import TensorBoardLogger
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, write_whole
+from ckai.datasets.files import locked, plot_panels, refuse_to_replace, remove_temporaries, write_whole
 from ckai.datasets.machine import SharedCores
 from ckai.datasets.settings import flat_settings
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, read_plain, save_checkpoint
@@ -40,9 +40,9 @@ from ckai.models.training.runs import (
     LAST,
     LOCK,
     METRICS,
+    PANELS,
     best_epoch,
     describe_epoch,
-    plot_curves,
 )
 from ckai.models.training.trainer import History, TrainingError, TrainingProgress, fit, loss_kept
 
@@ -156,7 +156,7 @@ def pretrain(
             write_whole(run / METRICS, pd.DataFrame(history).to_csv(index=False))
             say(describe_epoch(history[-1], config.train.epochs, legal=config.train.loss.mask_illegal))
             if time.monotonic() - drawn > PLOT_SECONDS:
-                plot_curves(run / "curves.png", history, title)
+                plot_panels(run / "curves.png", PANELS, "epoch", history, title)
                 drawn = time.monotonic()
 
         cores = SharedCores(torch.get_num_threads())
@@ -183,7 +183,7 @@ def pretrain(
             raise TrainingError(f"{error}; try a lower --lr") from error
         finally:
             torch.set_num_threads(cores.most)
-        plot_curves(run / "curves.png", history, title)
+        plot_panels(run / "curves.png", PANELS, "epoch", history, title)
         last, best = history[-1], best_epoch(history, loss_kept(config.train))
         metrics = {
             name.removeprefix("heldout_"): int(value) if name.endswith("rows") else value

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import is_locked, save_figure
+from ckai.datasets.files import is_locked
 
 CONFIG, LAST, BEST, METRICS, LOCK = "config.json", "last.ckpt", "best.ckpt", "metrics.csv", ".lock"
 """Names of files in a run folder, see `ckai.models.training.pretrain`."""
@@ -75,7 +75,7 @@ def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False
     return f"{text} ({row['seconds']:.0f} s)"
 
 
-_PANELS: dict[str, dict[str, str]] = {
+PANELS: dict[str, dict[str, str]] = {
     "policy loss": {
         "train_policy_loss": "training",
         "heldout_training_policy_loss": "held out",
@@ -93,49 +93,5 @@ _PANELS: dict[str, dict[str, str]] = {
         "heldout_value_mse_constant": "held out, best constant",
     },
 }
-"""Panels of the plot of training, and the columns that they show with their labels."""
-
-
-def plot_curves(path: Path, history: Sequence[Mapping[str, float]], title: str) -> None:
-    """Plot losses, accuracy and the value's squared error over the epochs, as a PNG.
-
-    Lines called training and held out are of the same quantity; the others say what they are of.
-    """
-    plot_panels(path, _PANELS, "epoch", history, title)
-
-
-def plot_panels(
-    path: Path,
-    panels: Mapping[str, Mapping[str, str]],
-    along: str,
-    history: Sequence[Mapping[str, Any]],
-    title: str = "",
-) -> None:
-    """Plot measurements as a PNG.
-
-    Args:
-        path: the file.
-        panels: of each, by its title, the columns that it shows, with their labels.
-        along: the column of the x axis.
-        history: rows by column; those without a column, or with None, are left out of its line.
-        title: above all of them.
-    """
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import MaxNLocator
-
-    columns = min(len(panels), 4 if len(panels) % 3 else 3)
-    lines = -(-len(panels) // columns)
-    figure = Figure(figsize=(4.5 * columns, 4 * lines), layout="constrained")
-    every = figure.subplots(lines, columns, squeeze=False).flat
-    for axes, (name, shown) in zip(every, panels.items(), strict=False):
-        for key, label in shown.items():
-            points = [(row[along], row[key]) for row in history if row.get(key) is not None]
-            if points:
-                axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
-        axes.set(xlabel=along, title=name)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.grid(alpha=0.3)
-        if axes.lines:  # below: within, the best place takes seconds to find in a long run
-            axes.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
-    figure.suptitle(title)
-    save_figure(path, figure, 110)
+"""Panels of the plot of training, and the columns that they show with their labels. Lines called training and
+held out are of the same quantity; the others say what they are of."""

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ckai.datasets.files import write_whole
-from ckai.models.training.runs import plot_panels
+from ckai.datasets.files import plot_panels, write_whole
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.matches.elo import PairScores, ratings
 from ckai.rl.selfplay.config import PoolConfig
