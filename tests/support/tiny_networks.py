@@ -6,7 +6,7 @@ import torch
 from ckai.models.encodings import ENCODINGS
 from ckai.models.registry import build, network_type
 
-ENCODING_NAMES = [*ENCODINGS, *({"connect4", "go", "tictactoe"} - {*ENCODINGS})]
+ENCODING_NAMES = sorted({*ENCODINGS, "connect4", "go", "tictactoe"})
 TINY = {
     "channels": 4,
     "hidden": 8,
