@@ -58,7 +58,7 @@ def test_a_network_of_self_play_knows_its_games(tmp_path, ckai):
     rows = write(tmp_path / "rows.parquet", with_search(random_games(60, max_plies=6)))
     learn(
         start, [rows], tmp_path / "next.ckpt", LearnConfig(epochs=1, batch_size=64),
-        generation=1, seed=0, game="checkers", run="run", progress=lambda *done: None,
+        generation=1, seed=0, game="checkers", run="run", progress=lambda *_, **__: None,
     )  # fmt: skip
     info = load_checkpoint(tmp_path / "next.ckpt").info
     assert [entry["name"] for entry in info["data"]] == ["first.parquet", "rows.parquet"]
