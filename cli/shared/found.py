@@ -51,7 +51,6 @@ def networks_in() -> Iterator[tuple[Path, str | None]]:
 
 def short_name(text: str) -> str:
     """Return the text of a player without folders, of a network its run and generation."""
-
     text = re.sub(r"[^\s:]*/(?=[^/\s]+/[^/\s]+)", "", text.replace("/networks/", "/"))
     return text.replace("/best.ckpt", "")
 

@@ -9,9 +9,9 @@ import click
 
 from ckai.datasets import choices
 from ckai.datasets.choices import entry_points_of
-from ckai.datasets.settings import Setting, all_settings, parse_settings
 
 if TYPE_CHECKING:
+    from ckai.datasets.settings import Setting
     from ckai.datasets.tables import Tables
     from ckai.rl.games.spec import GameSpec
 
@@ -25,6 +25,8 @@ def given_settings(ctx: click.Context) -> dict[str, Any]:
 
 def settings_options(*classes: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorate a command with the options of settings, in the order of the fields, and `--setting`."""
+    from ckai.datasets.settings import all_settings, parse_settings
+
     class_of = {setting.path: cls for cls in classes for setting in all_settings(cls)}
 
     def take(ctx: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> None:
@@ -52,7 +54,7 @@ def settings_options(*classes: Any) -> Callable[[Callable[..., Any]], Callable[.
     return decorate
 
 
-def _option(setting: Setting) -> Callable[[Any], Any]:
+def _option(setting: "Setting") -> Callable[[Any], Any]:
     """Return the decorator that adds the option of a setting, whose value is in `given_settings`."""
     several = tuple in setting.types
     of_command = replace(setting, path=setting.path.rpartition(".")[2])  # as errors name it

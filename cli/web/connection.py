@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import torch
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ckai.cli.playing.explain import Explainer
@@ -20,8 +19,6 @@ from ckai.cli.shared.output import error_text
 from ckai.cli.web import files
 from ckai.cli.web.rules import Asked, describe, look, played
 from ckai.cli.web.server import KINDS, Search, Server
-from ckai.models.checkpoint import load_network
-from ckai.models.inference.threads import one_torch_thread
 from ckai.rl.analysis.report import expected_score
 from ckai.rl.engine.base import ResignsError
 from ckai.rl.engine.limit import Limit
@@ -72,6 +69,11 @@ def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search
         `encoding` and `planes`, by name the values of the squares in order; `before`, the expected score of
         the first player at first sight. The last three are None and none without a network.
     """
+    import torch  # here, so that the page is served before it is loaded
+
+    from ckai.models.checkpoint import load_network
+    from ckai.models.inference.threads import one_torch_thread
+
     engine.new_game()
     growth, position, visits = [], game.position, asked.visits or 400
     for number in [*(each for each in GROWTH if each < visits), visits]:
