@@ -84,7 +84,9 @@ def command(
             refuse_to_replace(headers_path(output), force)
     given = list(files) or [newest_rows()]
     paths = [
-        file for path in given for file in (row_files(path) if path.is_dir() or _has_rows(path) else [path])
+        file
+        for path in given
+        for file in (row_files(path) if path.is_dir() or path.suffix == ".parquet" else [path])
     ]
     query = _query(**wanted)
     begun = time.perf_counter()
@@ -95,7 +97,7 @@ def command(
         if output is not None and suffix == ".pdn":
             file = stack.enter_context(whole_file(output))
             sinks.append(lambda games, which: file.writelines(t.encode() for t in _texts(games, which)))
-        whole = stats and query == Query() and all(map(_has_rows, paths))
+        whole = stats and query == Query() and all(path.suffix == ".parquet" for path in paths)
         found = None if output is None or suffix == ".pdn" else output
         if found is None and stats and not whole:
             found = Path(stack.enter_context(TemporaryDirectory())) / "found.parquet"
@@ -132,10 +134,6 @@ def command(
     won = f"Black won {results['1-0']:,}, White {results['0-1']:,}, {results['1/2-1/2']:,} drawn"
     where = "" if output is None else f" in {click.format_filename(output)}"
     click.echo(f"{len(rows):,} of {count_text(searched, 'game')}{where}: {won} ({seconds:.1f} s)", err=True)
-
-
-def _has_rows(path: Path) -> bool:
-    return path.suffix == ".parquet"
 
 
 def _query(opening: str, fen: str | None, **wanted: Any) -> "Query":
