@@ -83,11 +83,9 @@ def command(
             check_rows_path(output)
             refuse_to_replace(headers_path(output), force)
     given = list(files) or [newest_rows()]
-    paths = [
-        file
-        for path in given
-        for file in (row_files(path) if path.is_dir() or path.suffix == ".parquet" else [path])
-    ]
+    paths: list[Path] = []
+    for path in given:
+        paths += row_files(path) if path.is_dir() or path.suffix == ".parquet" else [path]
     query = _query(**wanted)
     begun = time.perf_counter()
     rows: list[dict[str, Any]] = []

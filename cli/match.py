@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ckai.rl.matches.elo import Sprt
     from ckai.rl.matches.match import MatchResult
 
+IN_FLIGHT = 512
+"""Most games at once."""
 CROSS_TABLE = 15
 """Most players whose scores against each other fit a screen; --json has all."""
 
@@ -165,7 +167,7 @@ def command(
                 click.echo(f"{output}: {have} of {a} against {b}; continuing", err=True)
                 show()
             play_match(
-                engines[a], engines[b], openings, threads=threads, spec=spec, seed=seed,
+                engines[a], engines[b], openings, threads=threads, spec=spec, in_flight=IN_FLIGHT, seed=seed,
                 done=done, on_game=add, stop=stop,
             )  # fmt: skip
 
