@@ -69,7 +69,7 @@ class GateConfig:
         ge=0,
         multiple_of=2,
         option="--gate-games",
-        help="Games of this match, an even number; 0: no match",
+        help="Games of the gate match, an even number; 0: no match",
     )
     rule: Literal["score", "sprt", "none"] = setting(
         default="none",
