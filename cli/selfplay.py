@@ -1,5 +1,6 @@
 """`ckai selfplay`: train by self-play."""
 
+import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from ckai.cli.shared.options import (
 from ckai.cli.shared.output import count_text, print_json
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
-from ckai.datasets.settings import change_settings, flat_settings, read_settings
+from ckai.datasets.settings import change_settings, flat_settings, parse_settings
 from ckai.rl.run.config import RunConfig, WorkSettings
 
 if TYPE_CHECKING:
@@ -145,6 +146,7 @@ def command(
             raise RunError(f"{folder} is a run with its own settings; give --run OTHER to start a new one")
         config, network = run.config, load_checkpoint(run.network).network()
     else:
+        game = game or given.get("game")
         source, network = _first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
         on_gpu = work.gpus_per_worker > 0 if ray else usual_backend(network, evaluator) == "cuda"
         config = _new_config(network, game, given, on_gpu)
@@ -184,8 +186,8 @@ def _settings_in(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError(f"{path}: expected settings by name, found {type(data).__name__}")
     data.pop("format", None)  # of the config.json of a run
-    read_settings(RunConfig, data)  # names what is wrong
-    return flat_settings(data)
+    texts = {name: v if isinstance(v, str) else json.dumps(v) for name, v in flat_settings(data).items()}
+    return parse_settings(RunConfig, (f"{name}={text}" for name, text in texts.items()))
 
 
 def _first_network(
@@ -193,9 +195,9 @@ def _first_network(
 ) -> "tuple[Path | None, Network]":
     import torch
 
+    from ckai.models import registry
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.pretrained import network_path
-    from ckai.models.registry import build, parse_settings
     from ckai.rl.games.registry import get_game
     from ckai.rl.run.run import RunError
 
@@ -204,7 +206,7 @@ def _first_network(
         name = model or "cnn2x2"
         encoding = get_game(game).encoding if game else None
         settings = {"encoding": encoding} if encoding else {}
-        return None, build(name, settings | parse_settings(name, list(pairs)))
+        return None, registry.build(name, settings | registry.parse_settings(name, list(pairs)))
     if model or pairs:
         raise RunError("expected --init none with --model or --set, as a checkpoint has its own architecture")
     source = init or DEFAULT_INIT
@@ -217,10 +219,9 @@ def _first_network(
 def _new_config(network: "Network", game: str | None, given: dict[str, Any], on_gpu: bool) -> RunConfig:
     """Return the settings of a new run: those given, else defaults for the game and the machine."""
     from ckai.cli.shared.run_screen import games_in_flight
-    from ckai.rl.run.run import RunError
 
     if game not in (None, network.encode.GAME):
-        raise RunError(f"expected a network for {game}, found one for {network.encode.GAME}")
+        raise ValueError(f"expected a network for {game}, found one for {network.encode.GAME}")
     defaults = RunConfig.defaults_for(network.encode.GAME)
     if on_gpu:  # plays a generation of the usual size in a second or two
         defaults = replace(defaults, overlap=True, games=20 * defaults.games)

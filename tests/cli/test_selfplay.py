@@ -172,10 +172,13 @@ def test_settings_from_a_file(ckai):
     assert (config.seed, config.selfplay.sims, config.learn.lr) == (7, 30, 0.02)
     again = started_with(ckai, "--config", "runs/run-001/config.json", "--seed", 8)
     assert again == replace(config, seed=8)
+    Path("run.yaml").write_text("game: tictactoe\ngames: 2\nlearn: {lr: 0.01}\n")
+    config = started_with(ckai, "--config", "run.yaml", "--init", "none", "--model", "mlp")
+    assert (config.selfplay.tables, config.selfplay.temperature_plies) == (0, 8)
     for text, message in (
         ("seed: [", "run.yaml: expected settings as YAML or JSON"),
         ("- 3", "run.yaml: expected settings by name, found list"),
-        ("speed: 3", "unknown setting speed"),
+        ("speed: {of: 3}", "unknown setting speed"),
         ("selfplay: {sims: many}", "selfplay.sims"),
     ):
         Path("run.yaml").write_text(text)
