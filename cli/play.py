@@ -137,6 +137,8 @@ def command(
         game = found.game
         if side is None:
             humans = frozenset(s for s in SIDES if found.headers.get(s.capitalize()) == HUMAN) or humans
+        if source is None:  # a level continues its game
+            source = next((name for name in found.headers.values() if name.startswith(LEVEL)), None)
         if found.problem:
             click.echo(f"the game can be read up to ply {len(game.moves)}: {found.problem}", err=True)
     alone = humans == PEOPLE["both"]
@@ -168,16 +170,15 @@ def command(
 
 def _list_games() -> None:
     """Print the saved games, the newest first."""
-    from ckai.cli.playing.saved import GAMES as FOLDER
-    from ckai.cli.playing.saved import saved_games
+    from ckai.cli.playing import saved
     from ckai.cli.shared.console import print_games
     from ckai.rl.games.registry import get_game
 
-    rows = saved_games()
+    rows = saved.saved_games()
     for row in rows:
         opening = row["opening"] if row["game"] == DEFAULT_GAME_NAME else get_game(row["game"]).title
         number = f":{row['number']}" if row["number"] > 1 else ""
-        row |= {"opening": opening, "game": str(FOLDER / row["file"]) + number}
+        row |= {"opening": opening, "game": str(saved.GAMES / row["file"]) + number}
     if rows:
         print_games(rows)
     else:

@@ -101,6 +101,11 @@ def test_saved_games_are_listed_as_they_are_loaded():
     assert "\x1b" not in text
 
 
+def test_a_game_against_a_level_continues_against_it():
+    Path("game.pdn").write_text('[Black "human"]\n[White "level:2"]\n[Result "*"]\n\n1. 11-15 22-18 *\n')
+    assert "You play Black against level:2" in invoke(["--load", "game.pdn"], "quit\n").output
+
+
 def test_openings_vary_with_the_seed_and_are_the_same_with_it():
     assert first_moves(Varied(), 1) == first_moves(Varied(), 1)
     assert len({tuple(first_moves(Varied(), seed)) for seed in range(5)}) > 1
