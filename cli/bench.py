@@ -28,8 +28,7 @@ def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
     PART is network or selfplay. The network is measured with every backend that is installed, unless
-    --evaluator names one; self-play with one. `ckai perft`, `parse` and `pretrain` tell
-    their own speed.
+    --evaluator names one; self-play with one. `ckai perft`, `parse` and `pretrain` tell their own speed.
     """
     from ckai.cli.shared.console import print_rows
     from ckai.models.checkpoint import load_network
@@ -51,9 +50,8 @@ def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json
         else:
             with closing(make_evaluator(network, evaluator, groups)) as loaded:
                 in_flight = GPU_BATCH * groups if isinstance(loaded, CudaEvaluator) else IN_FLIGHT
-                settings: dict[str, Any] = {"rounds": ROUNDS, "seconds": SECONDS}
                 measures += bench.bench_selfplay(
-                    loaded, network.encode, sims=SIMS, in_flight=in_flight, **settings
+                    loaded, network.encode, sims=SIMS, in_flight=in_flight, rounds=ROUNDS, seconds=SECONDS
                 )
     if as_json:
         print_json({"measures": [asdict(measure) for measure in measures]})

@@ -40,8 +40,8 @@ LABELS = {
 PHASES = {
     "range": ("plies", ""),
     "rows": ("rows", ",d"),
-    "top1_legal": ("top-1", ".1%"),
-    "top5_legal": ("top-5", ".1%"),
+    "top1_legal": ("legal top-1", ".1%"),
+    "top5_legal": ("legal top-5", ".1%"),
     "top1_unforced": ("choice", ".1%"),
     "random_legal": ("random", ".1%"),
     "value_mse": ("value", ".3f"),
