@@ -24,6 +24,7 @@ from ckai.rl.matches.openings import draw_openings
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.run import Run, RunError
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
+from ckai.rl.selfplay.shards import games_as_pdn
 
 STONES = ["tictactoe", "connect4"]
 
@@ -114,12 +115,13 @@ def test_a_run_learns_and_continues(tmp_path, game, ckai):
     batch = next(data.epoch(0))
     assert batch["policy"].sum(1).sub(1).abs().max() < 1e-5
     assert not batch["policy"][:, get_game(game).rules.NUM_ACTIONS :].any()
-    assert all(run.pdn_of(played).count("[Event ") == 1 for played in run.games(2))
+    texts = [text for path in run.shards() for text in games_as_pdn(path, run.spec)]
+    assert all(text.count("[Event ") == 1 for text in texts)
     assert ckai("games", folder, "-o", tmp_path / "all.pdn")[0] == 0
-    assert (tmp_path / "all.pdn").read_text().count("[Event ") == len([*run.games(1), *run.games(2)])
+    assert (tmp_path / "all.pdn").read_text().count("[Event ") == len(texts)
     status, _, err = ckai("games", folder, "--position", "B:W18:B1")
     assert (status, "expected checkers, to search for positions" in err) == (1, True)
-    assert len(list(run.games(2))) == 6
+    assert len(texts) == 2 * 6
     assert run.history()[1]["match"]["games"] == 4
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
 

@@ -13,7 +13,7 @@ from ckai.rl.run.games import pool_scores
 from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
 from ckai.rl.selfplay.play import Player, Pool, play_games
-from ckai.rl.selfplay.shards import GameHeader
+from ckai.rl.selfplay.shards import GameHeader, Shard, games_as_pdn
 
 HALF = PoolConfig(share=0.5)
 
@@ -202,8 +202,9 @@ def test_a_run_meets_its_past_and_goes_on(tmp_path):
     assert set(third["selfplay"]["pool"]) == {"0", "1"}
     assert [measured["selfplay"]["network"] for measured in run.history()] == [0, 1, 2]
     met = sum(sum(counts.values()) for counts in third["selfplay"]["pool"].values())
-    text = "".join(map(run.pdn_of, run.games(3)))
+    text = "".join(text for path in run.shards(3) for text in games_as_pdn(path, run.spec))
     assert met == text.count("ckai generation 0") + text.count("ckai generation 1") > 0
     assert met + text.count("ckai generation 2") == 2 * config.games
     tags = re.findall(r'\[Black "(.*)"\]\n\[White "(.*)"\]', text)
-    assert [(game.header.black, game.header.white) for game in run.games(3)] == tags
+    headers = [header for path in run.shards(3) for header in Shard.read_rows(path)[0].games]
+    assert [(header.black, header.white) for header in headers] == tags
