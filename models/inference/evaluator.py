@@ -175,5 +175,5 @@ def import_extra(module: str, extra: str) -> Any:
     except ImportError as error:
         reason = "" if isinstance(error, ModuleNotFoundError) else f" ({first_line(error)})"
         raise BackendError(
-            f"this needs the package {module}{reason}; install it with pip install 'ckai[{extra}]'"
+            f"this needs the package {module.partition('.')[0]}{reason}; install it with pip install 'ckai[{extra}]'"
         ) from error

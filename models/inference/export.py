@@ -110,6 +110,8 @@ def export_network(
         expected, given = " or ".join(SUFFIXES.values()), path.suffix or "no suffix"
         raise ValueError(f"{path}: expected a name that ends in {expected}, found {given}")
     hub = path.suffix == SUFFIXES["safetensors"]
+    if hub:
+        import_extra("safetensors", "safetensors")  # before a folder is made
     for file in (path, *(map(path.with_name, (CONFIG, CARD)) if hub else ())):
         refuse_to_replace(file, force)
     encode = network.encode
