@@ -121,11 +121,11 @@ def continue_run(
                 f"--generations {run.generations + 1} or more"
             )
         else:
-            games = config.selfplay.in_flight if config.overlap else min(config.selfplay.in_flight, config.games)
+            most = config.selfplay.in_flight
             say(
                 f"{run.folder}: generation {run.generations + 1} of {generations}; "
                 f"{count_text(config.games, 'game')} per generation, {config.selfplay.sims} visits per move, "
-                f"{games} games at once"
+                f"{most if config.overlap else min(most, config.games)} games at once"
             )
         run.go(generations, screen.on_event, backend=evaluator, ray=ray)
     history, network = run.history(), run.folder / "best.ckpt"

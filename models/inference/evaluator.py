@@ -174,6 +174,7 @@ def import_extra(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         reason = "" if isinstance(error, ModuleNotFoundError) else f" ({first_line(error)})"
+        package = module.partition(".")[0]
         raise BackendError(
-            f"this needs the package {module.partition('.')[0]}{reason}; install it with pip install 'ckai[{extra}]'"
+            f"this needs the package {package}{reason}; install it with pip install 'ckai[{extra}]'"
         ) from error
