@@ -322,7 +322,8 @@ def test_a_game_at_a_terminal_that_is_closed(term):
     try:
         wait_until(lambda: b"Black: " in screen)
         os.write(master, b"1115\n")
-        wait_until(lambda: Path(SAVED).exists() and len(only_game(SAVED).moves) == 1)
+        wait_until(lambda: Path(SAVED).exists() and Path(SAVED).stat().st_size)  # it is made empty
+        wait_until(lambda: len(only_game(SAVED).moves) == 1)
         wait_until(lambda: b"thinking" in screen or term == "dumb")
 
         def moved():

@@ -489,7 +489,7 @@ def test_an_error_ends_playing_and_learning(tmp_path, network, monkeypatch, fail
         raise ValueError(f"{fails} failed")
 
     with monkeypatch.context() as patch:
-        patch.setattr(f"ckai.rl.run.{'learning' if fails == 'learn' else 'worker'}.{fails}", failing)
+        patch.setattr(f"ckai.rl.run.{'generation' if fails == 'learn' else 'worker'}.{fails}", failing)
         with pytest.raises(ValueError, match=f"{fails} failed"):
             run.go(3)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("self-play")]
