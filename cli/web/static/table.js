@@ -31,7 +31,7 @@ export class Table extends EventTarget {
     addEventListener("pagehide", () => this.store());
     addEventListener("storage", ({ key, newValue }) => { // another tab has played on
       const data = key === PREFIX + this.key ? JSON.parse(newValue) : null;
-      if (data && data.version !== this.version) this.restore(data, true);
+      if (data && data.version > this.version) this.restore(data, true);
       else this.file = data?.file ?? this.file;
     });
   }
@@ -330,6 +330,8 @@ export class Table extends EventTarget {
     clearTimeout(this.timer);
     this.timer = null;
     if (!this.root || this.empty) return;
+    const there = stored(PREFIX + this.key);
+    if (there?.version > this.version) return this.restore(there, true); // another tab has played on
     const { game, clock } = this, names = game.rules ? ["move", ...NOTES] : [...STEP, ...NOTES], nodes = walk(this.root);
     const data = { ...picked(this, KEPT), game: game.name, updated: Date.now(),
       at: [this.node, this.current, this.begin].map((each) => nodes.indexOf(each)),
