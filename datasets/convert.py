@@ -188,7 +188,7 @@ class PdnGames(Games):
     """
 
     def __init__(self, chunk: Chunk, number: int, path: str = "") -> None:
-        """Play the games; `number` is that of the first one in rows and headers, `path` names the source."""
+        """Play the games; the first one is `number` in rows and headers, `path` names the source."""
         self.played, self.name = PlayedGames(chunk, number), path
         self.readable = self.played.whole | (self.played.games["plies"] > 0)
         self._table = row_table(self.played.columns._asdict(), UNKNOWN_Z)

@@ -161,7 +161,7 @@ class Encoding(nn.Module):
 
 
 ENCODINGS: dict[str, type[Encoding]] = {}
-"""By name: those of checkers, and of the games and networks that were imported."""
+"""By name: for checkers, and for the games and networks that were imported."""
 _E = TypeVar("_E", bound=type[Encoding])
 
 

@@ -57,7 +57,7 @@ def draw_board(
         spec: the game.
         position: its position.
         color: see `has_colors`.
-        marked: squares to highlight: those of the last move.
+        marked: squares to highlight, of the last move.
         flipped: draw the first player at the bottom; otherwise the second, as in print.
     """
     layout, pieces, lines = spec.layout, spec.pieces(position), list[Text]()

@@ -73,7 +73,7 @@ def _core() -> Any:
 
     A core gives the thread that makes it a stack for signal handlers, and takes it away when it is released.
     If another core was made since, the thread is left with the address of a stack that is gone, and the next
-    signal, such as that of Ctrl-C, ends the process.
+    signal, such as Ctrl-C, ends the process.
     """
     return import_extra("openvino", "openvino").Core()
 

@@ -122,7 +122,7 @@ class Constants(NamedTuple):
 
 
 FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER)
-"""Search everything: the score is that of minimax with the same evaluation."""
+"""Search everything: the score equals minimax with the same evaluation."""
 
 
 # --- the table --------------------------------------------------------------------------------------

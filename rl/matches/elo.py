@@ -256,7 +256,7 @@ def _fit(won: Floats, met: Floats) -> tuple[Floats, Floats]:
 
 
 def _dispersion(pairs: PairScores, strength: Floats) -> float:
-    """Return the variance of the scores of pairs by that of won and lost games, with the prior pairs."""
+    """Return the variance of pair scores over the one of won and lost games, with the prior pairs."""
     squares = expected = number = 0.0
     for (i, j), scores in pairs.items():
         mean = float(_logistic(strength[i] - strength[j]))

@@ -60,7 +60,7 @@ def learn(
         candidate: checkpoint to write; `training.ckpt` next to it holds the state during training.
         settings: how to train.
         generation: counted from 1.
-        seed: seed of the order of rows. Held-out games are selected as in the training of `old`.
+        seed: seed of the order of rows. Held-out games are selected as when `old` was trained.
         game: name of the game.
         run: name of the run, stored in the checkpoint.
         progress: called after every batch with the batches done, their number, and measurements by name.

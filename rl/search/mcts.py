@@ -381,7 +381,7 @@ def keep_subtree(game, tree, e, scratch):
 
 @inner
 def set_proof(tree, e, proof, plies, passed):
-    """Set the proof of edge `e` from that of the state it leads to, `plies` from the end of the game.
+    """Set the proof of edge `e` from the proof of the state it leads to, `plies` from the end of the game.
 
     `passed` says whether the edge passes the turn: win and loss are then swapped, and it is 1 ply.
     """
@@ -490,7 +490,7 @@ def count_repetitions(game, tree, state, parent):
 def legal_in_tree(game, tree, state, parent, out):
     """Write the legal actions, ascending, into `out`, uint8; return their number.
 
-    Those of `contract.legal`, without the ones that lead to a state which occurred before where the game has
+    Like `contract.legal`, without actions that lead to a state which occurred before where the game has
     `FORBIDS_REPETITION`. `state` is a child of node `parent`, which is -1 at the root.
     """
     count = contract.legal(game, state, out)
