@@ -35,7 +35,7 @@ def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json
     from ckai.models.inference.backends import BACKENDS, make_evaluator
     from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.models.inference.evaluator import AUTO
-    from ckai.models.registry import build
+    from ckai.models.network import build
     from ckai.rl import bench
     from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig
 

@@ -61,7 +61,7 @@ def command(
     from ckai.cli.shared.found import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.inference.backends import pick_device
-    from ckai.models.registry import parse_settings
+    from ckai.models.network import parse_network_settings
     from ckai.models.training.pretrain import pretrain, run_folder
 
     chosen = preset_settings(preset, pick_device().type) if preset else {}
@@ -75,7 +75,7 @@ def command(
         config = replace(config, model=model, settings=checkpoint.settings)
     else:
         settings = config.settings if model == chosen.get("model", PretrainConfig().model) else {}
-        config = replace(config, settings={**settings, **parse_settings(model, list(pairs))})
+        config = replace(config, settings={**settings, **parse_network_settings(model, pairs)})
     paths = paths or (newest_rows(),)
     if config.weights and len(config.weights) != len(paths):
         raise click.UsageError(

@@ -195,8 +195,8 @@ def _first_network(
 ) -> "tuple[Path | None, Network]":
     import torch
 
-    from ckai.models import registry
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.models.network import build, parse_network_settings
     from ckai.models.pretrained import network_path
     from ckai.rl.games.registry import get_game
     from ckai.rl.run.run import RunError
@@ -206,7 +206,7 @@ def _first_network(
         name = model or "cnn2x2"
         encoding = get_game(game).encoding if game else None
         settings = {"encoding": encoding} if encoding else {}
-        return None, registry.build(name, settings | registry.parse_settings(name, list(pairs)))
+        return None, build(name, settings | parse_network_settings(name, pairs))
     if model or pairs:
         raise RunError("expected --init none with --model or --set, as a checkpoint has its own architecture")
     source = init or DEFAULT_INIT

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from ckai.models.inference.backends import Predictions, TorchEvaluator, make_evaluator, predict
     from ckai.models.inference.evaluator import BackendError, Evaluator, pack_positions, pack_rows
     from ckai.models.inference.export import export_network
-    from ckai.models.network import Network, NetworkSettings, register, require_at_least
-    from ckai.models.registry import build, names
+    from ckai.models.network import Network, NetworkSettings, build, names, register, require_at_least
     from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
     from ckai.models.training.lightning_module import PolicyValueModule
     from ckai.models.training.pretrain import PretrainResult, pretrain

@@ -22,9 +22,8 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import file_digest, first_line, write_whole
 from ckai.datasets.split import check_share
 from ckai.game.text import printable
-from ckai.models.network import Network
+from ckai.models.network import Network, build
 from ckai.models.pretrained import network_path
-from ckai.models.registry import build
 
 FORMAT = 1
 SPARE = 8

@@ -1,11 +1,15 @@
-"""What networks are built of: the base class, its two heads, and how other programs call one.
+"""What networks are built of: the base class, its two heads, how other programs call one; networks by name.
+
+The names are of files in `models/networks/`, of entry points of `ckai.networks`, and what a program registers
+itself; see docs/tutorials/network.md.
 
 The heads give logits of the actions, and a value, whose raw outputs are `[B, n]`: one, whose tanh is the
 value, or three, the logits of win, draw and loss for the side to move, whose value is P(win) - P(loss).
 """
 
 import copy
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -13,9 +17,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.datasets.settings import STRICT
+from ckai.datasets.choices import NETWORKS, entry_points_of, load_entry
+from ckai.datasets.settings import STRICT, parse_settings, read_settings
 from ckai.game.squares import NUM_ACTIONS, SQUARES
 from ckai.models.encodings import encoding_type
+from ckai.models.networks import shipped
 
 OUTPUTS = {"tanh": 1, "wdl": 3}
 """Number of raw outputs of each type of value head."""
@@ -223,3 +229,86 @@ def register(name: str, *, settings: type[NetworkSettings]) -> Callable[[_N], _N
         return cls
 
     return mark
+
+
+def names() -> list[str]:
+    """Names of all architectures, sorted."""
+    return sorted({*_NETWORKS, *shipped(), *entry_points_of(NETWORKS)})
+
+
+def network_type(name: str) -> type[Network]:
+    """The class of an architecture.
+
+    Raises:
+        ValueError: no architecture has this name; its file registers another; or the package of its entry
+            point cannot be imported.
+    """
+    if name not in _NETWORKS:
+        if name in shipped():
+            where = importlib.import_module(f"ckai.models.networks.{name}").__file__
+        elif name in (entries := entry_points_of(NETWORKS)):
+            load_entry(NETWORKS, name)
+            where = f"entry point {entries[name].value}"
+        else:
+            raise ValueError(f"expected one of the networks {', '.join(names())}, found {name!r}")
+        if name not in _NETWORKS:
+            raise ValueError(f"{where}: expected a network marked @register({name!r}), found none")
+    return _NETWORKS[name]
+
+
+def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
+    """Build a network with newly initialised weights, on the CPU.
+
+    Args:
+        name: the architecture, one of `names()` or registered with `register`.
+        settings: its settings by name; others have their defaults.
+
+    Raises:
+        ValueError: an unknown architecture or setting, an invalid value, or planes or outputs of other
+            shapes than declared.
+
+    Examples:
+        >>> network = build("resnet", {"channels": 8, "blocks": 1})
+        >>> sum(p.numel() for p in network.parameters())
+        18593
+    """
+    cls = network_type(name)
+    try:
+        network = cls(read_settings(cls.settings_type, dict(settings or {})))
+    except (TypeError, ValueError, RuntimeError, AssertionError) as error:
+        if "verflow" in str(error) or "memory" in str(error):  # PyTorch's, with its C++ stack
+            given = ", ".join(f"{key}={value}" for key, value in (settings or {}).items())
+            raise ValueError(
+                f"settings of {name}: expected a network that fits in memory, found {given}"
+            ) from error
+        if isinstance(error, RuntimeError):
+            raise
+        raise ValueError(f"settings of {name}: {error}") from error
+    _check_shapes(network)
+    return network
+
+
+def _check_shapes(network: Network) -> None:
+    """Refuse planes and outputs of other shapes than the encoding and `Network.forward_planes` promise."""
+    encode = network.encode
+    board, extra = (torch.zeros(1, n, dtype=torch.int8) for n in (encode.board_bytes, encode.EXTRA))
+    jumper, clock = torch.tensor([-1], dtype=torch.int8), torch.zeros(1, dtype=torch.int16)
+    planes = encode(board, jumper, clock, network.dtype, extra if encode.EXTRA else None)
+    if planes.shape != (expected := (1, encode.PLANES, *encode.SHAPE)):
+        raise ValueError(
+            f"encoding {network.settings.encoding}: expected planes of the shape {expected} for one "
+            f"position, found {tuple(planes.shape)}; see PLANES and SHAPE"
+        )
+    with torch.inference_mode():
+        found = [tuple(output.shape) for output in network.eval().forward_planes(planes)]
+    network.train()
+    if found != (outputs := [(1, encode.NUM_ACTIONS), (1, OUTPUTS[network.settings.value])]):
+        raise ValueError(
+            f"{network.architecture}: expected logits and raw values of the shapes {outputs} for one "
+            f"position, found {found}; see forward_planes"
+        )
+
+
+def parse_network_settings(name: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """Parse `key=value` texts as settings of an architecture; ValueError as in `datasets.settings`."""
+    return parse_settings(network_type(name).settings_type, pairs)

@@ -22,8 +22,7 @@ from ckai.datasets.data_module import Batch, RowsDataModule, cut
 from ckai.datasets.files import first_line
 from ckai.models.evaluation import Metrics, unpack_legal
 from ckai.models.inference.cuda_backend import CAPTURING, WARM_UPS, drop_workspaces
-from ckai.models.network import Network, value_of
-from ckai.models.registry import build
+from ckai.models.network import Network, build, value_of
 from ckai.models.training.config import LossConfig, OptimizerConfig, TrainConfig
 
 _LOG = logging.getLogger("ckai")

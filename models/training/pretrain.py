@@ -30,8 +30,7 @@ from ckai.datasets.machine import SharedCores
 from ckai.datasets.settings import flat_settings
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, read_plain, save_checkpoint
 from ckai.models.evaluation import check_held_out, origin
-from ckai.models.network import Network
-from ckai.models.registry import build
+from ckai.models.network import Network, build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.runs import (

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from ckai.cli import bench as module
 from ckai.cli.bench import command
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 
 
 @pytest.fixture(autouse=True)

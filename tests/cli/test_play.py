@@ -22,8 +22,8 @@ from ckai.cli.shared.found import newest_network
 from ckai.cli.terminal.game import COMMANDS
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.network import build
 from ckai.models.pretrained import CKAI
-from ckai.models.registry import build
 from ckai.rl.engine import loading
 from ckai.rl.engine.base import MoveMap, Value
 

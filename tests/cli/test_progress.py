@@ -6,7 +6,7 @@ from ckai.cli.shared import console
 from ckai.cli.shared.console import progress_bar
 from ckai.cli.shared.output import print_json
 from ckai.cli.shared.run_screen import RunScreen
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.run import Run, RunEvent
 

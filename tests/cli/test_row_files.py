@@ -7,7 +7,7 @@ import make_rows
 import pytest
 
 from ckai.datasets.files import write_whole
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.run import Run
 

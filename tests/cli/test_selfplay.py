@@ -10,7 +10,7 @@ import pytest
 
 from ckai.datasets.files import write_whole
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.run.run import Run
 
 SMALL = ("--set", "channels=2", "--set", "hidden=4")

@@ -14,7 +14,7 @@ from ckai.models.checkpoint import CheckpointError, load_checkpoint, load_networ
 from ckai.models.inference.backends import TorchEvaluator
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.evaluators.loading import load_evaluator
 
 

@@ -7,7 +7,7 @@ from make_rows import random_games, with_search, write
 
 from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.models.training.config import PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
 from ckai.rl.run.config import LearnConfig

@@ -8,7 +8,7 @@ import torch
 
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 
 SMALLEST = {"channels": 1, "hidden": 1}
 

@@ -18,7 +18,7 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import TorchEvaluator
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.export import SUFFIXES, export_network
-from ckai.models.registry import build
+from ckai.models.network import build
 
 NEEDS = {"onnx": ["onnx", "onnxruntime"], "safetensors": ["safetensors"]}
 

@@ -9,7 +9,7 @@ from make_rows import random_games, write
 from tiny_networks import tiny
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.models.registry import names
+from ckai.models.network import names
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import GraphedSteps, PolicyValueModule
 from ckai.models.training.trainer import fit

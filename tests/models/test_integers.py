@@ -11,8 +11,8 @@ from ckai.models.inference.backends import TorchEvaluator, make_evaluator, sampl
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.vectors import SCALE
+from ckai.models.network import build
 from ckai.models.networks.swift import MAX_NARROW_UNITS, MAX_UNITS, MAX_WEIGHT, integers_of
-from ckai.models.registry import build
 from ckai.models.training.lightning_module import PolicyValueModule
 
 SMALL = {"hidden": 32, "narrow": 8, "narrowest": 8, "buckets": 4}

@@ -9,11 +9,20 @@ from tiny_networks import tiny
 
 from ckai.datasets import choices
 from ckai.game import Position
-from ckai.models import networks, registry
+from ckai.models import network, networks
 from ckai.models.encodings import PlanesEncoding
 from ckai.models.inference.backends import TorchEvaluator
-from ckai.models.network import _NETWORKS, Network, NetworkSettings, StepPolicy, register
-from ckai.models.registry import build, names, network_type, parse_settings
+from ckai.models.network import (
+    _NETWORKS,
+    Network,
+    NetworkSettings,
+    StepPolicy,
+    build,
+    names,
+    network_type,
+    parse_network_settings,
+    register,
+)
 
 
 def boards(size, seed=0):
@@ -82,10 +91,10 @@ def test_unknown_names_and_settings_are_refused_with_those_that_exist():
             build("mlp", {"hidden": size})
     for text in ("many", "1.5", "NaN", "true"):
         with pytest.raises(ValueError, match="blocks: expected a valid integer"):
-            build("resnet", parse_settings("resnet", [f"blocks={text}"]))
+            build("resnet", parse_network_settings("resnet", [f"blocks={text}"]))
     with pytest.raises(ValueError, match="expected blocks=VALUE, found 'blocks'"):
-        parse_settings("resnet", ["blocks"])
-    assert parse_settings("resnet", ["blocks=3", "channels=8"]) == {"blocks": 3, "channels": 8}
+        parse_network_settings("resnet", ["blocks"])
+    assert parse_network_settings("resnet", ["blocks=3", "channels=8"]) == {"blocks": 3, "channels": 8}
 
 
 def test_the_evaluator_refuses_other_shapes():
@@ -130,7 +139,7 @@ def test_an_installed_package_adds_a_network(tmp_path, monkeypatch):
             ("missing", "nosuchpackage:Net"),
         )
     }
-    monkeypatch.setattr(registry, "entry_points_of", lambda group: entries)
+    monkeypatch.setattr(network, "entry_points_of", lambda group: entries)
     monkeypatch.setattr(choices, "entry_points_of", lambda group: entries)
     assert {"installed", "mlp"} <= set(names())
     try:

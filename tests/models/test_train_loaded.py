@@ -10,7 +10,7 @@ from torch.optim.swa_utils import AveragedModel
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import load_network, save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.trainer import _Decay, fit

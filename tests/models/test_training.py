@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from ckai.models.evaluation import Metrics, auc, rank_of
-from ckai.models.network import value_of
-from ckai.models.registry import build, names
+from ckai.models.network import build, names, value_of
 from ckai.models.training.config import OptimizerConfig
 from ckai.models.training.lightning_module import PolicyValueModule, policy_loss, value_loss, value_target
 

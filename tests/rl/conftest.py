@@ -3,7 +3,7 @@
 import pytest
 
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
 from ckai.models.inference.evaluator import pack_positions
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.alphabeta.kernel import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.alphabeta import AlphaBetaEngine, whole_moves

@@ -15,7 +15,7 @@ from ckai.datasets.schema import DatasetError
 from ckai.game import MoveError
 from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
 from ckai.models.inference.backends import make_evaluator, sample_positions
-from ckai.models.registry import build, names
+from ckai.models.network import build, names
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.loading import game_of
 from ckai.rl.games.registry import game_names, get_game

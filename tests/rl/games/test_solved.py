@@ -9,7 +9,7 @@ import torch
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.analysis.solved import (
     CLASSES,
     Mistakes,

@@ -9,8 +9,8 @@ from ckai.cli import match as module
 from ckai.cli.match import print_pair
 from ckai.game import Game, Position, Reason
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.network import build
 from ckai.models.pretrained import PRETRAINED
-from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.alphabeta import MaterialEngine, RandomEngine
 from ckai.rl.engine.base import Engine, ResignsError

@@ -8,7 +8,7 @@ import pytest
 
 from ckai.cli import match as module
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.pdn import read_games
 from ckai.rl.engine.alphabeta import RandomEngine
 from ckai.rl.games.registry import DEFAULT_GAME

@@ -17,7 +17,7 @@ from ckai.cli.shared.run_screen import estimate, estimate_text, generation_text
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.models.training.lightning_module import outputs_of, policy_loss, value_loss
 from ckai.models.training.trainer import TrainingError
 from ckai.rl.engine.tree import by_visits

@@ -6,7 +6,7 @@ import torch
 
 from ckai.game import Position, kernels
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.search.searcher import Searcher

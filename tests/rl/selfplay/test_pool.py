@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.dashboard import draw_opponents
 from ckai.rl.run.games import pool_scores
