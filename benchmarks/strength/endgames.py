@@ -55,25 +55,18 @@ def probe_all(game, states):
 @click.option("--pieces", default=4, show_default=True)
 @click.option("--rounds", default=5, show_default=True)
 def speed(positions: int, pieces: int, rounds: int) -> None:
-    """Measure probes from Python in one batch, and from the search, of random positions."""
+    """Measure probes from the search, of random positions."""
     tables = Tables.open(pieces)
     drawn = [position for position, _ in sample_of(tables, positions, pieces, seed=0)]
-    boards = np.array([(each.own, each.opp, each.kings, -1) for each in drawn])
     states = np.array([pack(each) for each in drawn])
     game = Checkers().with_tables(tables)
-    times: dict[str, list[float]] = {"in the search": [], "batch from Python": []}
-    for number in range(rounds + 1):
-        for name, work in (
-            ("in the search", lambda: probe_all(game, states)),
-            ("batch from Python", lambda: tables.probe_many(boards)),
-        ):
-            begun = time.perf_counter()
-            work()
-            if number:
-                times[name].append((time.perf_counter() - begun) / positions)
-    for name, seconds in times.items():
-        middle = sorted(seconds)[len(seconds) // 2]
-        print(f"{name}: {middle * 1e9:.0f} ns per probe, {1 / middle:,.0f} probes/s")
+    times = []
+    for _ in range(rounds + 1):
+        begun = time.perf_counter()
+        probe_all(game, states)
+        times.append((time.perf_counter() - begun) / positions)
+    middle = sorted(times[1:])[rounds // 2]
+    print(f"{middle * 1e9:.0f} ns per probe, {1 / middle:,.0f} probes/s")
 
 
 # --- converting ----------------------------------------------------------------------------------------

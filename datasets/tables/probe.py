@@ -1,4 +1,4 @@
-"""Probe tables: result, distance, best moves and the whole line, for one position or for many at once.
+"""Probe tables: result, distance, best moves and the whole line of a position.
 
 The tables ignore draws by move count and by repetition. A win in n plies certainly stands if the halfmove
 clock plus n is within the limit, and often otherwise, as most wins capture or move a man on the way.
@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.index import MAX_PIECES, TableLayout, read_tables
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN, best_capture, look
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import inner, quick_kernel
 from ckai.game.kernels import popcount
 from ckai.game.position import Move, Position
 
-DEFAULT_PIECES: Final = 4
 SHIPPED: Final = 3
 """The package includes tables for up to this many pieces."""
 TableResult: TypeAlias = Literal["win", "loss", "draw"]
@@ -53,16 +52,14 @@ def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, look
     return value if value == DRAWN or halfmove_clock + value <= limit else np.int64(UNKNOWN)
 
 
-@kernel
-def _many(boards, pieces, values, lookup, out):
-    for i in range(len(boards)):
-        own, opp, kings, jumper = boards[i]
-        if own == 0:
-            out[i] = 0
-        elif opp == 0 or popcount(own | opp) > pieces:
-            out[i] = UNKNOWN
-        else:
-            out[i] = _value(own, opp, kings, jumper, values, lookup)
+@quick_kernel
+def _probe(own, opp, kings, jumper, pieces, values, lookup):
+    """As `_value`, also of a side without pieces, which has lost; UNKNOWN for what is not in the tables."""
+    if own == 0:
+        return np.int64(0)
+    if opp == 0 or popcount(own | opp) > pieces:
+        return np.int64(UNKNOWN)
+    return _value(own, opp, kings, jumper, values, lookup)
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,8 @@ class Tables:
         ['15-19', '18-23']
     """
 
-    def __init__(self, layout: TableLayout, values: Values, header: dict[str, Any] | None = None) -> None:
-        self.layout, self.values, self.header = layout, values, header or {}
+    def __init__(self, layout: TableLayout, values: Values, header: dict[str, Any]) -> None:
+        self.layout, self.values, self.header = layout, values, header
 
     @classmethod
     def open(cls, pieces: int | None = None, *, folder: Path | None = None) -> "Tables":
@@ -115,12 +112,11 @@ class Tables:
         place = folder or cache_folder()
         if pieces is None:
             built = [n for n in range(2, MAX_PIECES + 1) if table_path(n, place).exists()]
-            pieces = max([*built, 0 if folder else SHIPPED], default=0) or DEFAULT_PIECES
+            pieces = max(built, default=SHIPPED)
         path = table_path(pieces, place)
         if folder is None and pieces <= SHIPPED and not path.exists():
             path = table_path(SHIPPED, Path(__file__).parent)
-        layout, values, header = read_tables(path)
-        return cls(layout, values, header)
+        return cls(*read_tables(path))
 
     @property
     def pieces(self) -> int:
@@ -132,24 +128,14 @@ class Tables:
         few = (position.own | position.opp).bit_count() <= self.pieces
         return bool(few and position.own and position.opp)
 
-    def probe_many(self, boards: NDArray[np.int64]) -> Values:
-        """Probe many positions in one call, without a Python loop.
-
-        Args:
-            boards: `[B, 4]` int64: own, opp, kings, jumper of each position, see `Position`.
-
-        Returns:
-            `[B]` uint8: plies to the end, odd for a win and even for a loss of the side to move; 255 for a
-            draw, 254 for more pieces than the tables, or an opponent without pieces.
-        """
-        out = np.empty(len(boards), np.uint8)
-        layout = self.layout
-        _many(np.ascontiguousarray(boards), layout.pieces, self.values, layout.lookup, out)
-        return out
+    def _plies(self, position: Position) -> int:
+        """See `_probe`."""
+        where = position.own, position.opp, position.kings, position.jumper
+        return int(_probe(*where, self.pieces, self.values, self.layout.lookup))
 
     def probe(self, position: Position) -> ProbeResult:
         """The exact value of a position, for the side to move; ValueError if it is not in the tables."""
-        value = int(self.probe_many(np.array([_row(position)], np.int64))[0])
+        value = self._plies(position)
         if value == UNKNOWN:
             number = (position.own | position.opp).bit_count()
             larger = self.pieces < number <= MAX_PIECES
@@ -169,10 +155,8 @@ class Tables:
     def best_moves(self, position: Position) -> list[Move]:
         """The moves that keep the result, and win fastest or lose slowest; raises as `probe`."""
         plies = self.probe(position).plies
-        moves = position.legal_moves()
-        after = np.array([_row(position.push(move)) for move in moves], np.int64).reshape(-1, 4)
         wanted = DRAWN if plies is None else plies - 1
-        return [move for move, value in zip(moves, self.probe_many(after), strict=True) if value == wanted]
+        return [move for move in position.legal_moves() if self._plies(position.push(move)) == wanted]
 
     def line(self, position: Position, most: int = 300) -> list[Move]:
         """Best play to the end, `most` plies or fewer; empty for a drawn position; raises as `probe`."""
@@ -193,7 +177,3 @@ def compile_probes(tables: Tables) -> None:
 def table_path(pieces: int, folder: Path) -> Path:
     """The table file for `pieces` pieces in a folder."""
     return folder / f"tables-{pieces}.ckt"
-
-
-def _row(position: Position) -> tuple[int, int, int, int]:
-    return position.own, position.opp, position.kings, position.jumper

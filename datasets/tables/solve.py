@@ -70,15 +70,13 @@ def look(own, opp, kings, values, lookup):
 
 
 @inner
-def _better(value, than):
-    """Whether the side to move prefers `value`: a faster win, a draw, a slower loss."""
-    if than == UNKNOWN:
-        return True
-    if value & 1 and value != DRAWN:
-        return not (than & 1 and than != DRAWN) or value < than
+def _score(value):
+    """Above 0 for a win, 0 for a draw, below for a loss: higher is better for the side to move."""
+    if value == UNKNOWN:
+        return -2 * UNKNOWN
     if value == DRAWN:
-        return than != DRAWN and not than & 1
-    return than != DRAWN and not than & 1 and value > than
+        return 0
+    return UNKNOWN - value if value & 1 else value - UNKNOWN
 
 
 @inner
@@ -114,7 +112,7 @@ def best_capture(own, opp, kings, jumper, values, lookup):
                 value = np.int64(1)  # captured the last piece
                 if o != 0:
                     value = _before(np.int64(look(o, p, k, values, lookup)))
-                if _better(value, best):
+                if _score(value) > _score(best):
                     best = value
     return best
 
@@ -148,9 +146,9 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
                 inside -= 1
                 o, p, k, _, _, _ = apply_hop(own, opp, kings, np.int64(0), action)
                 value = _before(np.int64(look(o, p, k, values, lookup)))
-                if _better(value, best):
+                if _score(value) > _score(best):
                     best = value
-        won = best != UNKNOWN and best != DRAWN and best & 1
+        won = _score(best) > 0
         if won or inside == 0:
             values[at + number] = best
         else:
@@ -164,8 +162,8 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
 
 @inner
 def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
-    """Retract the steps that lead to this newly solved position; returns how many positions that solves."""
-    solved = 0
+    """Retract the steps that lead to this newly solved position; returns whether that solves another."""
+    solved = False
     # In the view of the side that has just moved.
     mine, theirs, crowned = rotate(opp), rotate(own), rotate(kings)
     empty = ~(mine | theirs) & 0xFFFFFFFF
@@ -192,12 +190,12 @@ def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
             if plies & 1 == 0:  # this position is lost: a step to it wins
                 if value == UNKNOWN or (value != DRAWN and value & 1 and value > plies + 1):
                     values[at + number] = plies + 1
-                    solved += 1
+                    solved = True
             elif value == UNKNOWN:
                 left[number] -= 1
                 if left[number] == 0:
                     values[at + number] = max(plies + 1, late[number])
-                    solved += 1
+                    solved = True
     return solved
 
 
@@ -220,41 +218,36 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
     size = class_size(m1, k1, m2, k2, lookup)
     same = m1 == m2 and k1 == k2
     sides = 1 if same else 2
+    classes = (m1, k1, m2, k2), (m2, k2, m1, k1)
+    starts = lookup[STARTS + class_key(m1, k1, m2, k2)], lookup[STARTS + class_key(m2, k2, m1, k1)]
     left = np.zeros((sides, size), np.uint8)
     late = np.zeros((sides, size), np.uint8)
+    longest = np.int64(0)
     for side in range(sides):
-        if side == 0:
-            _initialise(m1, k1, m2, k2, values, lookup, left[0], late[0])
-        else:
-            _initialise(m2, k2, m1, k1, values, lookup, left[1], late[1])
-    first, second = lookup[STARTS + class_key(m1, k1, m2, k2)], lookup[STARTS + class_key(m2, k2, m1, k1)]
-    longest = max(_longest(values, first, size), _longest(values, second, size))
+        _initialise(*classes[side], values, lookup, left[side], late[side])
+        longest = max(longest, _longest(values, starts[side], size))
     plies = 0
     while plies <= longest:
         for side in range(sides):
-            at, other = (first, second) if side == 0 else (second, first)
-            mirror = 0 if same else 1 - side
+            of, at, other = classes[side], starts[side], sides - 1 - side
             for number in range(size):
-                if values[at + number] != plies:
-                    continue
-                if side == 0:
-                    own, opp, kings = unrank_position(number, m1, k1, m2, k2, lookup)
-                else:
-                    own, opp, kings = unrank_position(number, m2, k2, m1, k1, lookup)
-                solved = _take_back(own, opp, kings, plies, other, values, left[mirror], late[mirror], lookup)
-                if solved:
-                    longest = max(longest, plies + 1)
+                if values[at + number] == plies:
+                    own, opp, kings = unrank_position(number, *of, lookup)
+                    if _take_back(
+                        own, opp, kings, plies, starts[other], values, left[other], late[other], lookup
+                    ):
+                        longest = max(longest, plies + 1)
         # A losing exit may put the end off beyond this distance.
         if plies == longest:
-            longest = max(longest, _longest(values, first, size), _longest(values, second, size))
+            longest = max(longest, _longest(values, starts[0], size), _longest(values, starts[1], size))
         if longest > MAX_DISTANCE:
             return -1
         plies += 1
     for side in range(sides):
-        at = first if side == 0 else second
-        for number in range(size):
-            if values[at + number] == UNKNOWN:
-                values[at + number] = DRAWN
+        at = starts[side]
+        for number in range(at, at + size):
+            if values[number] == UNKNOWN:
+                values[number] = DRAWN
     return longest
 
 
