@@ -3,7 +3,7 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Color, Outcome, Reason
 from ckai.game.position import Move, Position
@@ -37,11 +37,6 @@ class Game:
         halfmove_limit: int = HALFMOVE_LIMIT,
         repetition_limit: int = REPETITION_LIMIT,
     ) -> None:
-        if halfmove_limit < 1 or repetition_limit < 1:
-            raise ValueError(
-                f"expected limits >= 1, found halfmove_limit {halfmove_limit},"
-                f" repetition_limit {repetition_limit}"
-            )
         self.halfmove_limit = halfmove_limit
         self.repetition_limit = repetition_limit
         self.positions: list[Position] = [start or Position.start()]
@@ -49,26 +44,24 @@ class Game:
         self.headers: dict[str, str] = {}
 
     @staticmethod
-    def from_pdn(source: "str | bytes | Path | IO[str] | IO[bytes]", number: int = 1) -> "Game":
-        """Read the main line of one game of PDN, with its tags as `headers`.
+    def from_pdn(source: str | Path) -> "Game":
+        """Read the main line of the first game of PDN, with its tags as `headers`.
 
-        A game that cannot be read to its end is an error here; `ckai.pdn.read_games` keeps what is readable,
-        and comments and variations.
+        A game that cannot be read to its end is an error here; `ckai.pdn.read_games` reads all games, and
+        keeps what is readable, comments and variations.
 
         Args:
-            source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
-            number: which game of the source, from 1.
+            source: PDN text, or the path of a file as a `pathlib.Path`.
 
         Raises:
-            ValueError: if there is no such game or it cannot be read (`ckai.pdn.PdnError`, with line and
-                ply).
+            ValueError: if there is no game or it cannot be read (`ckai.pdn.PdnError`, with line and ply).
             OSError: if the file cannot be read.
 
         >>> game = Game.from_pdn('[Event "Club"] 1. 11-15 23-19 2. 8-11 1-0')
         >>> game.headers["Event"], game.headers["Result"], game.position.turn == "white"
         ('Club', '1-0', True)
         """
-        game: Game = _pdn().read_one(source, number).play()
+        game: Game = _pdn().read_one(source).play()
         return game
 
     def to_pdn(self, headers: Mapping[str, str] | None = None, result: str | None = None) -> str:

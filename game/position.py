@@ -128,8 +128,6 @@ class Position:
             )
         if self.jumper == -1:
             return
-        if not 0 <= self.jumper < SQUARES:
-            raise PositionError(f"expected a jumper index from -1 to 31, found {self.jumper}")
         bit = 1 << self.jumper
         if not own & bit:
             raise PositionError(f"no piece of the side to move on jumper square {square(bit)}")
@@ -142,21 +140,17 @@ class Position:
         return cls(kernels.START, kernels.START_OPP, 0)
 
     @classmethod
-    def from_fen(
-        cls, fen: str, *, jumper: int | None = None, halfmove_clock: int | None = None
-    ) -> "Position":
+    def from_fen(cls, fen: str, *, jumper: int | None = None) -> "Position":
         """Read a FEN.
 
         Args:
             fen: PDN 3.0, such as `B:W18,24,K10:B1-12` or `W:WK18:BK1:H17`; see `ckai.game.text`.
             jumper: PDN square of the piece that must continue a capture; a FEN cannot express it.
-            halfmove_clock: plies; default: the FEN's H field, or 0.
 
         Raises:
             PositionError: the text is not a FEN, or the rules exclude the position.
         """
         turn, pieces, clock = parse_fen(fen)
-        clock = clock if halfmove_clock is None else halfmove_clock
         try:
             return cls.from_pieces(pieces, turn=turn, halfmove_clock=clock, jumper=jumper)
         except PositionError as error:
@@ -282,10 +276,6 @@ class Position:
 
     def _repr_svg_(self) -> str:
         return self.svg()
-
-    def rotated(self) -> "Position":
-        """The position with colours swapped and the board rotated: the same moves in mover's view."""
-        return Position(self.own, self.opp, self.kings, not self.black, self.jumper, self.halfmove_clock)
 
     def outcome(self, *, halfmove_limit: int = HALFMOVE_LIMIT) -> Outcome | None:
         """How the game ended, as far as the position alone decides: None while it continues.

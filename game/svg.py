@@ -1,10 +1,9 @@
 """A board as SVG, without dependencies: for notebooks, web pages and reports.
 
-A `Layout` says where the squares of a game are; the shapes are the same for every game. Each shape has a
-class (`square dark`, `number`, `piece`, `arrow`), so that a page can style it again.
+A `Layout` says where the squares of a game are. Each shape has a class (`square dark`, `number`, `piece`,
+`arrow`), so that a page can style it again.
 """
 
-import html
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,80 +73,59 @@ DRAUGHTS = Layout(
 def board_svg(
     pieces: Mapping[int, str],
     *,
-    layout: Layout = DRAUGHTS,
-    size: int = 400,
-    flipped: bool = False,
-    last_move: Sequence[int] = (),
-    arrows: Iterable[tuple[int, int]] = (),
-    title: str = "",
+    size: int,
+    flipped: bool,
+    last_move: Sequence[int],
+    arrows: Iterable[tuple[int, int]],
+    title: str,
 ) -> str:
-    """Draw a board.
+    """Draw the draughts board, see `Position.svg`; `title` is for screen readers and tooltips.
 
-    Args:
-        pieces: square -> `b`, `B`, `w` or `W` (capitals are kings).
-        layout: the squares; default: the draughts board with PDN squares 1..32.
-        size: width in pixels.
-        flipped: draw Black at the bottom instead of White.
-        last_move: squares of a move, first to last: shaded, with an arrow along them.
-        arrows: pairs of squares (from, to).
-        title: text for screen readers and tooltips.
-
-    Returns:
-        One `<svg>` element. Each piece is a `<g>` of class "piece" with its letter in `data-piece` and its
-        square in `data-square`.
-
-    Raises:
-        ValueError: for an unknown square, an unknown piece or a size below 1.
+    Each piece is a `<g>` of class "piece" with its letter in `data-piece` and its square in `data-square`.
     """
     if not size >= 1:
         raise ValueError(f"expected a size >= 1, found {size}")
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {layout.width} {layout.height}"'
-        f' width="{size}" height="{size * layout.height / layout.width:g}" font-family="sans-serif">',
-        f"<title>{html.escape(title)}</title>",
-        _squares(layout, flipped, last_move),
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {DRAUGHTS.width} {DRAUGHTS.height}"'
+        f' width="{size}" height="{size}" font-family="sans-serif">',
+        f"<title>{title}</title>",
+        _squares(flipped, last_move),
     ]
     for square in sorted(pieces):
-        x, y = layout.center(square, flipped)
+        x, y = DRAUGHTS.center(square, flipped)
         parts.append(
             f'<g class="piece" data-piece="{pieces[square]}" data-square="{square}"'
             f' transform="translate({x:g},{y:g})">{piece_shapes(pieces[square])}</g>'
         )
     for start, end in [*itertools.pairwise(last_move), *arrows]:
-        ends = layout.center(start, flipped), layout.center(end, flipped)
+        ends = DRAUGHTS.center(start, flipped), DRAUGHTS.center(end, flipped)
         parts += [_arrow(*ends)] if start != end else []
     return "\n".join([*parts, "</svg>"])
 
 
-def _squares(layout: Layout, flipped: bool, last: Sequence[int]) -> str:
+def _squares(flipped: bool, last: Sequence[int]) -> str:
     """The frame and the squares of an empty board, as elements; those in `last` are shaded."""
+    width = DRAUGHTS.width
     parts = [
-        f'<rect class="frame" width="{layout.width}" height="{layout.height}" fill="{STYLE["frame"]}"/>',
-        f'<rect class="light" x="{MARGIN}" y="{MARGIN}" width="{layout.columns * CELL}"'
-        f' height="{layout.rows * CELL}" fill="{STYLE["light"]}"/>',
+        f'<rect class="frame" width="{width}" height="{width}" fill="{STYLE["frame"]}"/>',
+        f'<rect class="light" x="{MARGIN}" y="{MARGIN}" width="{8 * CELL}"'
+        f' height="{8 * CELL}" fill="{STYLE["light"]}"/>',
     ]
-    # Where no light squares stand between them, there are lines.
-    line = f' stroke="{STYLE["frame"]}"' if len(layout.squares) == layout.rows * layout.columns else ""
-    for square in sorted(layout.squares):
-        x, y = layout.center(square, flipped)
+    for square in DRAUGHTS.squares:
+        x, y = DRAUGHTS.center(square, flipped)
         shade = "last" if square in last else "dark"
         left, top = x - CELL / 2, y - CELL / 2
         parts.append(
             f'<rect class="square {shade}" x="{left:g}" y="{top:g}" width="{CELL}" height="{CELL}"'
-            f' fill="{STYLE[shade]}"{line}/>'
+            f' fill="{STYLE[shade]}"/>\n'
+            f'<text class="number" x="{left + 3:g}" y="{top + 10:g}" font-size="9"'
+            f' fill="{STYLE["number"]}">{square}</text>'
         )
-        if layout.numbers:
-            parts.append(
-                f'<text class="number" x="{left + 3:g}" y="{top + 10:g}" font-size="9"'
-                f' fill="{STYLE["number"]}">{square}</text>'
-            )
     return "\n".join(parts)
 
 
 def piece_shapes(letter: str) -> str:
-    """Return the shapes of a piece around the origin; ValueError for an unknown letter."""
-    if letter not in ("b", "B", "w", "W"):
-        raise ValueError(f"expected one of b, B, w, W, found {letter!r}")
+    """Return the shapes of a piece, `b`, `w` or a king's capital, around the origin."""
     fill, line = PIECES[letter.lower()]
     corners = " L".join(f"{x},{y}" for x, y in CROWN)
     crown = f'<path class="crown" d="M{corners} Z" fill="{CROWN_FILL}"/>' if letter.isupper() else ""

@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ckai.game import Game, Move, Position
@@ -16,17 +16,9 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """C0 and C1 control characters: a terminal would obey them."""
 
 
+@dataclass(eq=False, repr=False)
 class PdnError(ValueError):
     """Text that cannot be read as games.
-
-    Attributes:
-        reason: what was expected and what was found.
-        path: the file, or the name given for a source that is not a file.
-        line: 1-based line, None where no single line is meant.
-        game: number of the game in its file (of an archive, in the member), from 1.
-        ply: 0-based ply that cannot be played, as in the rows' `ply` column.
-        text: the text in the file.
-        legal: the legal moves at that place.
 
     >>> from ckai.game import Game
     >>> Game.from_pdn("1. 11-15 22-18 2. 8-11 *")
@@ -34,20 +26,20 @@ class PdnError(ValueError):
     ckai.pdn.game.PdnError: text:1: game 1: ply 2: '8-11' is illegal here (legal: 15x22)
     """
 
-    def __init__(
-        self,
-        reason: str,
-        path: str = "",
-        line: int | None = None,
-        game: int | None = None,
-        ply: int | None = None,
-        text: str = "",
-        legal: Sequence[str] = (),
-    ) -> None:
-        # Positional, so that the error crosses process pools.
-        super().__init__(reason, path, line, game, ply, text, tuple(legal))
-        self.reason, self.path, self.line, self.game = reason, path, line, game
-        self.ply, self.text, self.legal = ply, text, tuple(legal)
+    reason: str
+    """What was expected and what was found."""
+    path: str = ""
+    """The file, or the name given for a source that is not a file."""
+    line: int | None = None
+    """1-based line, None where no single line is meant."""
+    game: int | None = None
+    """Number of the game in its file (of an archive, in the member), from 1."""
+    ply: int | None = None
+    """0-based ply that cannot be played, as in the rows' `ply` column."""
+    text: str = ""
+    """The text in the file."""
+    legal: tuple[str, ...] = ()
+    """The legal moves at that place."""
 
     def __str__(self) -> str:
         return self.named("" if self.game is None else f"game {self.game}: ")

@@ -4,7 +4,6 @@ import io
 import re
 from collections import namedtuple
 from collections.abc import Generator
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -106,21 +105,10 @@ def _stops(tokens, t, last):  # type: ignore[no-untyped-def]
 def _replay(  # type: ignore[no-untyped-def]
     tokens, squares, spans, starts, refused, first_number, games, columns
 ):
-    """Play games, and write their rows.
+    """Play the games of a `Chunk`, fill `games`, `[G]` GAME, and `columns` but for z; return the rows.
 
-    Args:
-        tokens: `[T]` TOKEN of the chunk.
-        squares: `[S]` uint8, the squares of its moves.
-        spans: `[G, 2]` int32, the tokens of its games.
-        starts: `[G, 5]` int64, first positions: own, opp, kings, halfmove clock, whether Black is to move.
-        refused: `[G]` bool, games that are not to be played.
-        first_number: number in the source of the chunk's game 0.
-        games: `[G]` GAME, filled.
-        columns: `Columns`, filled from row 0, but for z; room for a row a move and 24 more a game, as many as
-            there are pieces to capture.
-
-    Returns:
-        The number of rows.
+    `starts`, `[G, 5]` int64, are the first positions: own, opp, kings, halfmove clock, whether Black is to
+    move. `refused`, `[G]`, are not played. There is room for a row a move and 24 more a game: its pieces.
     """
     row = 0
     moves = np.empty((rules.MAX_MOVES, rules.MAX_HOPS), np.uint8)
@@ -207,7 +195,6 @@ class PlayedGames:
         columns: of the rows.
         tag_results, results: `[G]` uint8, results by the Result tag, and by what is after the moves or,
             where that is missing, by the tag; see `ckai.pdn.lexer`.
-        forfeit: `[G]` bool, whether the Termination tag says that the result was not played: rows without z.
     """
 
     def __init__(self, chunk: Chunk, number: int = 0) -> None:
@@ -238,10 +225,8 @@ class PlayedGames:
         self.tag_results = np.array([lexer.result_in(tags.get("result", "")) for tags in self.tags], np.uint8)
         found = self.games["result"]
         self.results = np.where(found == NO_RESULT, self.tag_results, found)
-        self.forfeit = np.array(
-            [bool(_FORFEIT.search(t.get("termination", ""))) for t in self.tags], np.bool_
-        )
-        scores = np.repeat(np.where(self.forfeit, UNKNOWN_Z, _SCORES[self.results]), self.games["rows"])
+        forfeit = np.array([bool(_FORFEIT.search(t.get("termination", ""))) for t in self.tags], np.bool_)
+        scores = np.repeat(np.where(forfeit, UNKNOWN_Z, _SCORES[self.results]), self.games["rows"])
         columns.z[:rows] = np.where(columns.black[:rows] | (scores == UNKNOWN_Z), scores, -scores)
         self.columns: Any = Columns._make(column[:rows] for column in columns)
 
@@ -286,32 +271,24 @@ def read_games(source: str | Path | IO[bytes], name: str | None = None) -> Gener
     yield from _read(source, name or str(getattr(source, "name", "")))
 
 
-def read_one(source: "str | bytes | Path | IO[str] | IO[bytes]", number: int = 1) -> PdnGame:
-    """Read one whole game, as `Game.from_pdn` does.
+def read_one(source: str | Path) -> PdnGame:
+    """Read the first game, which must be whole, as `Game.from_pdn` does.
 
     Args:
-        source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
-        number: which game of the source, from 1.
+        source: PDN text, or the path of a file as a `pathlib.Path`.
 
     Raises:
-        PdnError: there is no such game, or it cannot be read to its end.
-        ValueError: `number` < 1.
+        PdnError: there is no game, or it cannot be read to its end.
+        OSError: if the file cannot be read.
     """
-    if number < 1:
-        raise ValueError(f"expected a game number >= 1, found {number}")
-    name = str(source) if isinstance(source, Path) else str(getattr(source, "name", "text"))
-    data = source if isinstance(source, (str, bytes, Path)) else source.read()
-    if isinstance(data, str):
-        data = data.encode()
-    games = read_games(data if isinstance(data, Path) else io.BytesIO(data), name)
-    count = sum(1 for _ in islice(games, number - 1))
+    if isinstance(source, str):
+        games, name, hint = _read(io.BytesIO(source.encode()), "text"), "text", ": give a file as a Path"
+    else:
+        games, name, hint = read_games(source), str(source), ""
     game = next(games, None)
     games.close()
     if game is None:
-        hint = ": give a file's path as a pathlib.Path" if isinstance(source, str) and count == 0 else ""
-        if not count:
-            raise PdnError(f"expected games, found none{hint}", name)
-        raise PdnError(f"expected a game number from 1 to {count}, found {number}", name)
+        raise PdnError(f"expected games, found none{hint}", name)
     if game.problem is not None:
         raise game.problem
     return game

@@ -232,7 +232,9 @@ def read_chunks(file: OpenedSource | IO[bytes], size: int = CHUNK) -> Iterator[C
     number, line, offset = 0, 0, 0
     final = False
     while not final:
-        block = _read(file, size)
+        block = file.read(size)
+        while len(block) < size and (more := file.read(size - len(block))):  # a pipe may give less
+            block += more
         final = len(block) < size
         if offset == 0 and not carry and block[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise PdnError(
@@ -259,14 +261,3 @@ def read_chunks(file: OpenedSource | IO[bytes], size: int = CHUNK) -> Iterator[C
         line += int(np.count_nonzero(plain[:keep] == 10))
         offset += keep
         carry = data[keep:]
-
-
-def _read(file: OpenedSource | IO[bytes], size: int) -> bytes:
-    """Read exactly `size` bytes, fewer only at the end of the file: one read of a pipe may return fewer."""
-    block = file.read(size)
-    while 0 < len(block) < size:
-        more = file.read(size - len(block))
-        if not more:
-            break
-        block += more
-    return block

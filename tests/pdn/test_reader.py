@@ -1,13 +1,12 @@
 """Every oddity that PDN files have in the wild, by name."""
 
 import io
-import pickle
 
 import numpy as np
 import pytest
 
 from ckai.game import Game
-from ckai.pdn import PdnError, PdnGame, from_game, read_games, write_game
+from ckai.pdn import PdnGame, from_game, read_games, write_game
 
 MANCHESTER = b"""[Event "Manchester 1841"]
 [Date "1841-??-??"]
@@ -259,13 +258,6 @@ def test_a_pipe_that_gives_little_at_a_time():
             return super().read(min(size, 7))
 
     assert [moves(g) for g in read_games(Pipe(MANCHESTER * 3))] == [moves(one(MANCHESTER))] * 3
-
-
-def test_errors_cross_process_pools():
-    error = PdnError("reason", "a.pdn", 3, 4, 5, "11-18", ["11-15"])
-    again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error) == "a.pdn:3: game 4: ply 5: reason"
-    assert again.legal == ("11-15",)
 
 
 def test_text_before_between_and_after_games_is_no_game():
