@@ -54,12 +54,6 @@ def _print(tally: "Tally", seconds: float) -> None:
     )
     for reason, count in tally.reasons.most_common():
         click.echo(f"  {count:,} {reason}")
-    for count, what in (
-        (tally.games_without_moves, "kept without moves, and so without rows"),
-        (tally.forfeits, "lost on time or otherwise off the board, by Termination: rows without z"),
-    ):
-        if count:
-            click.echo(f"  {count:,} {what}")
     counts = f"{count_text(tally.plies, 'ply', 'plies')}, {count_text(tally.rows, 'row')}"
     click.echo(f"{counts} in {click.format_filename(tally.output)} ({seconds:.1f} s)")
     if tally.reasons:

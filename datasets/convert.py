@@ -38,7 +38,7 @@ from ckai.game.openings import POSITIONS, openings_by_position
 from ckai.game.squares import SQUARES
 from ckai.game.text import printable
 from ckai.pdn import PdnError, PdnGame, from_game, write_game
-from ckai.pdn.lexer import NO_RESULT, RESULT_TEXT, UNKNOWN
+from ckai.pdn.lexer import RESULT_TEXT
 from ckai.pdn.reader import SQUARE_0, UNKNOWN_Z, PlayedGames
 from ckai.pdn.sources import STDIN, Chunk, open_sources, read_chunks, source_name, source_size
 
@@ -252,23 +252,16 @@ class RowGames(Games):
 
     def texts(self, which: NDArray[np.int64]) -> Iterator[str]:
         """Yield games of checkers; DatasetError for rows that cannot be."""
-        for _ in self.file:  # checks it
-            pass
-        table, headers = self.rows(which)
-        masks, label = _masks(_column(table, "board")), _column(table, "label")
-        black, quiet = _column(table, "black").tolist(), _column(table, "quiet").tolist()
-        begin = np.searchsorted(_column(table, "game"), np.arange(len(headers) + 1)).tolist()
-        moves = np.flatnonzero(_column(table, "hop") == 0)
+        every = self.file.read()
         shard = {each["game"]: each for each in (self.file.shard or {"games": []})["games"]}
-        numbers = sorted(self.found(which)["game"].to_pylist())
-        for n, header in enumerate(headers.to_pylist()):
-            first, end = begin[n : n + 2]
+        for header in self.found(which).sort_by("game").to_pylist():
+            number = header["game"]
+            rows = every.take(slice(*np.searchsorted(every.game, (number, number + 1))))
             played = Game()
-            if first < end:
-                own, opp, kings = masks[first].tolist()
-                played = Game(Position(own, opp, kings, black[first], halfmove_clock=quiet[first]))
-            starts = moves[(first < moves) & (moves < end)]
-            for actions in np.split(label[first:end], starts - first) if first < end else ():
+            if len(rows):
+                own, opp, kings = _masks(rows.board[:1])[0].tolist()
+                played = Game(Position(own, opp, kings, bool(rows.black[0]), -1, int(rows.quiet[0])))
+            for actions in np.split(rows.label, np.flatnonzero(rows.hop == 0)[1:]) if len(rows) else ():
                 move = played.position.move_of(actions.tolist())
                 if move is None:
                     raise DatasetError(f"{self.name}: expected moves that follow one another, found others")
@@ -276,7 +269,7 @@ class RowGames(Games):
             names = ("event", "date", "black", "white", "opening")
             tags = {name.capitalize(): header[name] for name in names if header[name] is not None}
             if shard:
-                tags |= selfplay_tags(shard[numbers[n]])
+                tags |= selfplay_tags(shard[number])
             yield write_game(from_game(played, tags, header["result"]))
 
     def _read_headers(self) -> pa.Table:
@@ -374,11 +367,6 @@ class Tally:
     plies: int = 0
     rows: int = 0
     """One a hop, so at least as many as plies."""
-    games_without_moves: int = 0
-    """Kept games that have headers but no rows."""
-    forfeits: int = 0
-    """Games with a result that their Termination tag says was not played (on time, an illegal move,
-    abandoned): rows without z."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Truncated and rejected games by category of error."""
     without_games: list[PdnError] = field(default_factory=list)
@@ -464,11 +452,8 @@ def _count(tally: Tally, games: PdnGames) -> list[PdnError]:
     tally.games_kept += int(whole.sum())
     tally.games_truncated += int((~whole & moved).sum())
     tally.games_rejected += int((~whole & ~moved).sum())
-    tally.games_without_moves += int((whole & ~moved).sum())
     tally.plies += int(found["plies"].sum())
     tally.rows += int(found["rows"].sum())
-    decided = ~np.isin(played.results, (NO_RESULT, UNKNOWN))
-    tally.forfeits += int((played.forfeit & decided & moved).sum())
     refused = []
     for g in np.flatnonzero(~whole).tolist():
         error = games.read(g).problem

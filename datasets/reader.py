@@ -76,18 +76,16 @@ class RowFile:
         """Open and check a file; its rows must be of `game`, None: of any."""
         self.path = Path(path)
         self._file = _open(self.path)
-        self.game = game or game_of(self._file.schema_arrow)
-        self.selfplay = check_schema(self.path, self._file.schema_arrow, self.game)
-        self._squares = self._file.schema_arrow.field("board").type.list_size
-        self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
         schema = self._file.schema_arrow
+        self.game = game or game_of(schema)
+        self.selfplay = check_schema(self.path, schema, self.game)
         self.schema = schema.with_metadata({k: v for k, v in schema.metadata.items() if k != SHARD_KEY})
         self.rows = self._file.metadata.num_rows
         if not self.rows:
             raise DatasetError(f"{self.path}: expected rows, found none")
         self.repeated = set[int]()
         try:
-            self.shard = shard_of(self._file.schema_arrow.metadata)
+            self.shard = shard_of(schema.metadata)
         except ValueError as error:
             raise DatasetError(f"{self.path}: damaged data ({first_line(error)})") from error
 
@@ -100,8 +98,8 @@ class RowFile:
         names = EXPERT_SCHEMA.names
         for columns in self._columns(names + (SEARCH_COLUMNS if self.selfplay else [])):
             wide = {
-                "board": to_numpy(columns["board"].flatten()).reshape(-1, self._squares),
-                "legal": _fixed_bytes(columns["legal"], self._mask_bytes),
+                "board": to_numpy(columns["board"].flatten()).reshape(-1, columns["board"].type.list_size),
+                "legal": _fixed_bytes(columns["legal"]),
             }
             rows = Rows(
                 **wide,
@@ -281,8 +279,8 @@ def _open(path: Path) -> Any:
         ) from error
 
 
-def _fixed_bytes(array: Any, width: int) -> NDArray[np.uint8]:
-    buffer = array.buffers()[1]
+def _fixed_bytes(array: Any) -> NDArray[np.uint8]:
+    width, buffer = array.type.byte_width, array.buffers()[1]
     data = np.frombuffer(buffer, np.uint8) if buffer is not None else np.empty(0, np.uint8)
     return data[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
 

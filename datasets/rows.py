@@ -22,13 +22,8 @@ class Visits:
     counts: NDArray[np.uint32]
     """`[entries]` uint32, visits of each action."""
 
-    def take(self, index: Any) -> "Visits":
-        """The rows at `index`, numbers in any order, or a slice without a step, which shares memory."""
-        if isinstance(index, slice):
-            start, stop, _ = index.indices(len(self.offsets) - 1)
-            offsets = self.offsets[start : max(start, stop) + 1]
-            entries = slice(offsets[0], offsets[-1])
-            return Visits(offsets - offsets[0], self.labels[entries], self.counts[entries])
+    def take(self, index: Index) -> "Visits":
+        """The rows at `index`, numbers in any order."""
         starts = self.offsets[index]
         lengths = self.offsets[index + 1] - starts
         offsets = np.zeros(len(index) + 1, np.int64)
@@ -96,11 +91,10 @@ class Rows:
         return len(self.label)
 
     def take(self, index: Any) -> "Rows":
-        """The rows at `index`, in its order: numbers, a mask, or a slice, which shares memory."""
-        if not (isinstance(index, slice) and index.step in (None, 1)):
-            index = np.arange(len(self))[index]
+        """The rows at `index`, in its order: numbers, a mask, or a slice, whose columns share memory."""
         columns = {name: c[index] for name, c in vars(self).items() if isinstance(c, np.ndarray)}
-        return replace(self, **columns, visits=None if self.visits is None else self.visits.take(index))
+        visits = None if self.visits is None else self.visits.take(np.arange(len(self))[index])
+        return replace(self, **columns, visits=visits)
 
     def legal_mask(self) -> NDArray[np.bool_]:
         """`[N, 8 * mask bytes]` bool, True where the action is legal."""

@@ -16,8 +16,8 @@ import difflib
 import functools
 import json
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import MISSING, asdict, dataclass, is_dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, is_dataclass
 from operator import getitem
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, get_origin, get_type_hints
 
@@ -33,33 +33,18 @@ FEW = 12
 _BOUNDS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "multiple_of": "a multiple of"}
 
 
-def setting(
-    *,
-    help: str,
-    default: Any = MISSING,
-    default_factory: Callable[[], Any] | None = None,
-    option: str | None = None,
-    **bounds: float,
-) -> Any:
+def setting(*, help: str, option: str | None = None, **field: Any) -> Any:
     """Declare a field of a settings class, or a section if its type is a settings class.
 
     Args:
         help: help text; for a section the heading of its options.
-        default: default value.
-        default_factory: creates the default, for sections and dicts.
         option: option on the command line, such as `--lr`; None: no option, only `--setting`.
-        bounds: `ge`, `gt`, `le`, `lt`, `multiple_of` of pydantic.
+        field: of pydantic: `default`, or `default_factory` for sections and dicts; the bounds `ge`, `gt`,
+            `le`, `lt` and `multiple_of`.
     """
-    given: dict[str, Any] = {**bounds, "default": default}
-    if default_factory is not None:
-        given = {**bounds, "default_factory": default_factory}
-    if isinstance(default, tuple):
-        given["strict"] = False  # JSON has only lists; the items stay strict
-    return pydantic.Field(
-        description=help,
-        json_schema_extra={"option": option},
-        **given,
-    )
+    if isinstance(field.get("default"), tuple):
+        field["strict"] = False  # JSON has only lists; the items stay strict
+    return pydantic.Field(description=help, json_schema_extra={"option": option}, **field)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting,))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from positions import rotated
 
 from ckai.cli.tables import command
 from ckai.datasets.files import LockedError
@@ -128,7 +129,7 @@ def test_results_of_a_book_are_refuted(folder):
     assert len(stated) == 4
     for fen, result in stated:
         position = Position.from_fen(fen)
-        for each in (position, position.rotated()):
+        for each in (position, rotated(position)):
             if result == "win":
                 assert forces(each, not each.black, 0, tables, 4)
             else:
@@ -167,10 +168,10 @@ def test_five_pieces(folder):
     check(tables, 5_000)
     answers = "".join((Path(__file__).parent / "data" / "gurley.txt").read_text().split())
     position = Position.from_fen(PRIZE[0])
-    for each in (position, position.rotated()):
+    for each in (position, rotated(position)):
         assert wins(each, iter(answers), tables, set())
     position = Position.from_fen(NOT_WON)
-    for each in (position, position.rotated()):
+    for each in (position, rotated(position)):
         assert not forces(each, each.black, 1, tables, 13)
 
 
