@@ -9,19 +9,7 @@ Every encoding takes the same three tensors, in the view of the side to move, wh
 Encodings of other games take the same tensors, see `StonesEncoding`.
 
 The output is `[B, planes, 8, 4]`, in the dtype of the network's weights. `VERSION` is stored in checkpoints
-and changes when a plane does.
-
-Version history:
-    grid-1: one plane of -3, -1, 0, 1, 3.
-    planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper,
-        halfmove_clock / 80.
-    pieces-1: own men, own kings, the other's men, the other's kings, jumper.
-    pairs-1: pieces-1, and for the directions down right and down left what stands on a square and on the next
-        one in that direction, a plane for each of the 16 combinations.
-    moves-1: planes-1, and for each direction whether the piece may hop there.
-    tactics-1: moves-1, and for each direction the forced change of material after that hop and whether it is
-        a loss, from a quiescence search alone and from a search of two plies with a quiescence search.
-    tactics4-1: tactics-1, and the same from a search of four plies.
+and changes when a plane does; `NAMES` says what each plane shows.
 """
 
 from collections.abc import Callable
@@ -39,7 +27,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME, GAMES, NETWORKS, entry_poin
 from ckai.datasets.machine import available_cores
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
-from ckai.models.inference.evaluator import pack_boards, pack_positions, unpack_position
+from ckai.models.inference.evaluator import pack_boards, pack_positions
 
 ROWS, COLUMNS = 8, 4
 PIECES = ("own men", "own kings", "other men", "other kings")
@@ -63,7 +51,6 @@ class Encoding(nn.Module):
         NUM_ACTIONS: number of actions.
         BYTES_PER_SQUARE: a board is the first bytes of all squares, then their second ones, and so on.
         EXTRA: bytes per position that only the CPU can compute, see `extra`.
-        EXTRA_TEXT: what they are, for programs that take an exported network.
         EXTRA_BITS: 4 if all of these are in [-8, 7] and their number is even, else 8.
         VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
         JUMPER: whether the plane after these marks the jumper.
@@ -81,7 +68,6 @@ class Encoding(nn.Module):
     NUM_ACTIONS: ClassVar[int]
     BYTES_PER_SQUARE: ClassVar[int] = 1
     EXTRA: ClassVar[int] = 0
-    EXTRA_TEXT: ClassVar[str] = ""
     EXTRA_BITS: ClassVar[int] = 8
     VALUES: ClassVar[tuple[int, ...]] = ()
     JUMPER: ClassVar[bool] = False
@@ -268,10 +254,8 @@ class CheckersEncoding(Encoding):
     @classmethod
     def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
         """See `Encoding.legal_mask`."""
-        mask = np.zeros((len(boards), NUM_ACTIONS), np.bool_)
-        for row, allowed in zip(boards, mask, strict=True):
-            position = unpack_position(row[:SQUARES], int(row[SQUARES]), int(row[SQUARES + 1]), black=True)
-            allowed[position.legal_actions()] = True
+        board, jumper = torch.from_numpy(boards).split([SQUARES, boards.shape[1] - SQUARES], 1)
+        mask: NDArray[np.bool_] = cls().legal(board, jumper[:, 0]).transpose(1, 2).flatten(1).numpy()
         return mask
 
     def legal(self, board: Tensor, jumper: Tensor) -> Tensor:
@@ -371,7 +355,7 @@ class GridEncoding(CheckersEncoding):
 
 @register_encoding("planes")
 class PlanesEncoding(CheckersEncoding):
-    """One plane per piece type, row parity, jumper and halfmove clock.
+    """One plane per piece type, empty squares, row parity, jumper and halfmove clock / 80.
 
     From an odd row of the 8x4 grid a diagonal step leads to another column than from an even one.
     """
@@ -391,7 +375,10 @@ class PiecesEncoding(CheckersEncoding):
 
 @register_encoding("pairs")
 class PairsEncoding(PiecesEncoding):
-    """`PiecesEncoding` and a plane for each combination of two neighbours: a sum of rows knows of both."""
+    """`PiecesEncoding`, and planes for two neighbours, of which a sum of rows knows then.
+
+    For the directions down right and down left, one for each of the 16 combinations of their pieces.
+    """
 
     VERSION, PARTS = "pairs-1", ("pieces", "jumper", "pairs")
     PAIRS = tuple(tuple(neighbour(i, d, 1) for i in range(SQUARES)) for d in (1, 2))
@@ -406,16 +393,14 @@ class MovesEncoding(CheckersEncoding):
 
 @register_encoding("tactics")
 class TacticsEncoding(CheckersEncoding):
-    """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.tactics`."""
+    """`MovesEncoding`, and what each hop wins or loses by force, see `ckai.models.tactics`.
+
+    For each direction and depth of the search: the change of material, and whether it is a loss.
+    """
 
     VERSION, PARTS = "tactics-1", (*MovesEncoding.PARTS, "material", "loss")
     DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
     EXTRA_BITS = 4
-    EXTRA_TEXT = (
-        "128 for each search, of 0 and of 2 plies (tactics4: and of 4) and all captures after them: for each "
-        "action the material in half men (a man 2, a king 3; -6 to 6) that it wins by force for the side to "
-        "move, 0 if it is illegal"
-    )
 
 
 @register_encoding("tactics4")

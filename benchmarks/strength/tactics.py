@@ -25,8 +25,8 @@ from rich.table import Table
 from ckai.datasets import read_rows
 from ckai.datasets.files import file_digest, write_whole
 from ckai.game import Position
+from ckai.game.kernels import read_board
 from ckai.game.material import UNBOUNDED, alpha_beta
-from ckai.models.inference.evaluator import unpack_position
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.loading import networks_of
 from ckai.rl.games.checkers import VALUES
@@ -99,7 +99,8 @@ def make(rows: Path, output: Path, positions: int, seed: int) -> None:
     for i in order.tolist():
         if len(suite) == positions:
             break
-        position = unpack_position(data.board[i], int(data.jumper[i]), int(data.quiet[i]), black=True)
+        board = map(int, read_board(data.board[i]))
+        position = Position(*board, True, int(data.jumper[i]), int(data.quiet[i]))
         if position.fen in seen:
             continue
         seen.add(position.fen)

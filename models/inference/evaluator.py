@@ -21,7 +21,6 @@ from ckai.game.squares import SQUARES
 
 MAX_CLOCK = 127
 """Largest halfmove clock that its byte holds."""
-_BITS = np.int64(1) << np.arange(SQUARES)
 AUTO = "auto"
 """The first of the backends, in their order, that the network and this machine have."""
 INTEGERS = "integers"
@@ -54,16 +53,6 @@ def pack_positions(positions: Sequence[Position]) -> Boards:
     """Pack positions of checkers into the bytes that evaluators take: `[N, 34]` int8, see `pack_rows`."""
     board = np.array([position.board for position in positions], np.int8).reshape(-1, SQUARES)
     return pack_boards(board, [p.jumper for p in positions], [p.halfmove_clock for p in positions])
-
-
-def unpack_position(board: Boards, jumper: int, halfmove_clock: int, *, black: bool) -> Position:
-    """The position of checkers of a row or a packed position; `board` is `[32]`, `black` whether Black moves.
-
-    Raises:
-        PositionError: if the rules exclude the position.
-    """
-    own, opp, kings = (int(_BITS[pieces].sum()) for pieces in (board > 0, board < 0, np.abs(board) == 3))
-    return Position(own, opp, kings, black, jumper, halfmove_clock)
 
 
 class BackendError(ValueError):

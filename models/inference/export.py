@@ -27,9 +27,8 @@ from ckai.game.text import printable
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.inference.backends import TorchEvaluator, sample_positions
 from ckai.models.inference.evaluator import Boards, import_extra, legal_policy
-from ckai.models.network import Network, float32_copy
+from ckai.models.network import Network, build, float32_copy
 from ckai.models.pretrained import CKAI, network_path
-from ckai.models.registry import build
 
 SUFFIXES = {"onnx": ".onnx", "safetensors": ".safetensors"}
 """Formats and their file extensions."""
@@ -153,7 +152,7 @@ def contract(network: Network) -> dict[str, Any]:
         }
     if encode.EXTRA:
         inputs[f"{end} to {end + encode.EXTRA - 1}"] = (
-            f"{encode.EXTRA_TEXT}. They need a search and are appended to the first {end} by "
+            f"what needs a search (see docs/formats.md), appended to the first {end} by "
             f"ckai.models.encoding_type({network.settings.encoding!r})().append_extra(boards)"
         )
     return {

@@ -431,7 +431,7 @@ def play_games(
 def small_network(spec: GameSpec) -> IntegerEvaluator | None:
     """Return an integer network for a game, None where its planes do not suit one."""
     from ckai.models.encodings import encoding_type
-    from ckai.models.registry import build
+    from ckai.models.network import build
 
     if spec.encoding is not None and not encoding_type(spec.encoding).VALUES:
         return None

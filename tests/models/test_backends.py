@@ -6,20 +6,20 @@ import importlib.util
 import multiprocessing
 import os
 import signal
-import threading
 import time
 
 import numpy as np
 import pytest
 import torch
 from installed import skip_without
+from tiny_networks import differences
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.encodings import PlanesEncoding
 from ckai.models.inference import backends
 from ckai.models.inference.backends import BACKENDS, TorchEvaluator, make_evaluator
 from ckai.models.inference.evaluator import BackendError
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.rl.engine.base import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
@@ -94,25 +94,9 @@ def test_backends_agree_at_every_batch_size(networks, positions, name, backend):
 def test_threads_may_share_one(networks, positions, backend):
     evaluator = made(networks["resnet"], backend)
     wanted = TorchEvaluator(networks["resnet"]).evaluate(positions)
-    worst = []
-
-    def work(seed):
-        torch.set_num_threads(1)
-        rng = np.random.default_rng(seed)
-        for _ in range(12):
-            picked = rng.choice(300, int(rng.integers(1, 300)), replace=False)
-            logits, values = evaluator.evaluate(positions[picked])
-            worst.append(
-                max(np.abs(values - wanted[1][picked]).max(), np.abs(logits - wanted[0][picked]).max() / 20)
-            )
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]  # one more than announced
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(worst) == 36
-    assert max(worst) <= ROUGH
+    # One thread more than announced.
+    logits, values = differences(evaluator, positions, wanted, calls=12, threads=3)
+    assert max(logits / 20, values) <= ROUGH
     evaluator.close()
 
 

@@ -1,12 +1,10 @@
 """The CUDA backend on a GPU that is none: the memory that graphs use, what is captured, what errors say."""
 
-import threading
-
 import numpy as np
 import pytest
 import torch
 from fake_cuda import Event, FakeCuda
-from tiny_networks import ENCODING_NAMES, tiny
+from tiny_networks import ENCODING_NAMES, differences, tiny
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -14,8 +12,7 @@ from ckai.models.inference import cuda_backend
 from ckai.models.inference.backends import TorchEvaluator, make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import LANES, MAX_BATCH, CudaEvaluator
 from ckai.models.inference.evaluator import BackendError
-from ckai.models.network import PackedNetwork
-from ckai.models.registry import build, names
+from ckai.models.network import PackedNetwork, build, names
 
 CPU = torch.device("cpu")
 NETWORKS = {
@@ -55,22 +52,8 @@ def test_graphs_evaluate_what_is_in_the_buffers(cuda, name):
 def test_threads_share_an_evaluator(cuda):
     net = network("senet")
     mine, rows = CudaEvaluator(net, CPU, torch.float32), sample_positions(300, net.encode)
-    wanted, wrong, before = TorchEvaluator(net).evaluate(rows), [], Event.waits
-
-    def call(seed):
-        rng = np.random.default_rng(seed)
-        for _ in range(8):
-            picked = rng.choice(300, int(rng.integers(1, 300)), replace=False)
-            for found, exact in zip(mine.evaluate(rows[picked]), wanted, strict=True):
-                wrong.append(np.abs(found - exact[picked]).max())
-
-    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(wrong) == 64
-    assert max(wrong) < 1e-5
+    wanted, before = TorchEvaluator(net).evaluate(rows), Event.waits
+    assert max(differences(mine, rows, wanted, calls=8, threads=4)) < 1e-5
     assert Event.waits - before == 32
 
 

@@ -1,8 +1,9 @@
-"""Examples in the docstrings of `ckai.datasets` and `ckai.models` run, and the faces export what they say."""
+"""Examples in docstrings run, and the faces of `ckai.datasets` and `ckai.models` export what they say."""
 
 import ast
 import doctest
 import importlib
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +14,14 @@ import torch
 from examples import write_examples
 
 import ckai.datasets
+import ckai.game
 import ckai.models
+import ckai.pdn
 from ckai.datasets.reader import read_rows
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import TorchEvaluator, predict
-from ckai.models.registry import build
+from ckai.models.network import build
 
 FACES = (ckai.datasets, ckai.models)
 
@@ -34,12 +37,13 @@ def folder(tmp_path_factory):
 
 
 def modules_of(package):
-    """The package and the modules that its public names come from."""
+    """The package, its modules, and those in its folders that its public names come from."""
     homes = {getattr(getattr(package, name), "__module__", package.__name__) for name in package.__all__}
+    homes |= {each.name for each in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")}
     return sorted({package.__name__, *(home for home in homes if home.startswith(package.__name__))})
 
 
-@pytest.mark.parametrize("name", [name for package in FACES for name in modules_of(package)])
+@pytest.mark.parametrize("name", [n for room in (ckai.game, ckai.pdn, *FACES) for n in modules_of(room)])
 def test_the_examples_run(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)

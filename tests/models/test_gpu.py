@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 from make_rows import random_games, write
-from tiny_networks import ENCODING_NAMES, tiny
+from tiny_networks import ENCODING_NAMES, differences, tiny
 from whole_run import check_whole
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import TorchEvaluator, sample_positions
 from ckai.models.inference.cuda_backend import CudaEvaluator
-from ckai.models.registry import build, names
+from ckai.models.network import build, names
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.trainer import fit
@@ -63,35 +63,12 @@ def test_every_network_agrees_with_the_cpu(gpu, logged, name, encoding):
     assert not [line for line in logged if "CUDA" in line]  # every graph was captured
 
 
-def check_from_threads(evaluator, rows, wanted, calls=50):
-    worst, errors = [], []
-
-    def call(seed):
-        rng = np.random.default_rng(seed)
-        try:
-            for _ in range(calls):
-                picked = rng.choice(len(rows), int(rng.integers(1, len(rows))), replace=False)
-                for found, right in zip(evaluator.evaluate(rows[picked]), wanted, strict=True):
-                    worst.append(np.abs(found - right[picked]).max())
-        except Exception as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not errors
-    assert len(worst) == 6 * 2 * calls
-    assert max(worst) < 1e-4
-
-
 def test_graphs_outlive_those_of_other_evaluators(gpu):
     first, second = plain(), build("senet", {"channels": 16, "blocks": 2}).eval()
     mine, exact = evaluators(first, gpu)
     rows = sample_positions(300, first.encode)
     wanted = exact.evaluate(rows)
-    check_from_threads(mine, rows, wanted, calls=5)
+    assert max(differences(mine, rows, wanted, calls=5, threads=6)) < 1e-4
     for _ in range(3):
         other, _ = evaluators(second, gpu)
         other.evaluate(sample_positions(300, second.encode))
@@ -121,7 +98,7 @@ def test_graphs_are_captured_and_replayed_beside_a_training(gpu, tmp_path, logge
     thread.start()
     while not done.is_set():
         mine = CudaEvaluator(network, gpu, torch.float32)
-        check_from_threads(mine, rows, wanted, calls=10)
+        assert max(differences(mine, rows, wanted, calls=10, threads=6)) < 1e-4
         mine.close()
     thread.join()
     assert not errors

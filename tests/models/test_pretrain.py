@@ -16,7 +16,7 @@ from child_process import started
 from ckai.datasets.files import LockedError
 from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from ckai.models.registry import build, names
+from ckai.models.network import build, names
 from ckai.models.training.config import PRESETS, LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
 from ckai.models.training.runs import find_runs
@@ -428,19 +428,8 @@ def test_rows_of_another_game_than_the_networks_are_refused(tmp_path, data):
 @pytest.mark.slow
 def test_a_training_may_start_from_a_checkpoint(tmp_path, data, ckai, every_step):
     first = pretrain([data], tmp_path / "first.ckpt", config(1))
-    words = [
-        "pretrain",
-        "--init",
-        first.output,
-        "--data",
-        data,
-        "--epochs",
-        2,
-        "--lr",
-        1e-9,
-        "--batch-size",
-        64,
-    ]
+    words = ["pretrain", "--init", first.output, "--data", data]
+    words += ["--epochs", "2", "--lr", "1e-9", "--batch-size", "64"]
     exact = ["--setting", "train.optimizer.weight_decay=0", "--setting", "train.precision=32"]
     status, _, err = ckai(*words, *exact, "-o", tmp_path / "next.ckpt")
     assert status == 0, err

@@ -1,8 +1,11 @@
 """Positions for property tests: every position of a random game, and boards set up at random."""
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from ckai.game import Position
+from ckai.game.kernels import read_board
 
 LATTICE = (6, 7, 8, 14, 15, 16, 22, 23, 24)
 CIRCLES = (
@@ -12,6 +15,16 @@ CIRCLES = (
     ((11, 18, 27, 20), (15, 16, 23, 24)),
 )
 """Squares that a king passes on its way round, and the pieces of the other side that it takes."""
+
+
+def unpack_position(board, jumper, halfmove_clock, *, black):
+    """The position of a row or of packed bytes."""
+    return Position(*map(int, read_board(board)), black, jumper, halfmove_clock)
+
+
+def rotated(position):
+    """The position with colours swapped and the board turned: the same moves in mover's view."""
+    return replace(position, black=not position.black)
 
 
 @st.composite

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from positions import unpack_position
 
 from ckai.datasets.data_module import RowsDataModule, to_batch
 from ckai.datasets.reader import read_rows
@@ -17,9 +18,8 @@ from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.encodings import PlanesEncoding
 from ckai.models.inference.backends import TorchEvaluator
-from ckai.models.inference.evaluator import unpack_position
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.registry import build
+from ckai.models.network import build
 from ckai.models.training.lightning_module import value_loss, value_target
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig

@@ -37,7 +37,7 @@ def test_history_as_fen_tells_the_quiet_count(engine):
 
 def test_the_quiet_rule_is_seen_at_its_boundary():
     for quiet, drawn in ((79, True), (60, False)):
-        found = Engine.load("uniform").search(Position.from_fen("B:WK32:BK1", halfmove_clock=quiet), sims=30)
+        found = Engine.load("uniform").search(Position.from_fen(f"B:WK32:BK1:H{quiet}"), sims=30)
         assert (found.proven == "draw") == drawn
 
 

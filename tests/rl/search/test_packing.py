@@ -2,9 +2,10 @@
 
 import numpy as np
 from numba import njit
+from positions import rotated, unpack_position
 
 from ckai.game import Position
-from ckai.models.inference.evaluator import pack_positions, unpack_position
+from ckai.models.inference.evaluator import pack_positions
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
 
@@ -30,7 +31,7 @@ def positions(count, seed=0):
         actions = position.legal_actions()
         position = position.push_action(rng.choice(actions)) if actions else Position.start()
     for clock in (79, 126, 127, 128, 300):
-        yield Position.from_fen("W:WK32,5:BK1", halfmove_clock=clock)
+        yield Position.from_fen(f"W:WK32,5:BK1:H{clock}")
 
 
 def test_python_and_the_search_pack_alike():
@@ -39,7 +40,7 @@ def test_python_and_the_search_pack_alike():
     packed = pack_positions(sample)
     assert packed.dtype == np.int8
     assert packed.tolist() == [encoded(position).tolist() for position in sample]
-    assert packed.tolist() == pack_positions([position.rotated() for position in sample]).tolist()
+    assert packed.tolist() == pack_positions([rotated(position) for position in sample]).tolist()
 
 
 def test_a_packed_position_is_unpacked_again():
