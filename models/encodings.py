@@ -51,6 +51,7 @@ class Encoding(nn.Module):
         NUM_ACTIONS: number of actions.
         BYTES_PER_SQUARE: a board is the first bytes of all squares, then their second ones, and so on.
         EXTRA: bytes per position that only the CPU can compute, see `extra`.
+        EXTRA_TEXT: what they are, for programs that take an exported network.
         EXTRA_BITS: 4 if all of these are in [-8, 7] and their number is even, else 8.
         VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
         JUMPER: whether the plane after these marks the jumper.
@@ -68,6 +69,7 @@ class Encoding(nn.Module):
     NUM_ACTIONS: ClassVar[int]
     BYTES_PER_SQUARE: ClassVar[int] = 1
     EXTRA: ClassVar[int] = 0
+    EXTRA_TEXT: ClassVar[str] = ""
     EXTRA_BITS: ClassVar[int] = 8
     VALUES: ClassVar[tuple[int, ...]] = ()
     JUMPER: ClassVar[bool] = False
@@ -401,6 +403,11 @@ class TacticsEncoding(CheckersEncoding):
     VERSION, PARTS = "tactics-1", (*MovesEncoding.PARTS, "material", "loss")
     DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
     EXTRA_BITS = 4
+    EXTRA_TEXT = (
+        "128 for each search, of 0 and of 2 plies (tactics4: and of 4) and all captures after them: for each "
+        "action the material in half men (a man 2, a king 3; -6 to 6) that it wins by force for the side to "
+        "move, 0 if it is illegal"
+    )
 
 
 @register_encoding("tactics4")

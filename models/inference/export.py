@@ -152,7 +152,7 @@ def contract(network: Network) -> dict[str, Any]:
         }
     if encode.EXTRA:
         inputs[f"{end} to {end + encode.EXTRA - 1}"] = (
-            f"what needs a search (see docs/formats.md), appended to the first {end} by "
+            f"{encode.EXTRA_TEXT}. They need a search and are appended to the first {end} by "
             f"ckai.models.encoding_type({network.settings.encoding!r})().append_extra(boards)"
         )
     return {
