@@ -292,7 +292,7 @@ def max_legal_actions(game):
     raise TypeError("only inside jitted code")
 
 
-@overload(max_legal_actions, strict=False)
+@overload(max_legal_actions, jit_options=HOT, strict=False)
 def _max_legal_actions(game):
     bound = game.instance_class.MAX_LEGAL_ACTIONS
     return lambda game: bound
@@ -303,7 +303,7 @@ def square_bits(game):
     raise TypeError("only inside jitted code")
 
 
-@overload(square_bits, strict=False)
+@overload(square_bits, jit_options=HOT, strict=False)
 def _square_bits(game):
     bits = np.array(game.instance_class.BITS, np.int64)
     return lambda game: bits
@@ -314,7 +314,7 @@ def load_state(game, words):
     raise TypeError("only inside jitted code")
 
 
-@overload(load_state, strict=False)
+@overload(load_state, jit_options=HOT, strict=False)
 def _load_state(game, words):
     count = game.instance_class.STATE_WORDS
     if count == 2:  # compiles faster

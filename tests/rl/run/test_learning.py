@@ -153,17 +153,17 @@ class Slanted(UniformEvaluator):
     [("score", 1, True), ("score", -1, False), ("sprt", 1, True), ("sprt", -1, False), ("none", -1, True)],
 )
 def test_gate_rules(rule, sign, accepted, tmp_path):
-    good, bad = by_visits(Slanted(1), 16), by_visits(Slanted(-1), 16)
+    good, bad = by_visits(Slanted(1), 8), by_visits(Slanted(-1), 8)
     new, old = (good, bad) if sign > 0 else (bad, good)
     events = []
-    gate = GateConfig(games=40, rule=rule)
+    gate = GateConfig(games=24, rule=rule)
     result = play_gate_match(
         new, old, gate, tmp_path / "match.pdn", names=("new", "old"),
         seed=0, max_plies=120, progress=lambda done, total: events.append((done, total)),
     )  # fmt: skip
     assert result["accepted"] is accepted
     assert result["wins"] + result["draws"] + result["losses"] == result["games"]
-    assert result["games"] == 40 or rule == "sprt"
+    assert result["games"] == 24 or rule == "sprt"
     assert ("second" in result) == (accepted and rule != "none")
     assert result.get("second", result)["games"] == result["games"]
     assert (tmp_path / "match.pdn").read_text().count("[Event ") == len(events)
@@ -172,6 +172,7 @@ def test_gate_rules(rule, sign, accepted, tmp_path):
     assert (-1200 if low is None else low) < result["elo"] < (1200 if high is None else high)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "gain"), [("score", 0), ("sprt", 100)])
 def test_the_curve_climbs_by_progress_and_not_by_luck(rule, gain, tmp_path, monkeypatch):
     """Candidates are better than their predecessors by `gain` Elo; a gate accepts the lucky ones."""
