@@ -3,18 +3,14 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from ckai.cli.playing.puzzles import Judge, task
 from ckai.cli.terminal.screen import Screen, draw_board, has_colors
 from ckai.game import Game, MoveError
 from ckai.pdn import PdnGame
 from ckai.rl.analysis import mistakes
-from ckai.rl.analysis.report import COSTS, NAGS, POINTS, Grade, expected_score, score_text
 from ckai.rl.engine.base import Engine, SearchResult
 from ckai.rl.engine.limit import Limit
 from ckai.rl.games.registry import DEFAULT_GAME
-
-SHOWN = 6
-"""Most moves of a line."""
-GRADES = {nag: str(grade) for grade, nag in NAGS.items()}
 
 
 def ask_all(path: Path, screen: Screen, engine: Engine, limit: Limit) -> None:
@@ -43,31 +39,11 @@ def _ask(puzzle: PdnGame, screen: Screen, search: Callable[[Game], SearchResult]
 
     None: the person wants to stop.
     """
-    position, best, mistake, first = puzzle.start, puzzle.moves[0].move, mistakes.played(puzzle), None
-
-    def after(move: object) -> tuple[float, str]:
-        """Return the expected score of Black after a move, and what follows."""
-        game = Game(position)
-        game.push(str(move))
-        if (outcome := game.outcome()) is not None:
-            return POINTS[outcome.result], "nothing: the game is over"
-        found = search(game)
-        black = expected_score(0.0 if found.value is None else found.value.black())
-        return black, " ".join(map(str, found.pv[:SHOWN]))
-
-    def as_good(move: object) -> bool:
-        loss = after(best)[0] - after(move)[0]
-        return (loss if position.black else -loss) < COSTS[Grade.INACCURACY]
-
-    def refutation(move: object) -> str:
-        black, line = after(move)
-        return f"{move} is answered by {line}, {score_text(black)}"
-
+    position, judge, first = puzzle.start, Judge(puzzle, search), None
     color = has_colors(screen.console)
     for line in draw_board(DEFAULT_GAME, position, color=color, flipped=position.black):
         screen.print(line, wrap=False)
-    grade = next((GRADES[nag] for nag in mistake.nags if nag in GRADES), "mistake")
-    screen.print(f"{mistake.move} was a {grade}. Find a better move; `show` shows it, `quit` ends.")
+    screen.print(f"{task(puzzle)}; `show` shows it, `quit` ends.")
     while (text := screen.ask("Black: " if position.black else "White: ")) is not None:
         word = text.strip().lower()
         if word in ("quit", "exit", "q"):
@@ -78,12 +54,11 @@ def _ask(puzzle: PdnGame, screen: Screen, search: Callable[[Game], SearchResult]
             except MoveError as error:
                 screen.print(str(error))
                 continue
-            right = move == best or (move != mistake.move and as_good(move))
+            right = judge.right(move)
             first = right if first is None else first
-            screen.print("Right." if right else f"No: {refutation(move)}")
+            screen.print("Right." if right else f"No: {judge.refutation(move)}")
             if not right:
                 continue
-        better = " ".join(str(each.move) for each in puzzle.moves[:SHOWN])
-        screen.print(f"Better was {better}; {refutation(mistake.move)}")
+        screen.print(judge.solution())
         return bool(first)
     return None

@@ -12,6 +12,7 @@ import numpy as np
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ckai.cli.playing.explain import Explainer
+from ckai.cli.playing.puzzles import Judge, task
 from ckai.cli.playing.saved import list_games, saved_games
 from ckai.cli.playing.sides import choose_move
 from ckai.cli.shared.found import NO_NETWORK
@@ -19,8 +20,9 @@ from ckai.cli.shared.output import error_text
 from ckai.cli.web import files
 from ckai.cli.web.rules import Asked, describe, look, played
 from ckai.cli.web.server import KINDS, Search, Server
+from ckai.rl.analysis import mistakes
 from ckai.rl.analysis.report import expected_score
-from ckai.rl.engine.base import ResignsError
+from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
@@ -32,7 +34,7 @@ GROWTH = tuple(16 << n for n in range(20))
 def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
     """Search, and return the last answer, see `describe`; also `text`, `resigns`, or what `_inside` adds."""
     spec, game = played(asked)
-    if asked.kind != "explain" and (over := game.outcome()) is not None:
+    if asked.kind not in ("explain", "learn") and (over := game.outcome()) is not None:
         raise ValueError(f"expected a position with a legal move, but the game is over: {over}")
     engine = server.engine(asked.engine, spec, search.tell)
     if asked.kind == "explain":
@@ -41,6 +43,8 @@ def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
         move = game.pop()
         explainer = Explainer(spec, lambda game, lines: engine.play(game, lines=lines, stop=search.stop))
         return {"text": explainer.explain(game, move)}
+    if asked.kind == "learn":
+        return _learn(game, engine, asked, search)
     if asked.kind == "inside":
         return _inside(spec, game, engine, asked, search)
     if asked.kind == "play":
@@ -59,6 +63,43 @@ def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
     limit = Limit(seconds=asked.seconds, visits=asked.visits)
     result = engine.play(game, limit, lines=asked.lines, stop=search.stop, on_result=tell)
     return describe(spec, game.position, result, asked.lines)
+
+
+def _learn(game: Any, engine: Engine, asked: Asked, search: Search) -> dict[str, Any]:
+    """Judge a move as the answer to a puzzle, and note the first one; without a move, show the solution.
+
+    Returns:
+        `right`, and sentences as `text`.
+    """
+    move = game.pop() if asked.moves else None
+    for puzzle in mistakes.load():
+        if puzzle.start == game.position and str(mistakes.played(puzzle).move) == asked.mistake:
+            break
+    else:
+        raise ValueError(f"{mistakes.MISTAKES}: expected this puzzle, found it no more; choose Next")
+    judge = Judge(puzzle, lambda game: engine.play(game, stop=search.stop))
+    right = move is not None and judge.right(move)
+    text = judge.solution() if right or move is None else judge.refutation(move)
+    if asked.first and not search.stop.is_set():
+        mistakes.answer(puzzle, right)
+    return {"right": right, "text": text}
+
+
+def _puzzles() -> dict[str, Any]:
+    """Return the puzzles `due`, how many are `known`, and the date on which the `next` one is due."""
+    known = mistakes.load() if mistakes.MISTAKES.exists() else []
+    due = [
+        {
+            "event": each.header("Event"),
+            "start": DEFAULT_GAME.position_text(each.start),
+            "mistake": str(mistakes.played(each).move),
+            "task": task(each),
+        }
+        for each in known
+        if mistakes.is_due(each)
+    ]
+    following = min((each.header("Due") or "" for each in known), default="")
+    return {"due": due, "known": len(known), "next": following}
 
 
 def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search) -> dict[str, Any]:
@@ -116,6 +157,7 @@ REQUESTS: dict[str, Callable[..., dict[str, Any]]] = {
     "players": _players,
     "legal": lambda server, **place: look(*played(Asked(**place))),
     "save": lambda server, game, **file: {"name": files.save(**file)},
+    "puzzles": lambda server: _puzzles(),
     "games": lambda server: {"rows": saved_games()},
     "game": lambda server, **which: files.saved_game(**which),
     "pdn": lambda server, text: {"rows": list_games(text.encode())},

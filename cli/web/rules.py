@@ -26,6 +26,8 @@ class Asked:
     visits: int | None = setting(default=None, gt=0, help="Visits of the search")
     clock: float | None = setting(default=None, ge=0, help="Seconds left of the side to move")
     increment: float = setting(default=0.0, ge=0, help="Seconds added for each move")
+    mistake: str = setting(default="", help="Mistake of the puzzle that a move answers")
+    first: bool = setting(default=False, help="Whether this is the first answer, which counts")
 
 
 def all_games() -> list[GameSpec]:

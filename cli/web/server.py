@@ -21,7 +21,7 @@ from ckai.rl.games.spec import GameSpec
 
 MAX_LOADED = 10
 """Most engines that stay loaded; the least recently used one goes first."""
-KINDS = ("play", "ask", "explain", "inside", "analyse")
+KINDS = ("play", "ask", "explain", "learn", "inside", "analyse")
 """Kinds of searches: what goes first. An analysis gives way to everything, also to a newer one."""
 
 

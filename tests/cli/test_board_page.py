@@ -385,6 +385,37 @@ def test_a_file_of_a_thousand_games_and_your_own(board, folder):
 
 
 @pytest.mark.slow
+def test_mistakes_are_asked_for_and_the_game_before_comes_back(board, folder):
+    board.new_game("Two people")
+    play(board, ["11-15"])
+    mistakes = (
+        '[Event "a - human, 1... 14-10"]\n[Due "2026.01.01"]\n[Days "0"]\n[FEN "W:W14,32:B6,1"]\n'
+        '1. ... 32-28 (14-10 $4) *\n\n[Event "human - a, 1. 19-23"]\n[Due "2026.01.01"]\n[Days "0"]\n'
+        '[FEN "B:W27,32:B1,19"]\n1. 19-24 (19-23 $4) *\n'
+    )
+    (folder / "mistakes.pdn").write_text(mistakes)
+    board.view("learn")
+    board.until_text(".status", "14-10 was a blunder. Find a better move.")
+    board.click_squares([14, 10])
+    board.until_text(".explained", "No. 14-10 is answered by 6x15")
+    board.button("Try again").click()
+    board.click_squares([32, 28])
+    board.until_text(".explained", "Right. Better was 32-28")
+    board.button("Next").click()
+    board.until_text(".status", "19-23 was a blunder")
+    board.button("Show it").click()
+    board.until_text(".explained", "Better was 19-24")
+    board.button("Next").click()
+    board.until_text(".status", "No mistake is due.")
+    board.view("play")
+    board.until_moves(1)
+    assert (folder / "mistakes.pdn").read_text().count('[Days "1"]') == 2
+    (folder / "mistakes.pdn").unlink()
+    board.view("learn")
+    board.until_text(".status", "No mistakes to learn from yet")
+
+
+@pytest.mark.slow
 def test_the_exported_page_plays_and_analyses_without_a_server_or_a_network(context, tmp_path):
     made = CliRunner().invoke(board_command.command, ["--export", str(tmp_path / "site")])
     assert (made.exit_code, made.output.count("\n")) == (0, 1)
@@ -436,7 +467,7 @@ def test_every_view_fits_and_can_be_read_by_everyone(chromium, address, width, t
         assert (name, grave) == (name, [])
         assert board.page.evaluate("document.documentElement.scrollWidth") <= width
 
-    for view in ("play", "analysis", "setup", "games", "inside"):
+    for view in ("play", "analysis", "setup", "games", "learn", "inside"):
         board.view(view)
         check(view)
     board.view("play")

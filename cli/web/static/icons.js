@@ -4,6 +4,7 @@ export const ICONS = {
   analysis: "M4 20V4M4 20h16M7 15l4-5 3 3 5-7",
   setup: "M4 4h16v16H4zM4 12h16M12 4v16",
   games: "M5 5h14M5 10h14M5 15h14M5 20h9",
+  learn: "M2 9l10-5 10 5-10 5zM6 11v5c3 3 9 3 12 0v-5M22 9v6",
   inside: "M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12M9 12a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
   first: "M18 5l-7 7 7 7M7 5v14",
   back: "M15 5l-7 7 7 7",

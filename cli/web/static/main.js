@@ -4,6 +4,7 @@ import { el, icon, iconButton, refill } from "./dom.js";
 import { Engines } from "./engines.js";
 import { GamesView } from "./games.js";
 import { InsideView } from "./inside.js";
+import { LearnView } from "./learn.js";
 import { connect, store, stored } from "./net.js";
 import { PlayView } from "./play.js";
 import { Referee } from "./referee.js";
@@ -12,7 +13,7 @@ import { Stage } from "./stage.js";
 import { storedGames, Table } from "./table.js";
 
 const VIEWS = { play: ["Play", PlayView], analysis: ["Analysis", AnalysisView], setup: ["Set up", SetupView], games: ["Games", GamesView],
-  inside: ["Inside", InsideView] };
+  learn: ["Learn", LearnView], inside: ["Inside", InsideView] };
 const LOST = "The connection to the engines is lost. Your game is safe in this browser; connecting again …";
 const THEME = "ckai-theme", SOUND = "ckai-sound", dark = matchMedia("(prefers-color-scheme: dark)");
 
@@ -25,7 +26,7 @@ class Page {
     if (kept) this.table.restore(kept);
     this.stage = new Stage(this, this.find("stage"));
     this.referee = new Referee(this);
-    this.names = Object.keys(VIEWS).filter((name) => site.server || name !== "inside");
+    this.names = Object.keys(VIEWS).filter((name) => site.server || !["learn", "inside"].includes(name));
     this.links = this.names.map((name) => el("a", { href: `#${name}`, click: (event) => {
       if (event.ctrlKey || event.shiftKey || event.metaKey) return; // another tab or window
       event.preventDefault();

@@ -53,7 +53,7 @@ export class Referee {
     const now = `${table.key}/${table.fresh}/${table.outcome()?.result}`;
     if (this.saved === now || table.elsewhere === table.fresh || !this.engines.site.server) return;
     this.saved = now;
-    if (!playing && table.touched < MANY) return;
+    if (table.puzzle || (!playing && table.touched < MANY)) return;
     this.pending = this.text();
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.flush(), table.outcome() ? 0 : PAUSE);

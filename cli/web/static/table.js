@@ -46,7 +46,7 @@ export class Table extends EventTarget {
     const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (n) => n.toString(36)).join("").slice(0, 12);
     Object.assign(this, { game, start, key, version: 0, mode: "analysis", players: { black: HUMAN, white: HUMAN },
       control: null, clock: null, ended: null, undone: 0, headers: [], result: "*", file: null, touched: 0, interrupted: false, from: "",
-      problem: "" }, fields);
+      problem: "", puzzle: false }, fields);
     const step = { move: "", path: [], changes: {} };
     this.root = this.node = this.current = this.begin = this.make(null, step, game.rules ? replay(start)[0] : null);
   }
@@ -329,7 +329,7 @@ export class Table extends EventTarget {
   store() {
     clearTimeout(this.timer);
     this.timer = null;
-    if (!this.root || this.empty) return;
+    if (!this.root || this.empty || this.puzzle) return;
     const there = stored(PREFIX + this.key);
     if (there?.version > this.version) return this.restore(there, true); // another tab has played on
     const { game, clock } = this, names = game.rules ? ["move", ...NOTES] : [...STEP, ...NOTES], nodes = walk(this.root);
