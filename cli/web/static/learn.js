@@ -15,7 +15,7 @@ export class LearnView {
   async enter() {
     this.table.store();
     this.before = this.table.key; // the game to come back to
-    Object.assign(this, await ask("puzzles"));
+    Object.assign(this, { problem: null }, await ask("puzzles").catch(({ message }) => ({ due: [], known: 0, problem: message })));
     if (this.active) this.begin();
   }
   leave() {
@@ -56,11 +56,11 @@ export class LearnView {
     this.draw();
   }
   draw() {
-    const { app, table, puzzle, due, known, next, over, judged } = this;
+    const { app, table, puzzle, due, known, next, over, judged, problem } = this;
     const button = (name, label, click, options) => iconButton(name, label, click, { bare: false, ...options });
     this.status.textContent = puzzle ? `${puzzle.task}.` : known ? "No mistake is due." : "No mistakes to learn from yet";
     this.details.textContent = puzzle ? `${puzzle.event} · ${due.length ? count(due.length, "more is", "more are") : "no other is"} due` : known
-      ? `The next of ${known} is due on ${next}.` : "ckai analyze games/*.pdn keeps the mistakes of your games.";
+      ? `The next of ${known} is due on ${next}.` : problem ?? "ckai analyze games/*.pdn keeps the mistakes of your games.";
     this.answered.hidden = !this.answered.firstChild;
     refill(this.actions, ...(!puzzle ? [] : [
       !over && judged?.parent && button("back", "Try again", () => table.go(table.root), { class: "primary" }),
