@@ -13,6 +13,7 @@ export class LearnView {
     this.table.on("state", () => this.follow());
   }
   async enter() {
+    this.status.textContent = "Reading your mistakes …";
     this.table.store();
     this.before = this.table.key; // the game to come back to
     Object.assign(this, { problem: null }, await ask("puzzles").catch(({ message }) => ({ due: [], known: 0, problem: message })));
