@@ -177,7 +177,6 @@ def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = DEFAULT_G
 class Statistics:
     """Statistics of a data set; see `describe`."""
 
-    files: list[str]
     rows: int
     games: int
     plies: int
@@ -234,7 +233,6 @@ def describe(
     again = to_numpy(pc.value_counts(from_numpy(keys)).field("counts"))
     lengths: dict[str, Any] = {"least": plies.min(), "mean": plies.mean(), "median": np.median(plies)}
     return Statistics(
-        files=[str(file.path) for file in files.files],
         rows=len(game),
         games=len(plies),
         plies=int(first.sum()),

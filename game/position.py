@@ -1,6 +1,6 @@
 """A position of English draughts: its pieces, its legal moves, and the positions they lead to; perft."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Final
@@ -50,11 +50,6 @@ class Move:
     def is_capture(self) -> bool:
         """Whether the move captures."""
         return bool(self.captured)
-
-    @property
-    def short(self) -> str:
-        """First and last square only: `26x1` for `26x17x10x1`. Two moves may share it."""
-        return f"{self.path[0]}{'x' if self.captured else '-'}{self.path[-1]}"
 
     def __str__(self) -> str:
         return ("x" if self.captured else "-").join(map(str, self.path))
@@ -253,7 +248,6 @@ class Position:
         size: int = 400,
         flipped: bool = False,
         last_move: Move | Sequence[int] = (),
-        arrows: Iterable[tuple[int, int]] = (),
     ) -> str:
         """The board as an SVG image. Notebooks draw a position by themselves.
 
@@ -261,7 +255,6 @@ class Position:
             size: width and height in pixels.
             flipped: draw Black at the bottom instead of White.
             last_move: the move that led here, or its PDN squares: shaded, with an arrow along them.
-            arrows: pairs of PDN squares (from, to).
 
         Returns:
             One `<svg>` element as text.
@@ -270,9 +263,7 @@ class Position:
             ValueError: for a square outside 1..32 or a size below 1.
         """
         path = last_move.path if isinstance(last_move, Move) else last_move
-        return board_svg(
-            self.pieces(), size=size, flipped=flipped, last_move=path, arrows=arrows, title=self.fen
-        )
+        return board_svg(self.pieces(), size=size, flipped=flipped, last_move=path, title=self.fen)
 
     def _repr_svg_(self) -> str:
         return self.svg()

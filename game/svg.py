@@ -6,7 +6,7 @@ A `Layout` says where the squares of a game are. Each shape has a class (`square
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ckai.game.squares import SQUARES, file_of
@@ -76,7 +76,6 @@ def board_svg(
     size: int,
     flipped: bool,
     last_move: Sequence[int],
-    arrows: Iterable[tuple[int, int]],
     title: str,
 ) -> str:
     """Draw the draughts board, see `Position.svg`; `title` is for screen readers and tooltips.
@@ -97,9 +96,8 @@ def board_svg(
             f'<g class="piece" data-piece="{pieces[square]}" data-square="{square}"'
             f' transform="translate({x:g},{y:g})">{piece_shapes(pieces[square])}</g>'
         )
-    for start, end in [*itertools.pairwise(last_move), *arrows]:
-        ends = DRAUGHTS.center(start, flipped), DRAUGHTS.center(end, flipped)
-        parts += [_arrow(*ends)] if start != end else []
+    for start, end in itertools.pairwise(last_move):
+        parts.append(_arrow(DRAUGHTS.center(start, flipped), DRAUGHTS.center(end, flipped)))
     return "\n".join([*parts, "</svg>"])
 
 

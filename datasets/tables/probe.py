@@ -96,25 +96,24 @@ class Tables:
         self.layout, self.values, self.header = layout, values, header
 
     @classmethod
-    def open(cls, pieces: int | None = None, *, folder: Path | None = None) -> "Tables":
-        """Open the tables in a folder.
+    def open(cls, pieces: int | None = None) -> "Tables":
+        """Open the tables in the user's cache folder, see `cache_folder`, or those of the package.
 
         Args:
             pieces: open the tables for this many pieces, 2 to 6, those of the package for 3 or fewer; None:
                 the largest that exist.
-            folder: None: the user's cache folder, and the package for up to 3 pieces.
 
         Raises:
             ValueError: the tables have not been built, the file is damaged, or no tables have so many pieces.
         """
         if pieces is not None and pieces not in range(2, MAX_PIECES + 1):
             raise ValueError(f"expected tables of 2 to {MAX_PIECES} pieces, found {pieces}")
-        place = folder or cache_folder()
+        folder = cache_folder()
         if pieces is None:
-            built = [n for n in range(2, MAX_PIECES + 1) if table_path(n, place).exists()]
+            built = [n for n in range(SHIPPED, MAX_PIECES + 1) if table_path(n, folder).exists()]
             pieces = max(built, default=SHIPPED)
-        path = table_path(pieces, place)
-        if folder is None and pieces <= SHIPPED and not path.exists():
+        path = table_path(pieces, folder)
+        if pieces <= SHIPPED and not path.exists():
             path = table_path(SHIPPED, Path(__file__).parent)
         return cls(*read_tables(path))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from positions import short
 
 from ckai.cli.web.engine_file import engine_file
 from ckai.game import Game, Position, PositionError, perft
@@ -109,7 +110,7 @@ def test_random_games_are_those_of_python(node):
              return seen;
            });""",
         [
-            [m.short if p.is_legal(m.short) else str(m) for p, m in zip(game.positions, game, strict=False)]
+            [short(m) if p.is_legal(short(m)) else str(m) for p, m in zip(game.positions, game, strict=False)]
             for game in games
         ],
     )

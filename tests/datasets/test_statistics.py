@@ -1,6 +1,5 @@
 """What is in a data set, against a count by hand; and `ckai games --stats`."""
 
-import json
 from collections import Counter
 
 import make_rows
@@ -64,13 +63,6 @@ def test_two_files_with_the_same_game_numbers_are_two_games(rows, tmp_path):
 
 def run(*words):
     return CliRunner().invoke(command, [str(word) for word in (*words, "--stats")])
-
-
-def test_json(path):
-    result = run(path, "--json")
-    found = json.loads(result.stdout)
-    assert result.stdout.count("\n") == 1
-    assert (found["games"], found["results"]["unknown"]) == (30, 6)
 
 
 def test_the_newest_data_set_is_the_default(rows, tmp_path, monkeypatch):

@@ -27,10 +27,14 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
+def opened(pieces, folder):
+    return Tables(*read_tables(table_path(pieces, folder)))
+
+
 @pytest.fixture(scope="module")
 def three(folder):
     build_tables(3, table_path(3, folder))
-    return Tables.open(3, folder=folder)
+    return opened(3, folder)
 
 
 @inner
@@ -104,7 +108,7 @@ def test_four_pieces(folder):
     header = build_tables(4, table_path(4, folder))
     assert header["counts"] == COUNTS
     assert table_path(4, folder).stat().st_size < 7_000_000
-    check(Tables.open(4, folder=folder), 20_000)
+    check(opened(4, folder), 20_000)
 
 
 def forces(position, black, worth, tables, plies):
@@ -122,7 +126,7 @@ def forces(position, black, worth, tables, plies):
 def test_results_of_a_book_are_refuted(folder):
     if not table_path(4, folder).exists():
         build_tables(4, table_path(4, folder))
-    tables = Tables.open(4, folder=folder)
+    tables = opened(4, folder)
     page = (Path(__file__).parents[2] / "docs" / "results.md").read_text()
     stated = re.findall(r"^    ([WB]:\S+) +(win|draw) ", page, flags=re.MULTILINE)
     assert stated.pop() == PRIZE
@@ -164,7 +168,7 @@ def wins(position, answers, tables, won):
 def test_five_pieces(folder):
     header = build_tables(5, table_path(5, folder))
     assert header["counts"] == {**COUNTS, "5": [71_334_772, 56_993_144, 11_122_892]}
-    tables = Tables.open(5, folder=folder)
+    tables = opened(5, folder)
     check(tables, 5_000)
     answers = "".join((Path(__file__).parent / "data" / "gurley.txt").read_text().split())
     position = Position.from_fen(PRIZE[0])
@@ -191,13 +195,14 @@ def test_a_position_is_answered_with_its_best_play(three):
     assert len(three.best_moves(Position.from_fen("B:WK1:BK32"))) == 2
 
 
-def test_what_is_not_in_the_tables_is_said(three, folder):
+def test_what_is_not_in_the_tables_is_said(three, tmp_path, monkeypatch):
+    monkeypatch.setenv("CKAI_CACHE", str(tmp_path))
     with pytest.raises(ValueError, match=r"expected 2 to 3 pieces .*, found 24"):
         three.probe(Position.start())
     with pytest.raises(
         ValueError, match=r"tables-4\.ckt: no such file; `ckai tables build --pieces 4` builds it"
     ):
-        Tables.open(4, folder=folder / "none")
+        Tables.open(4)
 
 
 @pytest.mark.parametrize("pieces", [-1, 0, 1, 7])

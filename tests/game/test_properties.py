@@ -4,7 +4,7 @@ import pytest
 import slow_rules
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from positions import games, rotated, setups
+from positions import games, rotated, setups, short
 
 from ckai.game import MoveError, Position, PositionError, kernels
 
@@ -97,11 +97,11 @@ def test_text_names_one_move_or_is_refused(position):
         assert position.find_move(str(move)) == move
         assert position.find_move(str(move).replace("x", " - ")) == move
         assert position.find_path(move.path) == move
-    texts = {move.short for move in moves}
+    texts = {short(move) for move in moves}
     for text in texts:
         # A move that is exactly what the text says wins over longer ones.
         exact = [move for move in moves if str(move) == text]
-        fits = exact or [move for move in moves if move.short == text]
+        fits = exact or [move for move in moves if short(move) == text]
         if len(fits) > 1:
             with pytest.raises(MoveError, match=f"'{text}' is ambiguous here"):
                 position.find_move(text)

@@ -22,6 +22,11 @@ def unpack_position(board, jumper, halfmove_clock, *, black):
     return Position(*map(int, read_board(board)), black, jumper, halfmove_clock)
 
 
+def short(move):
+    """First and last square only: `26x1` for `26x17x10x1`. Two moves may share it."""
+    return f"{move.from_square}{'x' if move.captured else '-'}{move.to_square}"
+
+
 def rotated(position):
     """The position with colours swapped and the board turned: the same moves in mover's view."""
     return replace(position, black=not position.black)
