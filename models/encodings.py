@@ -256,8 +256,9 @@ class CheckersEncoding(Encoding):
     @classmethod
     def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
         """See `Encoding.legal_mask`."""
-        board, jumper = torch.from_numpy(boards).split([SQUARES, boards.shape[1] - SQUARES], 1)
-        mask: NDArray[np.bool_] = cls().legal(board, jumper[:, 0]).transpose(1, 2).flatten(1).numpy()
+        rows = torch.from_numpy(boards)
+        hops = cls().legal(rows[:, :SQUARES], rows[:, SQUARES])
+        mask: NDArray[np.bool_] = hops.transpose(1, 2).flatten(1).numpy()
         return mask
 
     def legal(self, board: Tensor, jumper: Tensor) -> Tensor:

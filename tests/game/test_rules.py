@@ -37,23 +37,6 @@ def test_legal_moves(fen, moves):
     assert [str(move) for move in Position.from_fen(fen).legal_moves()] == moves.split()
 
 
-@pytest.mark.parametrize(
-    ("fen", "move", "after"),
-    [
-        ("B:W10:B25", "25-30", "W:W10:BK30"),
-        ("W:W6:B22", "6-1", "B:WK1:B22"),
-        ("B:W25,26:B21", "21x30", "W:W26:BK30"),
-        ("B:W6,7,14,15:BK2", "2x9x18x11x2", "W:W:BK2"),  # the square it came from counts as empty
-        ("B:W6,7,14,15:BK9", "9x2x11x18x9", "W:W:BK9"),
-        ("B:W30,21:BK1,10:H7", "1-5", "W:W21,30:B10,K5:H8"),  # the clock counts steps of kings only
-        ("B:W30,21:BK1,10:H7", "10-15", "W:W21,30:BK1,15"),
-        ("B:W6:BK1:H7", "1x10", "W:W:BK10"),
-    ],
-)
-def test_positions_after_moves(fen, move, after):
-    assert Position.from_fen(fen).push(move) == Position.from_fen(after)
-
-
 def test_between_two_hops_the_same_side_goes_on_with_the_same_piece():
     position = Position.from_fen("B:W15,22,16:B11,12")
     middle = position.push_action(position.find_move("11x18x25").actions[0])
