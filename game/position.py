@@ -369,10 +369,9 @@ class Position:
         Raises:
             MoveError: the text is not a move, or see `find_path`.
         """
-        try:
-            squares = read_squares(text)
-        except MoveError as error:
-            raise MoveError(self._refusal(text.strip(), str(error))) from None
+        squares = read_squares(text)
+        if not squares:
+            raise MoveError(self._refusal(text.strip(), "is not a move such as 11-15 or 26x17x10"))
         return self.find_path(squares, text.strip())
 
     def find_path(self, squares: Sequence[int], text: str | None = None) -> Move:

@@ -68,15 +68,9 @@ def parse_fen(text: str) -> tuple[str, dict[int, str], int]:
 
 
 def read_squares(text: str) -> list[int]:
-    """The PDN squares of a move's text such as `11-15` or `26x17x10`.
-
-    Raises:
-        MoveError: if the text is not a move; the message is "is not a move such as ...".
-    """
+    """The PDN squares of a move's text such as `11-15` or `26x17x10`; none if it is no move."""
     squares = [int(s) for s in re.findall(r"\d+", text)] if _MOVE.match(text) else []
-    if not squares or not all(1 <= s <= SQUARES for s in squares):
-        raise MoveError("is not a move such as 11-15 or 26x17x10")
-    return squares
+    return squares if all(1 <= s <= SQUARES for s in squares) else []
 
 
 def printable(text: str, most: int | None = None) -> str:

@@ -42,11 +42,7 @@ def _value(own, opp, kings, jumper, values, lookup):
 def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, lookup):
     """The value of a position in the tables if it ends before the draw by the halfmove clock, else UNKNOWN.
 
-    Args:
-        own, opp, kings, jumper: the position, with pieces on both sides.
-        halfmove_clock: plies since the last capture or step of a man.
-        limit: the halfmove clock at which the game is drawn.
-        values, lookup: of the tables' layout.
+    It has pieces on both sides; `limit` is the halfmove clock at which the game is drawn.
     """
     value = _value(own, opp, kings, jumper, values, lookup)
     return value if value == DRAWN or halfmove_clock + value <= limit else np.int64(UNKNOWN)

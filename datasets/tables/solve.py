@@ -56,17 +56,12 @@ _NEVER = 100  # added to the count of open steps where an exit draws, so that it
 
 
 @inner
-def key_of(own, opp, kings):
-    """The key of a position's class."""
-    return class_key(
-        popcount(own & ~kings), popcount(own & kings), popcount(opp & ~kings), popcount(opp & kings)
-    )
-
-
-@inner
 def look(own, opp, kings, values, lookup):
     """Look up a position of the tables with pieces on both sides and no capture under way."""
-    return values[lookup[STARTS + key_of(own, opp, kings)] + rank_position(own, opp, kings, lookup)]
+    m1, k1 = popcount(own & ~kings), popcount(own & kings)
+    m2, k2 = popcount(opp & ~kings), popcount(opp & kings)
+    key = class_key(m1, k1, m2, k2)
+    return values[lookup[STARTS + key] + rank_position(own, opp, kings, lookup)]
 
 
 @inner
