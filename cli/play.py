@@ -105,7 +105,7 @@ def command(
     from ckai.cli.shared.found import short_name
     from ckai.cli.terminal.game import HUMAN, PEOPLE, TerminalGame
     from ckai.cli.terminal.screen import make_console
-    from ckai.rl.engine.limit import EngineText, TimeControl
+    from ckai.rl.engine.limit import EngineText, read_clock
     from ckai.rl.engine.loading import game_of as game_of_engines
     from ckai.rl.games.registry import get_game
 
@@ -118,13 +118,13 @@ def command(
     if source is not None and level is not None:
         raise click.UsageError("--engine and --level both say who the opponent is; give one")
     source = source if level is None else f"{LEVEL}{level}"
-    control = None if clock is None else TimeControl.read(clock)
+    control = None if clock is None else read_clock(clock)
     if source is not None:
         player = EngineText.read(source)
-        if control and (player.control or player.limit or player.policy):
+        if control and (player.limit or player.policy):
             raise click.UsageError("--clock and @LIMIT both say how long a move takes; give one")
-        if player.control is not None:  # for both sides
-            source, control = player.who, player.control
+        if player.limit is not None and player.limit.clock is not None:  # for both sides
+            source, control = player.who, player.limit
         if game_name is None and os.path.exists(player.who):
             game_name = game_of_engines([source])
     spec = get_game(game_name or DEFAULT_GAME_NAME)

@@ -40,7 +40,7 @@ from ckai.game import Outcome, Reason
 from ckai.game.text import printable
 from ckai.rl.analysis.report import score_help
 from ckai.rl.engine.base import Engine, ResignsError, SearchResult, Stop
-from ckai.rl.engine.limit import Clock, Limit, TimeControl
+from ckai.rl.engine.limit import Clock, Limit
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec, LoadedGame
 
@@ -107,7 +107,7 @@ class TerminalGame:
         spec: GameSpec = DEFAULT_GAME,
         analyst: Callable[[], Engine] | None = None,
         file: Path | None = None,
-        control: TimeControl | None = None,
+        control: Limit | None = None,
         show: bool = False,
         chance: random.Random | None = None,
     ) -> None:
@@ -233,7 +233,7 @@ class TerminalGame:
     def _engine_move(self) -> None:
         """Let the engine play for the side to move."""
         own = self.clocks.get(self.side)
-        clock = None if own is None else Limit(clock=own.left, increment=own.control.increment)
+        clock = None if own is None else own.limit
         self.opinion = None
         self.reply = self._wait(
             self.opponent,
@@ -299,7 +299,8 @@ class TerminalGame:
         names = {side.capitalize(): HUMAN if side in self.humans else self.opponent_name for side in SIDES}
         headers = {"Event": EVENT, "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
         if self.control is not None:
-            headers["TimeControl"] = str(self.control)
+            added = f"+{self.control.increment:g}s" if self.control.increment else ""
+            headers["TimeControl"] = f"{self.control.clock:g}s{added}"
         outcome = self.outcome()
         try:
             text = self.spec.to_pdn(self.game, headers, outcome.result if outcome else "*")

@@ -173,7 +173,7 @@ class Server:
                 f"expected one of {', '.join(sorted(names))}, found {player.who[:60]!r}; others are given "
                 "when the server begins: ckai board --engine SPEC"
             )
-        if player.control is not None:
+        if player.limit is not None and player.limit.clock is not None:
             raise ValueError(f"{text[:60]}: expected one clock for both sides; give it as the game's")
         engine = self._engines.pop((spec.name, text), None)
         if engine is None:

@@ -22,7 +22,7 @@ from ckai.game import Move, Position
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import JoinableThread
 from ckai.models.pretrained import CKAI
-from ckai.rl.engine.limit import Limit, Proof, TimeControl
+from ckai.rl.engine.limit import Limit, Proof
 from ckai.rl.evaluators.loading import move_priors
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
@@ -310,7 +310,6 @@ class Engine(ABC):
         name: what it is called in messages and PDN headers.
         spec: the game.
         default_limit: the limit of its moves where none is given and it has no `limit`.
-        control: the time of each of its games, as part of its text; None: none.
         takes: the fields of a `Limit` that it can honour.
         evaluator: the network, or what stands in its place; None: it has none.
     """
@@ -318,7 +317,6 @@ class Engine(ABC):
     name: str = "engine"
     spec: GameSpec = DEFAULT_GAME
     default_limit: Limit = Limit()
-    control: TimeControl | None = None
     takes: frozenset[str] = frozenset()
     evaluator: Evaluator | None = None
     _limit: Limit | None = None
@@ -383,7 +381,10 @@ class Engine(ABC):
 
     @property
     def limit(self) -> Limit | None:
-        """The limit of its moves where none is given, of the kinds that it `takes`; None: `default_limit`."""
+        """The limit of its moves where none is given, of the kinds that it `takes`; None: `default_limit`.
+
+        A clock is the time of each of its games in a match.
+        """
         return self._limit
 
     @limit.setter
@@ -393,8 +394,7 @@ class Engine(ABC):
     @property
     def by_time(self) -> bool:
         """Whether its moves depend on time, so that a match plays one game at a time in each thread."""
-        limit = self.limit or self.default_limit
-        return self.control is not None or bool(limit.given & {"seconds", "clock"})
+        return bool((self.limit or self.default_limit).given & {"seconds", "clock"})
 
     def _checked(self, limit: Limit) -> Limit:
         if not isinstance(limit, Limit):

@@ -25,7 +25,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _TIME = r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m)"
 _CONTROL = re.compile(rf"{_TIME}(?:\+{_TIME})?")
 MAX_SECONDS = 1_000_000
-"""Largest time of a time control."""
+"""Largest time of a game, and largest increment."""
 Proof: TypeAlias = Literal["win", "loss", "draw"]
 REVERSED: dict[Proof, Proof] = {"win": "loss", "loss": "win", "draw": "draw"}
 
@@ -183,62 +183,50 @@ class MoveTimer:
         return lead > rate * (self.optimum - spent)
 
 
-@dataclass(frozen=True)
-class TimeControl:
-    """The time of each player for a game; a ValueError says that a number is out of range.
+def read_clock(text: str) -> Limit:
+    """Parse the time of a player for a game, `TIME[+INCREMENT]`; a ValueError refuses what is none.
 
-    Example:
-        >>> TimeControl.read("5m+3s")
-        TimeControl(seconds=300.0, increment=3.0)
-        >>> str(TimeControl.read("5m+3s"))
-        '300s+3s'
+    Times are in ms, s or m. The increment is added after every move (Fischer).
+
+    >>> read_clock("5m+3s")
+    Limit(clock=300.0, increment=3.0)
     """
-
-    seconds: float
-    """Time at the start, above 0."""
-    increment: float = 0.0
-    """Seconds added after every move, 0 or more (Fischer)."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.seconds <= MAX_SECONDS:
-            raise ValueError(f"expected a time above 0, at most {MAX_SECONDS:,} s, found {self.seconds:g} s")
-        if not 0 <= self.increment <= MAX_SECONDS:
-            raise ValueError(f"expected an increment from 0 to {MAX_SECONDS:,} s, found {self.increment:g} s")
-
-    @classmethod
-    def read(cls, text: str) -> "TimeControl":
-        """Parse `TIME[+INCREMENT]`, times in ms, s or m, such as `5m+3s`; a ValueError refuses others."""
-        parts = _CONTROL.fullmatch(text)
-        if parts is None:
-            raise ValueError(f"expected a time control such as 5m+3s or 60s+0.6s, found {text!r}")
-        number, unit, added, added_unit = parts.groups("")
-        return cls(float(number) * _UNITS[unit], float(added or 0) * _UNITS.get(added_unit, 0.0))
-
-    def __str__(self) -> str:
-        return f"{self.seconds:g}s" + (f"+{self.increment:g}s" if self.increment else "")
+    parts = _CONTROL.fullmatch(text)
+    if parts is None:
+        raise ValueError(f"expected a time control such as 5m+3s or 60s+0.6s, found {text!r}")
+    number, unit, added, added_unit = parts.groups("")
+    seconds, increment = float(number) * _UNITS[unit], float(added or 0) * _UNITS.get(added_unit, 0.0)
+    if not 0 < seconds <= MAX_SECONDS:
+        raise ValueError(f"expected a time above 0, at most {MAX_SECONDS:,} s, found {seconds:g} s")
+    if increment > MAX_SECONDS:
+        raise ValueError(f"expected an increment from 0 to {MAX_SECONDS:,} s, found {increment:g} s")
+    return Limit(clock=seconds, increment=increment)
 
 
 class Clock:
-    """The clock of one player in one game. It stands still until it is started.
+    """The clock of one player in one game, which begins with a `Limit`; it stands still until it is started.
 
-    Attributes:
-        control: the time control.
-        now: returns the time in seconds.
+    `now` returns the time in seconds.
     """
 
-    def __init__(self, control: TimeControl, now: Callable[[], float] = time.perf_counter) -> None:
-        self.control, self.now, self._left = control, now, control.seconds
+    def __init__(self, limit: Limit, now: Callable[[], float] = time.perf_counter) -> None:
+        self._increment, self._now, self._left = limit.increment, now, limit.clock or 0.0
         self._started: float | None = None
+
+    @property
+    def limit(self) -> Limit:
+        """What is left, as the limit of the next move."""
+        return Limit(clock=self.left, increment=self._increment)
 
     @property
     def left(self) -> float:
         """Seconds left, below 0 once the time is over."""
-        return self._left if self._started is None else self._left - (self.now() - self._started)
+        return self._left if self._started is None else self._left - (self._now() - self._started)
 
     def start(self) -> None:
         """Start the clock; does nothing if it runs."""
         if self._started is None:
-            self._started = self.now()
+            self._started = self._now()
 
     def stop(self) -> None:
         """Stop the clock; does nothing if it does not run."""
@@ -247,7 +235,7 @@ class Clock:
     def press(self) -> None:
         """End a move: stop the clock, and add the increment."""
         self.stop()
-        self._left += self.control.increment
+        self._left += self._increment
 
 
 @dataclass(frozen=True)
@@ -257,10 +245,8 @@ class EngineText:
     text: str
     who: str
     limit: Limit | None = None
-    """Of a single move."""
+    """Of a move; a clock is for a game."""
     policy: bool = False
-    control: TimeControl | None = None
-    """Time per game."""
 
     @property
     def kind(self) -> str:
@@ -288,15 +274,11 @@ class EngineText:
         limit, digits = parts["limit"], parts["limit"].removeprefix("d")
         if not digits.isdigit():
             try:
-                control = TimeControl.read(limit)
+                found = read_clock(limit)
             except ValueError as error:
                 raise ValueError(f"{text}: {error}") from None
             a_game = "+" in limit or limit.endswith("m")
-            return (
-                replace(plain, control=control)
-                if a_game
-                else replace(plain, limit=Limit(seconds=control.seconds))
-            )
+            return replace(plain, limit=found if a_game else Limit(seconds=found.clock))
         if not 0 < (number := float(digits)) <= MOST:
             raise ValueError(f"expected a limit above 0 and at most {MOST:,} after the @, found {text!r}")
         deep = digits != limit or plain.kind

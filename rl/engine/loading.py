@@ -83,7 +83,7 @@ def load_engine(
         tree.owns_evaluator = True
         tree.measure()
         limit = POLICY if wanted.policy else limit
-    engine.name, engine.control, engine.limit, engine.takes = text, wanted.control, limit, takes
+    engine.name, engine.limit, engine.takes = text, limit, takes
     return engine
 
 
@@ -97,7 +97,7 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
     takes = ProgramEngine.takes if who == f"{LEVEL}{FULL_LEVEL}" else of.takes
     takes = frozenset() if wanted.policy else takes
     allowed = takes if clock else takes - {"clock"}
-    given = {"clock"} if wanted.control else wanted.limit.given if wanted.limit else set()
+    given = wanted.limit.given if wanted.limit else set()
     if only not in (None, game.name):
         expected, found = f"an engine of {game.name}", f"one of {only}; choose another engine or game"
     elif kind == "perfect" and game.solver is None:

@@ -148,7 +148,7 @@ def play_match(
     """Play every opening twice, A with Black and A with White.
 
     Args:
-        a: the first engine, with its limit or time control. Its twins play, one in each thread.
+        a: the first engine, with its limit. Its twins play, one in each thread.
         b: the second engine.
         openings: start positions.
         spec: the game.
@@ -230,8 +230,12 @@ class _Table:
     def _begin(self, board: int) -> None:
         self.active.pop(board, None)
         if self.waiting and not self.stop.is_set():
-            a, b = (None if each.control is None else Clock(each.control) for each in self.engines)
-            self.active[board], self.clocks = self.waiting.popleft(), (a, b)
+            a, b = (each.limit for each in self.engines)
+            self.active[board] = self.waiting.popleft()
+            self.clocks = (
+                None if a is None or a.clock is None else Clock(a),
+                None if b is None or b.clock is None else Clock(b),
+            )
 
     def _end(self, board: int, outcome: Outcome) -> None:
         game = replace(self.active[board], outcome=outcome)
@@ -256,7 +260,7 @@ class _Table:
         mine = [self.active[board] for board in boards]
         games = [each.game for each in mine]
         if clock is not None:
-            limit = Limit(clock=clock.left, increment=clock.control.increment)
+            limit = clock.limit
             clock.start()
         elif engine.by_time and not isinstance(engine, ProgramEngine):
             limit = FORCED if len(games[0].position.legal_moves()) == 1 else None

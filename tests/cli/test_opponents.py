@@ -15,7 +15,7 @@ from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import play
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console, wait_for
-from ckai.rl.engine.limit import Clock, TimeControl
+from ckai.rl.engine.limit import Clock, Limit
 from ckai.rl.games.registry import get_game
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
@@ -218,8 +218,8 @@ class Seconds:
 
 def timed(lines, now, **settings):
     """A game with a clock of a minute, which runs by `now`."""
-    script, shown = table(lines, extra={"control": TimeControl(60)}, **settings)
-    script.clocks = {side: Clock(TimeControl(60), now) for side in script.clocks}
+    script, shown = table(lines, extra={"control": Limit(clock=60)}, **settings)
+    script.clocks = {side: Clock(Limit(clock=60), now) for side in script.clocks}
     return script, shown
 
 

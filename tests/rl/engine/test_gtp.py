@@ -11,7 +11,7 @@ from ckai.rl.engine import gtp, program
 from ckai.rl.engine.alphabeta import RandomEngine
 from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.gtp import GtpEngine, GtpSession
-from ckai.rl.engine.limit import Limit, TimeControl
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import ProgramError
 from ckai.rl.games.go import PASS, SPEC, GoReason
 from ckai.rl.matches import match
@@ -128,7 +128,7 @@ def test_our_client_plays_our_server(monkeypatch):
     monkeypatch.setattr(gtp, "INIT_SECONDS", 600.0)  # in which it compiles, so that no move does
     monkeypatch.setattr(match, "TIME_MARGIN", 30.0)
     with GtpEngine(f"{SERVER} rollout@4", spec=SPEC) as engine:
-        engine.control = TimeControl(2.0)
+        engine.limit = Limit(clock=2.0)
         result = play_match(engine, RandomEngine(SPEC), SPEC.openings(3)[:1], spec=SPEC)
     assert len(result.games) == 2
     assert all(isinstance(game.reason, GoReason) for game in result.games), result.games

@@ -10,7 +10,7 @@ import pytest
 
 from ckai.game import Position
 from ckai.rl.engine import program
-from ckai.rl.engine.limit import Limit, TimeControl
+from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.program import Fault, HubEngine, ProgramError
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
@@ -45,12 +45,8 @@ def test_games_of_every_sort_with_a_client_of_others():
 @pytest.mark.programs
 def test_two_of_ckai_play_each_other():
     with HubEngine(f"{ENGINE} uniform") as engine:
-        for limit, control in (
-            (Limit(depth=2), None),
-            (Limit(seconds=0.005), None),
-            (None, TimeControl(1, 0.01)),
-        ):
-            engine.limit, engine.control = limit, control
+        for limit in (Limit(depth=2), Limit(seconds=0.005), Limit(clock=1, increment=0.01)):
+            engine.limit = limit
             result = play_match(engine, engine, draw_openings(1, 0), max_plies=24)
             assert len(result.games) == 2
             assert all(len(each.game.moves) >= 10 for each in result.games)
