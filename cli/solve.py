@@ -27,8 +27,8 @@ what they allowed. `ckai analyze` keeps them in mistakes.pdn. One that you find 
 is due again after 1, 2, 5, 12 days and so on, else the next day.
 
 A PDN file has a problem in each game: the position of its FEN tag, its moves as the solution, its result.
-A file of FENs has one in each line: a FEN, then a result (1-0 is a win for Black; or win, draw, loss for the
-side to move) and the moves of the solution, if any, then a comment after a semicolon.
+A file named .fen has one in each line: a FEN, then a result (1-0 is a win for Black; or win, draw, loss for
+the side to move) and the moves of the solution, if any, then a comment after a semicolon.
 
 A problem is solved when the search ends on the first move of the solution, or on one that keeps the result.
 The time shown is the point after which the answer stayed correct. The limit applies to each problem.

@@ -1,7 +1,7 @@
 """Problems of PDN and FEN files: reading them, solving them, and what the tablebases say of their results.
 
 A PDN file has one problem a game: its FEN tag is the position, its moves the solution, its result the
-expected one, `*` if there is none. Any other file has one problem a line:
+expected one, `*` if there is none. A file named `.fen` has one problem a line:
 
     FEN [RESULT] [MOVE ...] [; comment]
 
@@ -9,15 +9,14 @@ with a result of `1-0` (Black wins), `0-1`, `1/2-1/2`, or `win`, `loss` and `dra
 lines and lines that begin with `#` are skipped.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from ckai.datasets.tables import Tables
-from ckai.game import Move, Position
-from ckai.game.text import FEN_TAG, printable
+from ckai.game import Game, Move, Position
+from ckai.game.text import printable
 from ckai.pdn import PdnGame, read_games
 from ckai.rl.engine.base import Engine, SearchResult
 from ckai.rl.engine.limit import REVERSED, Limit, Proof
@@ -55,25 +54,21 @@ class Problem:
         return f"{self.path}, problem {self.number}" + (f", {self.name}" if self.name else "")
 
 
-_FEN_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:#[^\n]*\n\s*)*[BWbw]:[BWbw]")
-
-
 def read_problems(path: Path) -> Iterator[Problem | ValueError]:
     """Read the problems of a file, in order, each one or the error that refused it.
 
     Args:
-        path: a PDN file, which may be compressed, or a file of FENs: one whose first line is a FEN.
+        path: a PDN file, which may be compressed, or a file of FENs, named `.fen`.
 
     Raises:
         OSError: the file cannot be read.
     """
-    fens = path.suffix.lower() == ".fen" or (path.is_file() and _FEN_LINE.match(path.read_bytes()))
-    if not fens:
+    if path.suffix.lower() != ".fen":
         for game in read_games(path, str(path)):
             yield _of_game(game, str(path))
         return
-    lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
-    texts = [(at, line) for at, line in enumerate(lines, 1) if line.strip()[:1] not in ("", "#")]
+    lines = enumerate(path.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1)
+    texts = (each for each in lines if each[1].strip()[:1] not in ("", "#"))
     for number, (at, line) in enumerate(texts, 1):
         try:
             yield _of_line(line, str(path), number)
@@ -105,21 +100,18 @@ def _of_game(game: PdnGame, path: str) -> Problem | ValueError:
 
 def _of_line(line: str, path: str, number: int) -> Problem:
     words, _, comment = line.partition(";")
-    tag = FEN_TAG.match(words)
-    fen, *rest = [tag[0], *words[tag.end() :].split()] if tag else words.split() or [""]
-    position = after = Position.from_fen(fen)
+    fen, *rest = words.split() or [""]
+    position, result = Position.from_fen(fen), None
     if not position.legal_moves():
         raise ValueError(f"expected a position with a legal move, found {position.fen}")
-    result = None
     if rest and (rest[0] in RESULTS or rest[0].lower() in REVERSED):
         text = rest.pop(0)
         result = _result_for(text, position) or cast(Proof, text.lower())
-    solution = []
+    game = Game(position)
     for text in rest:
-        solution.append(after.find_move(text))
-        after = after.push(solution[-1])
+        game.push(text)
     return Problem(
-        position=position, path=path, number=number, name=_name(comment), solution=solution, result=result
+        position=position, path=path, number=number, name=_name(comment), solution=game.moves, result=result
     )
 
 

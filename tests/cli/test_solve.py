@@ -49,7 +49,7 @@ def test_the_page_is_right(run, tmp_path, monkeypatch):
 
 def test_all_solved(run, tmp_path):
     path = tmp_path / "x.fen"
-    path.write_text('[FEN "W:WK18,K15:BK4"] win 15-11\nB:W18:B14 1-0\n')
+    path.write_text("W:WK18,K15:BK4 win 15-11\nB:W18:B14 1-0\n")
     status, out, err = run(path, *FEW)
     assert (status, "warning" in err) == (0, False)
     assert "solved 2 of 2 problems" in out

@@ -35,7 +35,7 @@ FENS = """\ufeff# endings
 
 B:W18:B14 win 14x23 ; a shot
   # more
-[FEN "W:WK18,K15:BK4"] 0-1
+W:WK18,K15:BK4 0-1
 B:W18:B14
 nonsense
 B:W32:B1 3-4
@@ -71,9 +71,8 @@ def test_problems_of_pdn(tmp_path, packed):
     assert "problem 4: ply 0: '18-1' is illegal here" in str(fourth)
 
 
-@pytest.mark.parametrize("name", ["endings.fen", "endings.txt"])
-def test_problems_of_fens(tmp_path, name):
-    path = tmp_path / name
+def test_problems_of_fens(tmp_path):
+    path = tmp_path / "endings.fen"
     path.write_text(FENS)
     found = list(read_problems(path))
     read = [each for each in found if isinstance(each, Problem)]
