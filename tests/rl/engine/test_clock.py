@@ -1,16 +1,15 @@
 """Time controls, clocks, the time of a move, and when a search by a clock ends."""
 
-import doctest
 from functools import partial
 
 import numpy as np
 import pytest
 
 from ckai.game import Position, Reason
-from ckai.rl.engine import limit, tree
+from ckai.rl.engine import tree
 from ckai.rl.engine.alphabeta import RandomEngine
 from ckai.rl.engine.base import Engine, StopReason
-from ckai.rl.engine.limit import Clock, EngineText, Limit, MoveTime, MoveTimer, read_clock
+from ckai.rl.engine.limit import Clock, Limit, MoveTime, MoveTimer, read_clock
 from ckai.rl.engine.tree import TreeEngine
 from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -20,11 +19,6 @@ from ckai.rl.matches.openings import draw_openings
 from ckai.rl.search.searcher import SIZES, BatchSizer
 
 START = Position.start()
-
-
-def test_the_examples_in_the_docstrings():
-    ran = doctest.testmod(limit)
-    assert ran.failed == 0 < ran.attempted
 
 
 # --- time controls -------------------------------------------------------------------------------------
@@ -173,23 +167,6 @@ def test_the_way_a_capture_goes_on_is_part_of_the_decision(leaning):
 
 
 # --- matches -------------------------------------------------------------------------------------------
-
-
-def test_engines_by_clock():
-    minute = Limit(clock=60, increment=0.6)
-    assert EngineText.read("a.ckpt@60s+0.6s") == EngineText("a.ckpt@60s+0.6s", "a.ckpt", minute)
-    assert EngineText.read("a.ckpt@5m").limit == Limit(clock=300)
-    assert EngineText.read("a.ckpt@60s").limit == Limit(seconds=60)
-    assert EngineText.read("runs@40/best.ckpt").limit is None  # a file
-    assert Engine.load("uniform@60s+0.6s").limit == minute
-    for text, message in (
-        ("uniform@60s+x", "such as 5m\\+3s"),
-        ("uniform@0s+1s", "a time above 0"),
-        ("random@5m", "expected no limit"),
-        ("alphabeta@5m+1s", "expected depth after alphabeta"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            Engine.load(text)
 
 
 @pytest.mark.parametrize("spec", ["uniform@0.2s+5ms", "rollout@0.2s+5ms"])

@@ -102,13 +102,6 @@ def test_visits_that_are_kept_count_unless_the_search_begins_anew(engine):
     assert (anew.sims, anew.nodes, anew.visits) == (400, 400, first.visits)
 
 
-def test_depth_is_of_the_deepest_position(engine):
-    result = engine.search(START, Limit(depth=5))
-    assert result.reason == StopReason.DEPTH
-    assert result.depth == 5
-    assert engine.search(START, Limit(depth=7)).depth == 7
-
-
 def test_a_capture_of_several_hops_is_one_ply(engine):
     result = engine.search("B:W6,7,14,15,32:B2,21", Limit(visits=2))
     assert len(result.move.actions) == 2

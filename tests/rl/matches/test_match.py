@@ -125,6 +125,10 @@ def test_texts_of_engines():
     assert EngineText.read("a@b.ckpt@policy") == EngineText("a@b.ckpt@policy", "a@b.ckpt", policy=True)
     assert EngineText.read("hub:prog --x=1") == EngineText("hub:prog --x=1", "hub:prog --x=1")
     assert EngineText.read("hub:prog -x@2") == EngineText("hub:prog -x@2", "hub:prog -x", Limit(depth=2))
+    assert EngineText.read("a.ckpt@60s").limit == Limit(seconds=60)
+    assert EngineText.read("a.ckpt@5m").limit == Limit(clock=300)
+    assert EngineText.read("runs@40/best.ckpt").limit is None  # a file
+    assert Engine.load("uniform@60s+0.6s").limit == Limit(clock=60, increment=0.6)
     for text in ("alphabeta@d3", "alphabeta@3", "alphabeta:ckai@d3", "uniform@d3"):
         assert Engine.load(text).limit == Limit(depth=3)
     assert Engine.load("uniform@7").limit == Limit(visits=7)
@@ -154,8 +158,11 @@ def test_alpha_beta_with_a_network(tmp_path):
     ("name", "message"),
     [
         ("", "empty"),
-        ("random@4", "no limit"),
         ("alphabeta@0.2s", "expected depth after alphabeta, found @0.2s"),
+        ("uniform@60s+x", "such as 5m\\+3s"),
+        ("uniform@0s+1s", "a time above 0"),
+        ("random@5m", "expected no limit"),
+        ("alphabeta@5m+1s", "expected depth after alphabeta"),
         ("rollout@policy", "expected a network with @policy"),
         ("uniform@0s", "above 0"),
         ("uniform@" + "9" * 5000, "at most 1,000,000,000"),
