@@ -67,7 +67,6 @@ def steps() -> Iterator[Callable[[], object]]:
 
 
 def _compile_conversion() -> None:
-    """Compile both readers of PDN."""
     pdn = b'[FEN "B:W32:B1"] 1. 1-5 {a comment} 32-28 (32-27) 1-0 \n[Event "2"] 1. 11-15 22-18 2. 15x22 *'
     list(read_games(BytesIO(pdn)))
     with tempfile.TemporaryDirectory() as name:
@@ -77,7 +76,6 @@ def _compile_conversion() -> None:
 
 
 def _compile_tables() -> None:
-    """Compile what builds and probes tablebases."""
     with tempfile.TemporaryDirectory() as name:
         build_tables(2, Path(name) / "tables-2.ckt", threads=1)
     compile_probes(Tables.open(3))

@@ -84,8 +84,8 @@ COSTS = {Grade.INACCURACY: 0.05, Grade.MISTAKE: 0.1, Grade.BLUNDER: 0.2}
 def grade_of(cost: float) -> Grade | None:
     """Return the grade of a move that costs `cost` expected points, None below the least inaccuracy.
 
-    >>> [grade_of(cost) for cost in (0.04, 0.05, 0.5)]
-    [None, <Grade.INACCURACY: 'inaccuracy'>, <Grade.BLUNDER: 'blunder'>]
+    >>> [str(grade_of(cost)) for cost in (0.0499, 0.05, 0.3 - 0.2, 0.2)]
+    ['None', 'inaccuracy', 'mistake', 'blunder']
     """
     grades = [grade for grade, least in COSTS.items() if round(cost, 9) >= least]  # 0.3 - 0.2 is 0.1
     return grades[-1] if grades else None

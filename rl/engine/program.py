@@ -155,7 +155,6 @@ class ProgramEngine(Engine):
         return game.positions[-1 - len(unknown)], unknown, new
 
     def _ended(self, wanted: str) -> ProgramError:
-        """Return the error of a program that has ended."""
         assert self._process is not None
         self._reader.join(END_SECONDS)
         with suppress(subprocess.TimeoutExpired):

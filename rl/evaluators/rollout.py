@@ -10,7 +10,6 @@ class UniformEvaluator(Evaluator):
     name = "uniform"
 
     def __init__(self, num_actions: int = DEFAULT_GAME.num_actions) -> None:
-        """Create a uniform evaluator for a game with `num_actions` actions."""
         self.num_actions = num_actions
 
     def _fill(self, boards: Boards, logits: Floats, values: Floats) -> None:

@@ -220,7 +220,6 @@ class _Table:
     """Of A and B in the game of the only board, if they have any."""
 
     def play(self, boards: int) -> None:
-        """Play all games that wait, on so many boards."""
         for board in range(boards):
             self._begin(board)
         while self.active and not self.stop.is_set():
@@ -245,7 +244,6 @@ class _Table:
         self._begin(board)
 
     def _lose(self, board: int, reason: StrEnum, detail: str = "") -> None:
-        """End a game that the side to move has lost."""
         winner = "white" if self.active[board].game.position.black else "black"
         self._end(board, Outcome(winner, reason, detail))
 

@@ -15,7 +15,7 @@ from ckai.rl.analysis import AnalysisConfig, Analyst, accuracy_of, annotate, pla
 from ckai.rl.analysis import report as module
 from ckai.rl.analysis.analyst import Work
 from ckai.rl.analysis.annotation import strip
-from ckai.rl.analysis.report import NAGS, Grade, grade_of
+from ckai.rl.analysis.report import NAGS, Grade
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import UniformEvaluator
 
@@ -50,20 +50,6 @@ def test_the_examples_run():
     result = doctest.testmod(module)
     assert result.attempted
     assert not result.failed
-
-
-# --- points, grades, accuracy -----------------------------------------------------------------------
-
-
-def test_grades_begin_at_their_thresholds():
-    assert [grade_of(c) for c in (0.0, 0.0499, 0.05, 0.3 - 0.2, 0.2, 1.0)] == [
-        None,
-        None,
-        Grade.INACCURACY,
-        Grade.MISTAKE,
-        Grade.BLUNDER,
-        Grade.BLUNDER,
-    ]
 
 
 # --- moves ------------------------------------------------------------------------------------------
