@@ -216,7 +216,7 @@ class _Table:
     max_plies: int
     active: dict[int, MatchGame] = field(default_factory=dict)
     """The games by board."""
-    clocks: tuple[Clock | None, Clock | None] = (None, None)
+    clocks: Sequence[Clock | None] = (None, None)
     """Of A and B in the game of the only board, if they have any."""
 
     def play(self, boards: int) -> None:
@@ -229,12 +229,9 @@ class _Table:
     def _begin(self, board: int) -> None:
         self.active.pop(board, None)
         if self.waiting and not self.stop.is_set():
-            a, b = (each.limit for each in self.engines)
             self.active[board] = self.waiting.popleft()
-            self.clocks = (
-                None if a is None or a.clock is None else Clock(a),
-                None if b is None or b.clock is None else Clock(b),
-            )
+            limits = (each.limit for each in self.engines)
+            self.clocks = [Clock(each) if each and each.clock is not None else None for each in limits]
 
     def _end(self, board: int, outcome: Outcome) -> None:
         game = replace(self.active[board], outcome=outcome)
