@@ -52,7 +52,7 @@ PHASES = {
 
 @click.command("evaluate")
 @click.argument("checkpoint", type=PATH)
-@data_option("evaluate on", "the newest data set in data/")
+@data_option("evaluate on")
 @click.option(
     "--split",
     type=click.Choice(["heldout", "train", "all"]),

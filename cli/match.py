@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 IN_FLIGHT = 512
 """Most games at once."""
-CROSS_TABLE = 15
-"""Most players whose scores against each other fit a screen; --json has all."""
 
 _HELP = f"""Play players against each other and estimate their strength.
 
@@ -231,30 +229,26 @@ def print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None",
 
 
 def print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float]], as_json: bool) -> None:
-    """Print ratings, and of few players the cross table, best first."""
+    """Print ratings, best first; as JSON also the scores of each two players."""
     from ckai.cli.shared.console import print_rows
     from ckai.rl.matches.elo import bounded, cross_table, ratings
 
-    rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
+    rated = ratings(len(names), pairs)
     if as_json:
         listed = [
             {"name": name, "elo": each.elo, "interval": [bounded(each.low), bounded(each.high)]}
             | {"points": each.points, "games": each.games}
             for name, each in zip(names, rated, strict=True)
         ]
-        scores = [[None if s != s else round(s, 4) for s in row] for row in table.tolist()]
+        table = cross_table(len(names), pairs).tolist()
+        scores = [[None if s != s else round(s, 4) for s in row] for row in table]
         print_json({"players": listed, "scores": scores})
         return
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
     rows = [
-        {**asdict(rated[n]), "player": f"{place}. {short_name(names[n])}", "place": f"{place:>2}"}
+        {**asdict(rated[n]), "player": f"{place}. {short_name(names[n])}"}
         | {"interval": f"{rated[n].low:+.0f} to {rated[n].high:+.0f}"}
-        | {str(other): None if s != s else 100 * s for other, s in enumerate(table[n][order].tolist(), 1)}
         for place, n in enumerate(order, 1)
     ]
     columns = {"player": ("player", ""), "elo": ("Elo", "+.0f"), "interval": ("95 %", "")}
     print_rows(rows, columns | {"points": ("points", "g"), "games": ("games", "")})
-    if len(names) <= CROSS_TABLE:
-        click.echo("score of the row, %")
-        others = [str(place) for place in range(1, len(names) + 1)]
-        print_rows(rows, {"place": ("", ""), **{each: (each, ".0f") for each in others}})

@@ -73,8 +73,8 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option(
     "--load",
     "loaded",
-    metavar="FILE[:N[:PLY]]",
-    help="Continue game N of a PDN file, from its end or from PLY.",
+    metavar="FILE[:N]",
+    help="Continue game N of a PDN file, by default the first.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the games in games/, as --load takes them.")
 @click.option("--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 20m.")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("pretrain")
-@data_option("train on", "the newest data set in data/")
+@data_option("train on")
 @click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),

@@ -69,18 +69,15 @@ class ReportPage:
     """
 
     def __init__(self, spec: GameSpec, title: str, facts: Sequence[tuple[str, str]]) -> None:
-        self.spec, self.layout, self.title, self.facts = spec, spec.layout, title, facts
+        self.spec, self.title, self.facts = spec, title, facts
         self.games: list[dict[str, Any]] = []
         self._data: list[dict[str, Any]] = []
 
     def add(self, game: PdnGame, report: GameReport) -> None:
         """Add a game."""
-        layout, moves = self.layout, [each.move for each in game.moves]
-        positions: list[Any] = [game.start]
-        for move in moves:
-            positions.append(positions[-1].push(move))
+        layout, positions = self.spec.layout, game.play().positions
         notes = [" ".join(each.comments) for each in strip(game).moves]
-        paths = [list(self.spec.path(p, m)) for p, m in zip(positions, moves, strict=False)]
+        paths = [list(self.spec.path(p, each.move)) for p, each in zip(positions, game.moves, strict=False)]
         pieces = [self.spec.pieces(position) for position in positions]
         listed, critical = [], []
         lines: dict[int, list[list[Any]]] = {}
@@ -90,8 +87,7 @@ class ReportPage:
             listed.append(shown | {"number": number if ply.black or n == 0 else ""})
             if ply.grade is None:
                 continue
-            line = self._line(positions[n], ply.line)
-            lines[n + 1] = [[text, letters(layout, after), path] for text, path, after in line]
+            lines[n + 1] = self._line(positions[n], ply.line)
             told = {"number": number, "text": sentence(ply), "line": " ".join(ply.line)}
             critical.append(shown | told)
         marks = [[sum(ply.black == side and ply.grade == g for ply in report.plies) for g in Grade]
@@ -140,17 +136,17 @@ class ReportPage:
             style=Markup("".join(map(asset, ("palette.css", "board.css", "report.css")))),
             script=Markup(script),
             script_hash=digest,
-            data=_json({"measures": measures(self.layout), "games": self._data}),
+            data=_json({"measures": measures(self.spec.layout), "games": self._data}),
         )
 
-    def _line(self, position: Any, texts: Sequence[str]) -> list[tuple[str, list[int], dict[int, str]]]:
-        """Text, squares and the pieces after each move of a line."""
+    def _line(self, position: Any, texts: Sequence[str]) -> list[list[Any]]:
+        """Text, letters of the position after it and squares of each move of a line."""
         steps = []
         for text in texts:
             move = position.find_move(text)
             path = list(self.spec.path(position, move))
             position = position.push(move)
-            steps.append((text, path, self.spec.pieces(position)))
+            steps.append([text, letters(self.spec.layout, self.spec.pieces(position)), path])
         return steps
 
 

@@ -15,8 +15,8 @@ from ckai.rl.games.spec import parse_games
 
 GAMES = Path("games")
 """The folder of games, under the current folder."""
-MAX_VALUE, MAX_GAMES = 200, 50_000
-"""Most characters of a header in a list, most games of a list."""
+MAX_VALUE = 200
+"""Most characters of a header in a list."""
 Row: TypeAlias = dict[str, Any]
 """A game in a list: number, black, white, result, event, date, opening, plies; `start`, its first byte;
 `problem`, why it can be read only in part or not at all, empty if it can."""
@@ -28,13 +28,11 @@ def list_games(data: bytes) -> list[Row]:
     """Return the games of a PDN text.
 
     Raises:
-        ValueError: there are more than `MAX_GAMES`, or none.
+        ValueError: there are none.
     """
     rows: list[Row] = []
     for chunk in read_chunks(io.BytesIO(data)):
         games = PdnGames(chunk, 1)
-        if len(rows) + len(chunk.games) > MAX_GAMES:
-            raise ValueError(f"expected at most {MAX_GAMES:,} games, found more; split the file")
         headers = games.headers.select([*_SHOWN, "plies"]).to_pylist()
         for g, (header, begin) in enumerate(zip(headers, chunk.begins.tolist(), strict=True)):
             problem = "" if games.played.whole[g] else str(games.read(g).problem)
@@ -53,7 +51,7 @@ def saved_games() -> list[Row]:
     for path in sorted(paths, key=lambda path: path.stat().st_mtime_ns, reverse=True):
         found = _saved(path, path.stat().st_mtime_ns)
         rows += [row | {"file": path.name} for row in found if row["game"] in game_names()]
-    return rows[:MAX_GAMES]
+    return rows
 
 
 @lru_cache(4096)

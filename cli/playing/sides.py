@@ -103,24 +103,13 @@ def outcome_text(outcome: Outcome, spec: GameSpec) -> str:
 
 
 def file_game(text: str, spec: GameSpec) -> tuple[Path, LoadedGame]:
-    """Read the game of `FILE`, `FILE:N` or `FILE:N:PLY`, with its number from 1 and the plies that stand.
-
-    Its result is unknown if a ply is given. A file whose name ends like that may exist, too.
-    """
-    path, numbers = Path(text), [1]
-    if not path.is_file() and (parts := re.fullmatch(r"(.+?)((?::\d{1,9}){1,2})", text)):
-        path, numbers = Path(parts[1]), [int(digits) for digits in parts[2][1:].split(":")]
+    """Read the game of `FILE` or `FILE:N`, with its number from 1; a file of such a name may exist, too."""
+    path, number = Path(text), 1
+    if not path.is_file() and (parts := re.fullmatch(r"(.+):(\d{1,9})", text)):
+        path, number = Path(parts[1]), int(parts[2])
     if not path.is_file():
         raise ValueError(f"{path}: expected a file of games, found no such file")
-    number, *ply = numbers
-    loaded = spec.read_game(path, number)
-    if not ply:
-        return path, loaded
-    moves = loaded.game.moves
-    if ply[0] > len(moves):
-        raise ValueError(f"{path}: expected a ply from 0 to {len(moves)}, found {ply[0]}")
-    game = game_of(moves[: ply[0]], spec, loaded.game.positions[0])
-    return path, LoadedGame(game, {**loaded.headers, "Event": ""}, "*")
+    return path, spec.read_game(path, number)
 
 
 def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ def output_option(help_text: str, default: Path | None = None) -> Callable[[Any]
     return click.option("-o", "--output", type=PATH, default=default, show_default=shown, help=help_text)
 
 
-def data_option(purpose: str, default: str) -> Callable[[Any], Any]:
+def data_option(purpose: str) -> Callable[[Any], Any]:
     """Return the decorator that adds `--data`, passed to the command as `paths`."""
-    help_text = f"Rows to {purpose}: {ROWS_HELP}.  [default: {default}]"
+    help_text = f"Rows to {purpose}: {ROWS_HELP}.  [default: the newest data set in data/]"
     return click.option("--data", "paths", multiple=True, type=PATH, help=help_text)

@@ -50,7 +50,7 @@ HUMAN = "human"
 """Name of people in the headers of a saved game."""
 MAX_LINE = 2000
 """Characters of a typed line that are looked at."""
-OVER: Final = "the game is over; type new, swap, undo, explain or quit"
+OVER: Final = "the game is over; type new, undo, explain or quit"
 PEOPLE: Final[dict[str, frozenset[Side]]] = {
     "black": frozenset({"black"}),
     "white": frozenset({"white"}),
@@ -90,9 +90,9 @@ def command(help: str, *more: str, playing: bool = False) -> Callable[[Any], Any
 class TerminalGame:
     """A game between people at a terminal (or a pipe) and an engine.
 
-    `humans` are the sides that people play. `opponent` returns the engine, which is called `name`. So does
-    `analyst`, by default the opponent: that engine gives hints, explains and answers draws. `chance` draws
-    among nearly best moves of the opponent at the start of a game.
+    `humans` are the sides that people play. `opponent` returns the engine, which is called `name`; `analyst`
+    the one that gives hints, explains and answers draws. `chance` draws among nearly best moves of the
+    opponent at the start of a game.
     """
 
     def __init__(
@@ -104,19 +104,19 @@ class TerminalGame:
         console: Console,
         lines: TextIO,
         *,
+        analyst: Callable[[], Engine],
         spec: GameSpec = DEFAULT_GAME,
-        analyst: Callable[[], Engine] | None = None,
-        file: Path | None = None,
         control: Limit | None = None,
         show: bool = False,
         chance: random.Random | None = None,
     ) -> None:
-        self.game, self.spec, self.opponent, self.file = game, spec, opponent, file
-        self.opponent_name = name
+        self.game, self.spec, self.opponent, self.opponent_name = game, spec, opponent, name
+        self.file: Path | None = None
         self.screen, self.console = Screen(console, lines), console
-        self.analyst, self.control, self.show_search = analyst or opponent, control, show
+        self.analyst, self.control, self.show_search = analyst, control, show
         self.chance = chance
-        self._sit(humans)
+        self.humans = frozenset(humans)
+        self.flipped = spec.turnable and self.humans == {"black"}
         self.ended: Outcome | None = None
         """Outcome by resignation, agreement or time."""
         self._announced = False
@@ -125,10 +125,6 @@ class TerminalGame:
         self.opinion: SearchResult | None = None
         """With `show`, the analyst's search of the same position, where the engine gave no value."""
         self._set_clocks()
-
-    def _sit(self, humans: Collection[Side]) -> None:
-        self.humans = frozenset(humans)
-        self.flipped = self.spec.turnable and self.humans == {"black"}
 
     def _set_clocks(self) -> None:
         self.clocks = {} if self.control is None else {side: Clock(self.control) for side in SIDES}
@@ -240,8 +236,7 @@ class TerminalGame:
             lambda engine, stop: choose_move(engine, self.game, clock, chance=self.chance, stop=stop),
         )
         # With a clock its time would be the engine's.
-        silent = self.reply.lines[0].value is None and self.analyst is not self.opponent and not self.clocks
-        if self.show_search and silent:
+        if self.show_search and self.reply.lines[0].value is None and not self.clocks:
             try:
                 self.opinion = self.search(self.game, 1)
             except (ValueError, OSError, RuntimeError) as error:  # the game continues without it
@@ -293,8 +288,9 @@ class TerminalGame:
             self.screen.print(f"{path}: has changed, so the game continues in a new file", wrap=False)
 
     def save(self) -> None:
-        """Write the game to its file, if it has a move; errors are printed, no more."""
-        if not (self.game.moves or self.file):
+        """Write the game to its file, or delete that of one without a move; errors are printed, no more."""
+        if not self.game.moves:
+            self._delete()
             return
         names = {side.capitalize(): HUMAN if side in self.humans else self.opponent_name for side in SIDES}
         headers = {"Event": EVENT, "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
@@ -308,6 +304,14 @@ class TerminalGame:
             write_whole(self.file.resolve(), text)  # follows a symbolic link
         except OSError as error:
             self.screen.print(f"the game could not be saved: {error_text(error)}")
+
+    def _delete(self) -> None:
+        try:
+            if self.file is not None:
+                self.file.unlink(missing_ok=True)
+            self.file = None
+        except OSError as error:
+            self.screen.print(f"the empty game could not be deleted: {error_text(error)}")
 
     def _say_saved(self) -> None:
         if self.file is not None:
@@ -443,28 +447,8 @@ class TerminalGame:
         self._set_clocks()
         self.show()
 
-    @command("exchange colours; after a game, in a new one")
-    def _do_swap(self, _: str) -> None:
-        if len(self.humans) == 1:
-            self._sit(PEOPLE["both"] - self.humans)
-        if self.outcome() is not None:
-            self._do_new("")
-        else:
-            self.show()
-
-    @command("name the opening", "o")
-    def _do_opening(self, _: str) -> None:
-        self.screen.print(self.spec.opening_name(self.game) or "an opening without a name here")
-
     @command("draw the board again", "b")
     def _do_board(self, _: str) -> None:
-        self.show()
-
-    @command("turn the board around", "f")
-    def _do_flip(self, _: str) -> None:
-        if not self.spec.turnable:
-            raise ValueError("this board cannot be turned")
-        self.flipped = not self.flipped
         self.show()
 
     @command("show the engine's search, or hide it again")

@@ -8,7 +8,7 @@ import pytest
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli.playing.sides import game_of, opening_moves
-from ckai.cli.terminal.game import COMMANDS, PEOPLE
+from ckai.cli.terminal.game import COMMANDS
 from ckai.datasets.files import write_whole
 from ckai.game import Game
 from ckai.rl.engine.alphabeta import RandomEngine
@@ -67,6 +67,13 @@ def test_undo_takes_back_what_a_person_did(side, lines, back, left):
     assert len(texts(script)) == left
 
 
+def test_a_game_whose_moves_are_all_taken_back_leaves_no_file():
+    script, text = run("11-15\nundo\n")
+    assert (texts(script), list(Path("games").iterdir()), "saved in" in text) == ([], [], False)
+    run("11-15\nundo\n9-13\n")
+    assert [path.name for path in Path("games").iterdir()] == ["game-001.pdn"]
+
+
 # --- the end ----------------------------------------------------------------------------------------------
 
 
@@ -86,21 +93,10 @@ def test_new_is_another_game_in_another_file():
     assert texts(script)[:1] == ["9-13"]
 
 
-def test_colours_are_exchanged_after_the_end_and_during_a_game():
-    script, _ = run("11-15\nresign\ny\nswap\n")
-    assert script.humans == PEOPLE["white"]
-    assert texts(script) == ["9-13"]
-    assert not script.flipped
-    script, _ = run("swap\n")
-    assert texts(script) == ["9-13"]  # the engine moves for Black now
-
-
 # --- openings ---------------------------------------------------------------------------------------------
 
 
-def test_an_opening_is_named():
-    _, text = run("11-15\n23-19\n8-11\n22-17\n11-16\nopening\n", side="both")
-    assert "Glasgow" in text.splitlines()
+def test_what_is_no_opening_is_refused():
     with pytest.raises(ValueError, match=r"expected ballot:1 to ballot:174, found 'ballot:175'"):
         opening_moves("ballot:175", CHECKERS, random.Random(0))
     with pytest.raises(ValueError, match=r"expected the name of an opening, ballot, ballot:N or moves"):

@@ -52,7 +52,8 @@ def table(lines, *, side="black", fen=None, engine=None, width=80, game=None, ex
     )
     game = game or Game(None if fen is None else Position.from_fen(fen))
     sides, lines = PEOPLE[side], io.StringIO(lines)
-    return TerminalGame(game, sides, lambda: engine, "ckai test", console, lines, **(extra or {})), shown
+    given = {"analyst": lambda: engine} | (extra or {})
+    return TerminalGame(game, sides, lambda: engine, "ckai test", console, lines, **given), shown
 
 
 def only_game(path):

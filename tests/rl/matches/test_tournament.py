@@ -95,7 +95,7 @@ def test_a_round_robin(ckai, tmp_path):
     assert len(list(read_games(games))) == 12
     status, out, _ = ckai("match", *names, "--games", 4)
     assert status == 0
-    assert "score of the row" in out
+    assert sum(line.split()[0] in ("1.", "2.", "3.") for line in out.splitlines()) == 3
     assert ckai("match", "random", "nobody", "alphabeta@1")[0] == 1
 
 
@@ -107,5 +107,3 @@ def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "\u2026" not in out
-    rows = [line.split() for line in out.partition("score of the row, %")[2].splitlines()]
-    assert sum(cell in ("0", "100") for row in rows for cell in row[1:]) == 15 * 14
