@@ -289,9 +289,6 @@ class TerminalGame:
 
     def save(self) -> None:
         """Write the game to its file, or delete that of one without a move; errors are printed, no more."""
-        if not self.game.moves:
-            self._delete()
-            return
         names = {side.capitalize(): HUMAN if side in self.humans else self.opponent_name for side in SIDES}
         headers = {"Event": EVENT, "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
         if self.control is not None:
@@ -299,19 +296,15 @@ class TerminalGame:
             headers["TimeControl"] = f"{self.control.clock:g}s{added}"
         outcome = self.outcome()
         try:
-            text = self.spec.to_pdn(self.game, headers, outcome.result if outcome else "*")
-            self.file = self.file or new_file()
-            write_whole(self.file.resolve(), text)  # follows a symbolic link
+            if self.game.moves:
+                text = self.spec.to_pdn(self.game, headers, outcome.result if outcome else "*")
+                self.file = self.file or new_file()
+                write_whole(self.file.resolve(), text)  # follows a symbolic link
+            elif self.file is not None:
+                self.file.unlink(missing_ok=True)
+                self.file = None
         except OSError as error:
             self.screen.print(f"the game could not be saved: {error_text(error)}")
-
-    def _delete(self) -> None:
-        try:
-            if self.file is not None:
-                self.file.unlink(missing_ok=True)
-            self.file = None
-        except OSError as error:
-            self.screen.print(f"the empty game could not be deleted: {error_text(error)}")
 
     def _say_saved(self) -> None:
         if self.file is not None:

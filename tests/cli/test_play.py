@@ -56,15 +56,6 @@ def test_the_end_of_the_game_is_announced_with_its_reason():
     assert only_game(script.file).termination_marker == "1-0"
 
 
-def test_a_draw_by_repetition_is_announced():
-    shuffle = "1-5\n32-27\n5-1\n27-32\n" * 3
-    script, shown = table(shuffle, fen="B:WK32,20:BK1,12", side="both")
-    assert script.play().result == "1/2-1/2"
-    assert len(script.game.moves) == 8
-    assert "drawn: the position stands for the third time (1/2-1/2)" in shown.getvalue()
-    assert "this position is repeated" in shown.getvalue()
-
-
 def test_the_engine_says_its_value_and_its_top_five():
     script, shown = table("11-15\n", engine=FirstMove(0.123), extra={"show": True})
     script.play()
