@@ -25,7 +25,7 @@ from ckai.rl.distill.config import DistillConfig
     "--data",
     multiple=True,
     type=PATH,
-    help=f"Rows from whose positions the walks start: {ROWS_HELP}.  [default: openings only]",
+    help=f"Rows of checkers from whose positions the walks start: {ROWS_HELP}.  [default: openings only]",
 )
 @settings_options(DistillConfig)
 @force_option

@@ -31,7 +31,8 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import run_all, use_one_torch_thread
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.distill.config import DistillConfig
-from ckai.rl.distill.kernels import STREAM, Walks, arrive, decode_boards, play_game, step_walks
+from ckai.rl.distill.kernels import STREAM, Walks, arrive, play_game, step_walks
+from ckai.rl.games.checkers import states_of
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -48,22 +49,18 @@ MAX_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
 
 
-def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: GameSpec) -> NDArray[np.int64]:
-    """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MAX_STARTS` drawn at random.
+def starting_states(paths: Sequence[str | Path], config: DistillConfig) -> NDArray[np.int64]:
+    """Return the states of rows of checkers, `[N, 2]`: all of them, or about `MAX_STARTS` drawn at random.
 
     Games that training with the same `heldout` and `split_seed` holds out are left out.
     """
-    data = RowsDataModule(
-        paths, heldout=config.heldout, split_seed=config.split_seed, need_both_sides=False, game=spec.name
-    )
+    data = RowsDataModule(paths, heldout=config.heldout, split_seed=config.split_seed, need_both_sides=False)
     keep = MAX_STARTS / max(1, data.train_rows)
     rng = np.random.default_rng(config.seed)
-    parts = [np.zeros((0, spec.rules.STATE_WORDS), np.int64)]
+    parts = [np.zeros((0, 2), np.int64)]
     for rows in data.blocks("train"):
         chosen = rows if keep >= 1 else rows.take(np.flatnonzero(rng.random(len(rows)) < keep))
-        boards = pack_rows(chosen)
-        parts.append(np.zeros((len(boards), spec.rules.STATE_WORDS), np.int64))
-        decode_boards(spec.rules, boards, parts[-1])
+        parts.append(states_of(pack_rows(chosen)))
     states = np.concatenate(parts)
     if not len(states):
         raise DatasetError(f"expected rows to begin in, found none in {', '.join(map(str, paths))}")
@@ -158,7 +155,7 @@ def distill(
         output: the Parquet file to write.
         config: the settings; None: the defaults.
         teacher: identifies the teacher, such as its digest: shards of another one are refused.
-        data: rows whose positions walks begin in; empty: they begin in openings.
+        data: rows of checkers whose positions walks begin in; empty: they begin in openings.
         spec: the game.
         threads: threads that walk at the same time.
         force: replace the output, and drop what an interrupted call with other settings left.
@@ -168,8 +165,8 @@ def distill(
         The rows of the output.
 
     Raises:
-        ValueError: the output is not named as rows are or has no positions to begin in, or the teacher's
-            outputs are not finite.
+        ValueError: the output is not named as rows are or has no positions to begin in, `data` is given for
+            another game than checkers, or the teacher's outputs are not finite.
         FileExistsError: the output exists, or shards of other settings.
         DatasetError: `data` cannot be used.
         LockedError: another process writes this output.
@@ -178,6 +175,8 @@ def distill(
     check_rows_path(output)
     if config.nodes and not isinstance(evaluator, IntegerEvaluator):
         raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
+    if data and spec != DEFAULT_GAME:
+        raise ValueError(f"expected no rows to begin in (--data) for {spec.name}: walks begin in openings")
     folder = output.with_suffix(".shards")
     refuse_to_replace(output, force)
     files = [RowFile(Path(path), spec.name).fingerprint() for path in data]
@@ -213,7 +212,7 @@ def _write_shards(
     tables = Tables.open(config.tables) if config.tables else None
     starts = [np.array([spec.state(position) for position in spec.openings()], np.int64)]
     if data:
-        starts.append(starting_states(data, config, spec))
+        starts.append(starting_states(data, config))
     lock, stop = threading.Lock(), threading.Event()
     sizes = {int(path.stem): pq.read_metadata(path).num_rows for path in folder.glob("*.parquet")}
     numbers = count()

@@ -39,13 +39,6 @@ class Walks(NamedTuple):
 
 
 @kernel
-def decode_boards(game, boards, states):
-    """Fill `states` `[N, STATE_WORDS]` with the states of encoded positions `[N, POSITION_BYTES]`."""
-    for i in range(len(boards)):
-        contract.store_state(states[i], contract.decode(game, boards[i]))
-
-
-@kernel
 def arrive(game, walks, records, t, state):
     """Move walk `t` to a state; it is FINISHED if the game is over or the tablebases have the state."""
     actions = np.empty(contract.max_legal_actions(game), np.uint8)

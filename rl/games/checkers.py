@@ -6,12 +6,13 @@ bits each); kings, jumper, halfmove clock, who is Black.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.probe import tablebase_value
@@ -37,8 +38,6 @@ VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfm
 """Values of pieces, here and for the alpha-beta player."""
 MAX_TEXT = 60
 """Characters of the longest text that is looked at; the longest move has 9 jumps."""
-MAX_DIGITS = 12
-"""Digits in a row that are taken apart into squares: `1115` is 11-15."""
 SHOWN = 8
 """Most legal moves in a message."""
 
@@ -96,6 +95,14 @@ def unpack(state: State) -> Position:
         (second >> _JUMPER & 0xFF) - 1,
         second >> _CLOCK & _CLOCK_MASK,
     )
+
+
+def states_of(boards: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return the states, `[N, 2]`, of encoded positions `[N, 34]`, as if White were to move."""
+    bits, squares = np.int64(1) << np.arange(SQUARES), boards[:, :SQUARES]
+    own, opp, kings = (chosen @ bits for chosen in (squares > 0, squares < 0, abs(squares) == 3))
+    jumper, clock = boards[:, SQUARES:].astype(np.int64).T
+    return np.stack([own | opp << 32, kings | jumper + 1 << _JUMPER | clock << _CLOCK], 1)
 
 
 @implements(contract.start, Checkers)
@@ -168,12 +175,6 @@ def _encode(game, state, out):
     out[32], out[33] = jumper, min(clock, 127)
 
 
-@implements(contract.decode, Checkers)
-def _decode(game, board):
-    own, opp, kings = kernels.read_board(board)
-    return own | opp << 32, kings | np.int64(board[32] + 1) << _JUMPER | np.int64(board[33]) << _CLOCK
-
-
 @implements(contract.tablebase_value, Checkers)
 def _tablebase_value(game, state):
     own, opp, kings, jumper, clock = _parts(state)
@@ -234,8 +235,8 @@ def material_value(position: Position, depth: int) -> int:
 def read_typed_move(position: Position, text: str) -> Move:
     """Return the legal move that a person means.
 
-    Squares may be joined by anything usual (`11-15`, `26x17x10`, `11 15`, `11,15`, `1115`), a dot may follow,
-    landing squares may be missing, and the first part of a capture is enough where only one way leads on.
+    Squares may be joined by anything usual (`11-15`, `26x17x10`, `11 15`, `11,15`), two of them by nothing
+    (`1115`); a dot may follow, and landing squares may be missing.
 
     Raises:
         MoveError: the text is not a move, or half of one; or no legal move fits, or several do.
@@ -252,14 +253,15 @@ def read_typed_move(position: Position, text: str) -> Move:
     if len(text.strip()) > MAX_TEXT or not _SQUARES.fullmatch(plain):
         raise MoveError(f"'{shown}' is not a move such as 11-15 or 26x17x10; {_list(legal)}")
     runs = re.findall(r"\d+", plain)
-    readings = [[int(digits) for digits in runs]]
-    if len(runs) == 1 and 3 <= len(runs[0]) <= MAX_DIGITS:
-        readings = list(_taken_apart(runs[0])) or readings
+    readings = [list(map(int, runs))]
+    if len(runs) == 1 and len(runs[0]) in (3, 4):
+        pairs = ([int(runs[0][:size]), int(runs[0][size:])] for size in (1, 2))
+        readings = [pair for pair in pairs if min(pair) >= 1 and max(pair) <= SQUARES] or readings
     first = readings[0][0]
     begun = [move for move in legal if move.from_square == first]
     if len(readings[0]) == 1 and begun:
         raise MoveError(f"'{shown}' is half a move; {_list(begun, f'from {first}: ')}")
-    for fits in (lambda move, squares: move.path == tuple(squares), _goes, _begins):
+    for fits in (lambda move, squares: move.path == tuple(squares), _goes):
         found = {move for squares in readings for move in legal if fits(move, squares)}
         if len(found) == 1:
             return found.pop()
@@ -271,24 +273,9 @@ def read_typed_move(position: Position, text: str) -> Move:
 
 def _goes(move: Move, squares: Sequence[int]) -> bool:
     """Whether a move goes from the first square to the last and visits the others in order."""
-    return len(squares) > 1 and move.path[-1] == squares[-1] and _begins(move, squares)
-
-
-def _begins(move: Move, squares: Sequence[int]) -> bool:
-    """Whether a move starts on the first square and visits the others in order."""
     rest = iter(move.path)
-    return move.path[0] == squares[0] and all(square in rest for square in squares)
-
-
-def _taken_apart(digits: str) -> Iterator[list[int]]:
-    """Yield the ways to read digits as two or more squares."""
-    for size in (1, 2):
-        first, rest = digits[:size], digits[size:]
-        if not rest or not 1 <= int(first) <= 32:
-            continue
-        if len(rest) <= 2 and 1 <= int(rest) <= 32:
-            yield [int(first), int(rest)]
-        yield from ([int(first), *squares] for squares in _taken_apart(rest))
+    ends = move.path[0] == squares[0] and move.path[-1] == squares[-1]
+    return ends and all(square in rest for square in squares)
 
 
 def _why(position: Position, first: int, begun: Sequence[Move]) -> str:
@@ -378,8 +365,6 @@ class CheckersSpec(GameSpec):
     def opening_name(self, game: Game) -> str | None:
         """See `GameSpec.opening_name`."""
         return opening_name(game.positions)
-
-    # --- for people -------------------------------------------------------------------------------------
 
     def read_move(self, position: Position, text: str) -> Move:
         """See `GameSpec.read_move`."""

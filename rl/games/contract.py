@@ -2,7 +2,7 @@
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
 plus implementations of the functions below, registered with `implements`. Most have a default; those of
-`start`, `encode` and `decode` are for games of stones on squares, which have `bits`. The search
+`start` and `encode` are for games of stones on squares, which have `bits`. The search
 calls these functions with the rules as first argument and uses nothing else of a game. A state is
 a tuple of int64 words; the side to move is part of the state, and every value is for the side to move.
 
@@ -28,8 +28,6 @@ MAX_ACTIONS = 256
 """Most actions of a game: trees and rows store an action in one byte."""
 MAX_LEGAL_ACTIONS = 255
 """Most actions of a game that are legal at once: trees and rows count them in one byte."""
-MAX_STATE_WORDS = 32
-"""Most int64 words of a state."""
 MEAN_LEGAL_ACTIONS = 14
 """Actions with memory in each state where a game does not say; checkers has 6 on average, with kings 12."""
 
@@ -77,7 +75,7 @@ def game(
         bits: in a game of stones on squares the bit of each square, in the order in which networks see them:
             word 0 of a state has the stones of the side to move, word 1 the others.
         position_bytes: in another game the length of an encoded state.
-        state_words: int64 words of a state, 1 to `MAX_STATE_WORDS`.
+        state_words: int64 words of a state.
         mean_legal_actions: actions for which trees and rows set memory aside per state.
         forbids_repetition: whether an action is illegal if the `key` of the state that it leads to occurred
             before in the game, see `may_repeat`. `legal` knows no earlier states; the search removes such
@@ -91,7 +89,6 @@ def game(
     for name, value, most in (
         ("num_actions", num_actions, MAX_ACTIONS),
         ("max_legal_actions", max_legal_actions, min(num_actions, MAX_LEGAL_ACTIONS)),
-        ("state_words", state_words, MAX_STATE_WORDS),
     ):
         if not 1 <= value <= most:
             raise ValueError(f"expected {name} from 1 to {most}, found {value}")
@@ -123,26 +120,30 @@ _implementations: dict[Callable[..., Any], set[type]] = {}
 """By function of the contract, the games that implement it themselves."""
 
 
-def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
-    """Register a function as `function` for one game class; kernels compile it."""
+def implements(
+    function: Callable[..., Any], game_class: type, options: dict[str, Any] = HOT
+) -> Callable[[F], F]:
+    """Register a function as `function` for one game class; kernels inline it, or not, see `jit.INNER`."""
     _implementations.setdefault(function, set()).add(game_class)
-    return lambda implementation: _register(function, implementation, lambda cls: cls is game_class)
+    return _register(function, lambda cls: cls is game_class, options)
 
 
 def overridable(function: F) -> F:
     """Register a function as its own implementation for all games without another one."""
-    return _register(function, function, lambda cls: cls not in _implementations.get(function, ()))
+    return _register(function, lambda cls: cls not in _implementations.get(function, ()), HOT)(function)
 
 
-def _register(function: Callable[..., Any], implementation: F, fits: Callable[[type | None], bool]) -> F:
-    """Compile the body itself into the kernels that call `function`: calling the jitted one costs a layer."""
-    body = getattr(implementation, "py_func", implementation)
+def _register(
+    function: Callable[..., Any], fits: Callable[[type | None], bool], options: dict[str, Any]
+) -> Callable[[F], F]:
+    def register(implementation: F) -> F:
+        @overload(function, jit_options=options, strict=False)
+        def select(game, *args):
+            return implementation if fits(getattr(game, "instance_class", None)) else None
 
-    @overload(function, jit_options=HOT, strict=False)
-    def select(game, *args):
-        return body if fits(getattr(game, "instance_class", None)) else None
+        return implementation
 
-    return implementation
+    return register
 
 
 def only_with(constant: str, otherwise: Any) -> Callable[[F], F]:
@@ -160,7 +161,7 @@ def only_with(constant: str, otherwise: Any) -> Callable[[F], F]:
 
 def not_implemented(rules: Any) -> list[str]:
     """Return the names of the functions without a default that the class of some rules does not implement."""
-    required = (legal, play, outcome, *(() if rules.BITS else (start, encode, decode)))
+    required = (legal, play, outcome, *(() if rules.BITS else (start, encode)))
     return [each.__name__ for each in required if type(rules) not in _implementations.get(each, ())]
 
 
@@ -202,16 +203,6 @@ def encode(game, state, out):
     for i in range(len(bits)):
         out[i] = (state[0] >> bits[i] & 1) - (state[1] >> bits[i] & 1)
     out[len(bits)], out[len(bits) + 1] = -1, 0
-
-
-@overridable
-def decode(game, board):
-    """Return a state with the encoding `board`; what it does not contain (who is Black) may be anything."""
-    bits, own, other = square_bits(game), np.int64(0), np.int64(0)
-    for i in range(len(bits)):
-        own |= np.int64(board[i] > 0) << bits[i]
-        other |= np.int64(board[i] < 0) << bits[i]
-    return own, other
 
 
 @overridable

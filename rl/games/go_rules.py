@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import hot, inner, quick_kernel
+from ckai.game.jit import INNER, hot, inner, quick_kernel
 from ckai.game.kernels import lowest, popcount
 from ckai.rl.games import contract
-from ckai.rl.games.contract import game, implements, playout
+from ckai.rl.games.contract import game, implements
 from ckai.rl.games.rng import below
 
 SIZE = 9
@@ -243,13 +243,8 @@ def _start(game):
     return _EMPTY
 
 
-@implements(contract.legal, Go)
+@implements(contract.legal, Go, INNER)
 def _legal(game, state, out):
-    return _write_legal(state, out)
-
-
-@inner
-def _write_legal(state, out):
     own, other = stones(state)
     low, high = playable(own, other)
     count = 0
@@ -265,26 +260,21 @@ def _write_legal(state, out):
     return count + 1
 
 
-@implements(contract.play, Go)
+@implements(contract.play, Go, INNER)
 def _play(game, state, action):
-    return _after(state, np.int64(action)), True
-
-
-@inner
-def _after(state, action):
     own, other = stones(state)
     emptied, counts = state[3], state[4] + (1 << PLIES_BIT)
     if action == PASS:
         counts += 1 << PASSES_BIT if passes(state) < 2 else 0
     else:
-        at = point(action)
+        at = point(np.int64(action))
         taken = captured(at, own, other)
         own, other = union(own, at), without(other, taken)
         emptied |= taken[0]
         counts = counts & ~(3 << PASSES_BIT) | taken[1]
     black, white = (own, other) if black_to_move(state) else (other, own)
     words = black[0], white[0], black[1] | white[1] << HIGH_BITS, emptied, counts
-    return (*words, *state[0:3], *state[5:23])
+    return (*words, *state[0:3], *state[5:23]), True
 
 
 @implements(contract.outcome, Go)
@@ -327,13 +317,8 @@ def _may_repeat(game, state, action):
     return action != PASS and common(point(np.int64(action)), (state[3], state[4])) != NOTHING
 
 
-@implements(contract.encode, Go)
+@implements(contract.encode, Go, INNER)
 def _encode(game, state, out):
-    _write_planes(state, out)
-
-
-@inner
-def _write_planes(state, out):
     out[:] = 0
     own, other = stones(state)
     _mark(own, 0, 1, out)
@@ -360,43 +345,11 @@ def _mark(points, first, value, out):
         high &= high - 1
 
 
-@implements(contract.decode, Go)
-def _decode(game, board):
-    code = -1 - np.int64(board[3 * POINTS])
-    black = not code & 1
-    blacks, whites = (POINTS, 2 * POINTS) if black else (2 * POINTS, POINTS)
-    words = np.zeros(STATE_WORDS, np.int64)
-    sign = 1 if black else -1
-    for at in range(POINTS):
-        _put(words, 0, at, board[at] == sign, board[at] == -sign)
-        for i in range(EARLIER):
-            _put(words, 5 + 3 * i, at, board[blacks + at] >> i & 1 != 0, board[whites + at] >> i & 1 != 0)
-    words[3] = LOW  # what was taken is not encoded
-    plies = 2 * np.int64(board[3 * POINTS + 1]) + (0 if black else 1)
-    words[4] = HIGH | (code >> 1) << PASSES_BIT | plies << PLIES_BIT
-    return contract.load_state(game, words)
-
-
-@inner
-def _put(words, first, at, black, white):
-    """Put a stone on point `at` of the board whose words begin at `first`."""
-    if at < LOW_POINTS:
-        words[first] |= np.int64(black) << at
-        words[first + 1] |= np.int64(white) << at
-    else:
-        words[first + 2] |= (np.int64(black) | np.int64(white) << HIGH_BITS) << at - LOW_POINTS
-
-
 # --- random games -------------------------------------------------------------------------------------
 
 
-@implements(playout, Go)
+@implements(contract.playout, Go, INNER)
 def _playout(game, state, stream):
-    return _random_game(game, state, stream)
-
-
-@inner
-def _random_game(game, state, stream):
     """Play random moves that fill no own eye, and a pass only without any; see `playout`.
 
     Only kos of one stone are looked for; the length of a game ends the other repetitions.

@@ -169,14 +169,14 @@ def test_positions_that_are_all_in_the_tables_are_said(tmp_path, teacher):
 def test_other_games(tmp_path, name):
     spec = get_game(name)
     evaluator = UniformEvaluator(spec.num_actions)
-    source, path = tmp_path / "source.parquet", tmp_path / "rows.parquet"
-    distill(evaluator, source, SMALL, spec=spec)
-    distill(evaluator, path, replace(SMALL, heldout=0.0, opening_share=0.0), data=[source], spec=spec)
-    for file in (source, path):
-        rows = read_rows(file, game=name)  # the action played is legal, or this fails
-        assert len(rows) >= SMALL.positions
-        policy = to_batch(rows)["policy"].numpy()
-        assert ((policy > 0) == rows.legal_mask()).all()
+    path = tmp_path / "rows.parquet"
+    distill(evaluator, path, SMALL, spec=spec)
+    rows = read_rows(path, game=name)  # the action played is legal, or this fails
+    assert len(rows) >= SMALL.positions
+    policy = to_batch(rows)["policy"].numpy()
+    assert ((policy > 0) == rows.legal_mask()).all()
+    with pytest.raises(ValueError, match=f"expected no rows to begin in .* for {name}"):
+        distill(evaluator, tmp_path / "other.parquet", SMALL, data=[path], spec=spec)
 
 
 def test_a_teacher_that_is_not_finite_is_refused(tmp_path):
