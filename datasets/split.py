@@ -1,4 +1,4 @@
-"""Hashing: SplitMix64, held-out games and position keys.
+"""SplitMix64: held-out games, position keys, and random streams in kernels.
 
 A game is held out by a hash of its moves and the seed: a game is always on the same side, with all its
 copies, whatever they are called, whatever file they are in and whatever else is in it.
@@ -38,6 +38,47 @@ def mix(z):  # type: ignore[no-untyped-def]
     z = (z ^ (z >> _S30)) * MIX_1
     z = (z ^ (z >> _S27)) * MIX_2
     return z ^ (z >> _S31)
+
+
+@inner
+def below(stream, n):  # type: ignore[no-untyped-def]
+    """Return (state of the stream afterwards, a random integer from 0 to n - 1), 0 < n < 2**31."""
+    stream = stream + GOLDEN
+    return stream, np.int64(mix(stream) >> np.uint64(32)) * n >> 32
+
+
+@inner
+def uniform(info):  # type: ignore[no-untyped-def]
+    """Return a random float64 in [0, 1) and advance the stream, `info[0].rng` (uint64)."""
+    state = info[0].rng + GOLDEN
+    info[0].rng = state
+    return np.float64(mix(state) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@inner
+def gamma(info, shape):  # type: ignore[no-untyped-def]
+    """Return a gamma variate of the given shape (above 0) and scale 1, see `uniform` for `info`.
+
+    Source: Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables", 2000.
+    """
+    if shape == 1.0:
+        return -np.log(1.0 - uniform(info))
+    boost = 1.0
+    if shape < 1.0:
+        boost = (1.0 - uniform(info)) ** (1.0 / shape)
+        shape += 1.0
+    d = shape - 1.0 / 3.0
+    c = 1.0 / np.sqrt(9.0 * d)
+    while True:
+        normal = np.sqrt(-2.0 * np.log(1.0 - uniform(info))) * np.cos(2.0 * np.pi * uniform(info))
+        v = (1.0 + c * normal) ** 3
+        if v > 0.0 and np.log(1.0 - uniform(info)) < 0.5 * normal * normal + d - d * v + d * np.log(v):
+            return boost * d * v
+
+
+def seed_stream(*numbers: int) -> int:
+    """Return the first state of a stream, 64 bits, from non-negative integers such as a seed."""
+    return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])
 
 
 def check_share(name: str, share: float) -> None:

@@ -24,7 +24,7 @@ from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, refuse_to_replace, remove_temporaries, whole_file, write_whole
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError, check_rows_path, from_numpy, table_writer
-from ckai.datasets.split import position_keys
+from ckai.datasets.split import position_keys, seed_stream
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator, non_finite_error, pack_rows
 from ckai.models.inference.integers import IntegerEvaluator
@@ -34,7 +34,6 @@ from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.kernels import STREAM, Walks, arrive, play_game, step_walks
 from ckai.rl.games.checkers import states_of
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, begin_record, make_records
 from ckai.rl.selfplay.shards import copy_game, to_table, write_parquet

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckai.datasets.split import uniform
 from ckai.game.jit import inner, kernel, lent
 from ckai.rl.alphabeta.kernel import INFINITE, MAX_DEPTH, PROVEN, VALUE_SCALE, WON, alpha_beta, terminal_score
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
-from ckai.rl.games.rng import uniform
 from ckai.rl.selfplay.recording import FINISHED, PLAYING, count_action
 
 SHARES = 1_000_000

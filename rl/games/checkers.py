@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.datasets.split import below
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.probe import tablebase_value
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
@@ -27,7 +28,6 @@ from ckai.game.text import printable
 from ckai.pdn import from_game, read_games, write_game
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, State, game, implements
-from ckai.rl.games.rng import below
 from ckai.rl.games.spec import GameSpec, LoadedGame, positions_after
 
 _JUMPER, _CLOCK, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings

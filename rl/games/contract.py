@@ -18,8 +18,8 @@ import numpy as np
 from numba.extending import overload
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
+from ckai.datasets.split import below
 from ckai.game.jit import HOT, INNER, inner
-from ckai.rl.games.rng import below
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""

@@ -20,11 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ckai.datasets.split import below
 from ckai.game.jit import INNER, hot, inner, quick_kernel
 from ckai.game.kernels import lowest, popcount
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
-from ckai.rl.games.rng import below
 
 SIZE = 9
 """Rows and columns."""

@@ -12,6 +12,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
+from ckai.datasets.split import seed_stream
 from ckai.game import Outcome, Reason
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import run_all, use_one_torch_thread
@@ -19,7 +20,6 @@ from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Clock, Limit
 from ckai.rl.engine.program import Fault, ProgramEngine, ProgramError
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec, parse_games
 from ckai.rl.matches.elo import PairStatistics
 

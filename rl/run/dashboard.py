@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckai.datasets.files import plot_panels, write_whole
-from ckai.rl.games.rng import seed_stream
+from ckai.datasets.split import seed_stream
 from ckai.rl.matches.elo import PairScores, ratings
 from ckai.rl.selfplay.config import PoolConfig
 

@@ -29,13 +29,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ckai.datasets.files import LockedError, is_locked, locked, remove_temporaries, write_whole
 from ckai.datasets.settings import read_settings
+from ckai.datasets.split import seed_stream
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import quick_turns, repeated, running
 from ckai.rl.engine.tree import TreeEngine, by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
-from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.run.config import RunConfig
 from ckai.rl.run.dashboard import best_generation, draw_opponents, trained_in, write_dashboard

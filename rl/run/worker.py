@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.machine import available_cores
+from ckai.datasets.split import seed_stream
 from ckai.models.inference.evaluator import Evaluator, import_extra
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import repeated
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
-from ckai.rl.games.rng import seed_stream
 from ckai.rl.run.config import RunConfig, WorkersConfig
 from ckai.rl.selfplay.play import Numbers, Player, Pool, SelfPlayCounts, Starts, compile_selfplay, play_games
 from ckai.rl.selfplay.shards import Shard, ShardWriter, ckai_version, hash_of, own_name

@@ -72,7 +72,7 @@ EDGE = np.dtype(
 
 TREE = np.dtype(
     [
-        ("rng", np.uint64),  # state of the tree's own random stream, see `ckai.rl.games.rng`
+        ("rng", np.uint64),  # state of the tree's own random stream, see `ckai.datasets.split`
         ("simulations", np.int64),  # simulations backed up since the batch of trees was allocated
         ("nodes", np.int32),  # nodes in use; node 0 is the root
         ("edges", np.int32),  # edges in use

@@ -12,10 +12,10 @@ the `SearchConstants`.
 
 import numpy as np
 
+from ckai.datasets.split import gamma
 from ckai.game.jit import hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
-from ckai.rl.games.rng import gamma
 from ckai.rl.search.arrays import NEW, OPEN, PENDING, TERMINAL, Tree
 from ckai.rl.search.selection import puct_edge
 from ckai.rl.search.transpositions import (

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ckai.datasets.split import seed_stream
 from ckai.datasets.tables import Tables
 from ckai.game.jit import compile_for
 from ckai.models.inference.evaluator import Evaluator, non_finite_error
@@ -23,7 +24,6 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import run_all, use_one_torch_thread
 from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees, tree_batch_bytes
 from ckai.rl.search.batch import set_root_state
