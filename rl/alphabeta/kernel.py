@@ -487,9 +487,3 @@ def principal_variation(game, memory, state, first, out):
         if not playable:
             return n + 1
     return len(out)
-
-
-@kernel
-def set_path(game, memory, n, state):
-    """Make `state` number `n` of the path."""
-    contract.store_state(memory.path[n], contract.key(game, state))

@@ -23,10 +23,10 @@ from ckai.rl.alphabeta.kernel import (
     Memory,
     principal_variation,
     search_depth,
-    set_path,
 )
 from ckai.rl.games.contract import State
 from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import key_of
 from ckai.rl.search.inline_search import InlineNetwork, inline_network
 
 MAX_PV = 40
@@ -183,7 +183,7 @@ class AlphaBetaSearch:
     def _begin(self, before: Sequence[Any]) -> None:
         """Prepare the memories for a search after some earlier states."""
         for n, state in enumerate(before):
-            set_path(self.game, self.memory, n, state)
+            self.memory.path[n] = key_of(self.game, state)
         if self.memory.progress["age"] == AGES - 1:
             self.forget()  # the ages begin again, and old entries must not seem new
         age = self.memory.progress[0]["age"] + 1

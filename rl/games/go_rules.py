@@ -165,12 +165,6 @@ def _liberties(near, stones, empty, last):
 
 
 @inner
-def alive(own, other):
-    """Return the stones of `own` whose chains have a liberty."""
-    return flood(common(around(without(ALL, union(own, other))), own), own)
-
-
-@inner
 def area(black, white):
     """Return the area of Black less that of White: stones, and empty points that reach one colour only.
 
@@ -298,7 +292,8 @@ def black_area(state):
 def has_dead_chain(state):
     """Return whether stones without a liberty are on the board."""
     own, other = stones(state)
-    return alive(own, other) != own or alive(other, own) != other
+    near = around(without(ALL, union(own, other)))
+    return flood(common(near, own), own) != own or flood(common(near, other), other) != other
 
 
 @implements(contract.key, Go)

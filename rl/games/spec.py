@@ -263,7 +263,8 @@ def _encode(game, state, out):  # type: ignore[no-untyped-def]
 
 
 @quick_kernel
-def _key(game, state):  # type: ignore[no-untyped-def]
+def key_of(game, state):  # type: ignore[no-untyped-def]
+    """Return what must be equal for a repetition, see `contract.key`."""
     return contract.key(game, state)  # type: ignore[no-untyped-call]
 
 
@@ -375,7 +376,7 @@ class GameSpec:
 
     def repetition_key(self, position: Any) -> State:
         """Return what must be equal for a repetition, as many words as a state; see `contract.key`."""
-        return _key(self.rules, self.state(position))  # type: ignore[no-any-return]
+        return key_of(self.rules, self.state(position))  # type: ignore[no-any-return]
 
     def encoded(self, position: Any) -> NDArray[np.int8]:
         """Return a position as networks get it, `[POSITION_BYTES]`, in the view of the side to move.

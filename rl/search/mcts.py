@@ -497,16 +497,12 @@ def legal_in_tree(game, tree, state, parent, out):
     kept = 0
     for i in range(count):
         action = np.int64(out[i])
-        if not (contract.may_repeat(game, state, action) and _repeats(game, tree, state, parent, action)):
-            out[kept] = action
-            kept += 1
+        if contract.may_repeat(game, state, action):
+            after, _ = contract.play(game, state, action)
+            if contract.key(game, after) == contract.key(game, state):
+                continue
+            if count_repetitions(game, tree, after, parent) > 1:
+                continue
+        out[kept] = action
+        kept += 1
     return kept
-
-
-@inner
-def _repeats(game, tree, state, parent, action):
-    """Return whether an action in `state`, a child of `parent`, leads to a state that occurred before."""
-    after, _ = contract.play(game, state, action)
-    return contract.key(game, after) == contract.key(game, state) or (
-        count_repetitions(game, tree, after, parent) > 1
-    )
