@@ -61,11 +61,6 @@ def test_the_book_is_asked_instead_of_a_search():
     assert Connect4Solver(1).solve(played("4 4 4 4")) == SolvedValue(1, 37)  # the first player's only win
 
 
-@pytest.mark.slow
-def test_the_first_position_is_solved_with_the_installed_book():
-    assert Connect4Solver(64).solve(SPEC.position()) == SolvedValue(1, 41)
-
-
 def test_the_plies_are_those_of_perfect_play(solver):
     rng = random.Random(7)
     for _ in range(20):

@@ -17,12 +17,11 @@ from ckai.game import HALFMOVE_LIMIT, Position
 from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
-from ckai.rl.games.contract import DRAW, LOSS, WIN, playout
+from ckai.rl.games.contract import LOSS, playout
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GridMove
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import SearchConstants
 
 
 def choices(positions, make):
@@ -131,12 +130,6 @@ def search(fen, sims, seed=0):
     return searcher
 
 
-def test_uct_proves_a_win_in_three_plies():
-    searcher = search("W:WK18,K15:BK4", 5000)
-    assert searcher.root(0)["proof"] == WIN
-    assert searcher.root(0)["plies"] == 3
-
-
 def test_uct_follows_from_the_seed_and_not_from_the_chunk():
     fen = Position.start().fen
     one, same, other = search(fen, 3000), search(fen, 3000), search(fen, 3000, seed=1)
@@ -149,12 +142,3 @@ def test_uct_follows_from_the_seed_and_not_from_the_chunk():
     chunks.run(np.array([3000], np.int32))
     assert chunks.tree_batch.nodes.tobytes() == one.tree_batch.nodes.tobytes()
     assert one.root(0)["visits"] == 3000
-
-
-def test_the_solver_proves_the_empty_board_a_draw():
-    searcher = Searcher(
-        UniformEvaluator(9), nodes=100_000, constants=SearchConstants(c_init=4.0), game=TicTacToe()
-    )
-    searcher.set_root(0, (0, 0))
-    searcher.run(np.array([10_000_000], np.int32))
-    assert searcher.root(0)["proof"] == DRAW
