@@ -25,7 +25,7 @@ from ckai.rl import Engine
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games import contract
-from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.games.checkers import SPEC, pack
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
 
@@ -59,7 +59,7 @@ def speed(positions: int, pieces: int, rounds: int) -> None:
     tables = Tables.open(pieces)
     drawn = [position for position, _ in sample_of(tables, positions, pieces, seed=0)]
     states = np.array([pack(each) for each in drawn])
-    game = Checkers().with_tables(tables)
+    game = SPEC.make_rules(tables)
     times = []
     for _ in range(rounds + 1):
         begun = time.perf_counter()

@@ -67,10 +67,6 @@ class Checkers(NamedTuple):
         """Most earlier states that can be repeated: those since the last capture or move of a man."""
         return self.halfmove_limit + 2
 
-    def with_tables(self, tables: Tables) -> "Checkers":
-        """Return the same rules with these tablebases."""
-        return self._replace(pieces=tables.pieces, values=tables.values, lookup=tables.layout.lookup)
-
 
 def pack(position: Position) -> State:
     """Return the state of a position."""
@@ -327,7 +323,9 @@ class CheckersSpec(GameSpec):
 
     def make_rules(self, tables: Tables | None = None) -> Any:
         """See `GameSpec.make_rules`."""
-        return self.rules if tables is None else self.rules.with_tables(tables)
+        if tables is None:
+            return self.rules
+        return Checkers(pieces=tables.pieces, values=tables.values, lookup=tables.layout.lookup)
 
     def position(self, state: State | None = None) -> Position:
         """See `GameSpec.position`."""

@@ -20,7 +20,7 @@ from ckai.rl.engine.alphabeta import AlphaBetaEngine, whole_moves
 from ckai.rl.engine.base import StopReason
 from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.games.checkers import SPEC, pack
 from ckai.rl.games.connect4 import Connect4
 
 POSITIONS = [
@@ -95,7 +95,7 @@ def test_lost_games_are_made_long(evaluator):
     tables = Tables.open(3)
     won = Position.from_fen("B:WK1:BK10,K11")
     lost = won.push(tables.best_moves(won)[0])
-    result = AlphaBetaSearch(evaluator, game=Checkers().with_tables(tables)).search(pack(lost), depth=2)
+    result = AlphaBetaSearch(evaluator, game=SPEC.make_rules(tables)).search(pack(lost), depth=2)
     assert tables.probe(lost).value == "loss"
     assert (result.value, result.plies) == (-1.0, tables.probe(lost).plies)
 
@@ -103,7 +103,7 @@ def test_lost_games_are_made_long(evaluator):
 def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say(evaluator):
     # After 11x18 the tables have the position: 18x27 draws, 18x25, which is the first by number, loses.
     position = Position.from_fen("B:W15,22,K23:BK11")
-    search = AlphaBetaSearch(evaluator, game=Checkers().with_tables(Tables.open(3)))
+    search = AlphaBetaSearch(evaluator, game=SPEC.make_rules(Tables.open(3)))
     result = search.search(pack(position), depth=3)
     assert str(whole_moves(position, result.pv)[0]) == "11x18x27"
     assert result.value == 0.0
@@ -112,7 +112,7 @@ def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say(evaluator):
 def test_a_search_keeps_no_reference_to_its_arrays(evaluator):
     """The kernel does not count references, and what it calls may."""
     tables = Tables.open(3)
-    search = AlphaBetaSearch(evaluator, game=Checkers().with_tables(tables))
+    search = AlphaBetaSearch(evaluator, game=SPEC.make_rules(tables))
     arrays = [*search.memory, search.evaluation.board, *search.evaluation.hidden, tables.values]
     before = [sys.getrefcount(array) for array in arrays]
     for fen in POSITIONS:
