@@ -112,7 +112,10 @@ class Tree:
     def _way(self, game: Any) -> list[int] | None:
         """Return the hops to the position of a game, if the histories agree or there is none; or None."""
         line, moves, plies = game.positions, game.moves, len(game.positions) - len(self.line)
-        agree = all(a is b or a.key == b.key for a, b in zip(self.line, line, strict=False))
+        # Keys have no halfmove clock; if those of the first positions are equal, the others are.
+        agree = self.spec.state(line[0]) == self.spec.state(self.line[0]) and all(
+            a is b or a.key == b.key for a, b in zip(self.line, line, strict=False)
+        )
         if agree and 0 <= plies <= min(REUSE_PLIES, len(moves)):
             return [action for move in moves[len(moves) - plies :] for action in move.actions]
         if len(line) > 1 and not (agree and 0 < plies <= REUSE_PLIES):
