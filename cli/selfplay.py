@@ -218,7 +218,7 @@ def _first_network(
 
 def _new_config(network: "Network", game: str | None, given: dict[str, Any], on_gpu: bool) -> RunConfig:
     """Return the settings of a new run: those given, else defaults for the game and the machine."""
-    from ckai.cli.shared.run_screen import games_in_flight
+    from ckai.rl.bench import games_in_flight
 
     if game not in (None, network.encode.GAME):
         raise ValueError(f"expected a network for {game}, found one for {network.encode.GAME}")

@@ -1,4 +1,4 @@
-"""What `ckai bench` measures: the speed of networks and self-play.
+"""The speed of networks and self-play, and what a generation of a run will take.
 
 The two sides of a ratio take turns, so that a machine that slows down affects both.
 """
@@ -11,20 +11,32 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
 from ckai.datasets.machine import available_cores
 from ckai.models.encodings import Encoding
-from ckai.models.inference.backends import best_rate, make_evaluator
+from ckai.models.inference.backends import best_rate, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import running
-from ckai.models.network import Network
+from ckai.models.network import Network, float32_copy
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.run.config import RunConfig
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.play import SelfPlayCounts, compile_selfplay, play_games
+from ckai.rl.selfplay.play import SelfPlayCounts, compile_selfplay, memory, play_games
 
 BATCHES = (1, 16, 64, 128, 256, 1024, 4096)
 """Batch sizes to measure networks with."""
+EVALUATIONS = 0.85
+"""Network evaluations per visit, on average."""
+PLY_BYTES = 55
+"""Disk space per ply in bytes: rows, headers and PDN."""
+CORE_FLOPS = 2e11
+"""Operations of a core a second: measured are 1.8e11 with the default network, 2.5e11 with a ResNet."""
+LOSS_SECONDS, FEWEST = 120, 64
+"""Most time of playing that a kill may cost by default, and the fewest games in flight for it."""
 
 
 @dataclass(frozen=True)
@@ -110,3 +122,38 @@ def bench_selfplay(
     yield Measure.of(f"self-play: {in_flight} games, {sims} visits", "evaluations/s", evaluations)
     yield Measure.of("self-play relative to the network alone", "ratio", relative)
     yield Measure.of("self-play", "simulations/s", simulations)
+
+
+# --- what a generation will take ----------------------------------------------------------------------
+
+
+def estimate(config: RunConfig, rate: float, network_bytes: int) -> dict[str, float]:
+    """Estimate `seconds`, and bytes of `memory` and `disk`, of a generation; `rate`: evaluations/s."""
+    spec, games = get_game(config.game), config.games + config.gate.games
+    return {
+        "seconds": evaluations_of(config, games) / max(1.0, rate),
+        "memory": memory(config.selfplay, spec),
+        "disk": games * spec.plies * PLY_BYTES + network_bytes,
+    }
+
+
+def evaluations_of(config: RunConfig, games: int) -> float:
+    """Estimate the network evaluations of games of self-play."""
+    return games * config.selfplay.sims * get_game(config.game).plies * EVALUATIONS
+
+
+def games_in_flight(config: RunConfig, network: Network) -> int:
+    """Return how many games to play at the same time on a CPU: as set, or fewer of expensive ones.
+
+    A kill loses half of each on average. The speed is estimated from the network's arithmetic, so that the
+    same command gives the same games.
+    """
+    packed = float32_copy(network)
+    rows = torch.from_numpy(network.encode.append_extra(sample_positions(1, network.encode)))
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        packed(rows)
+    rate = CORE_FLOPS * available_cores() / max(1, counter.get_total_flops())
+    games = config.selfplay.in_flight
+    while games > FEWEST and games / 2 * evaluations_of(config, 1) > LOSS_SECONDS * rate:
+        games //= 2
+    return games

@@ -26,7 +26,6 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from ckai.cli.shared.run_screen import evaluations_of
 from ckai.datasets.convert import parse_files
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
@@ -38,7 +37,7 @@ from ckai.models.training.config import PRESETS, PretrainConfig, preset_settings
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.pretrain import network_and_data
 from ckai.models.training.trainer import TrainingProgress, fit
-from ckai.rl.bench import selfplay_rates
+from ckai.rl.bench import evaluations_of, selfplay_rates
 from ckai.rl.run.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.run.run import Run
 from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig

@@ -17,14 +17,6 @@ if TYPE_CHECKING:
     from ckai.rl.run.worker import RayWorkers
 
 STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
-EVALUATIONS = 0.85
-"""Network evaluations per visit, on average."""
-PLY_BYTES = 55
-"""Disk space per ply in bytes: rows, headers and PDN."""
-CORE_FLOPS = 2e11
-"""Operations of a core a second: measured are 1.8e11 with the default network, 2.5e11 with a ResNet."""
-LOSS_SECONDS, FEWEST = 120, 64
-"""Most time of playing that a kill may cost by default, and the fewest games in flight for it."""
 
 
 class RunScreen:
@@ -54,6 +46,8 @@ class RunScreen:
         """Show an event of the run; may be called from any thread."""
         with self._lock:
             if "evaluator" in event.info:
+                from ckai.rl.bench import estimate
+
                 self._ceiling, size = event.info["ceiling"], self.run.network.stat().st_size
                 alone = f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone"
                 self._console.print(alone)
@@ -144,19 +138,6 @@ def continue_run(
     )
 
 
-def estimate(config: "RunConfig", rate: float, network_bytes: int) -> dict[str, float]:
-    """Estimate `seconds`, and bytes of `memory` and `disk`, of a generation; `rate`: evaluations/s."""
-    from ckai.rl.games.registry import get_game
-    from ckai.rl.selfplay.play import memory
-
-    spec, games = get_game(config.game), config.games + config.gate.games
-    return {
-        "seconds": evaluations_of(config, games) / max(1.0, rate),
-        "memory": memory(config.selfplay, spec),
-        "disk": games * spec.plies * PLY_BYTES + network_bytes,
-    }
-
-
 def estimate_text(found: dict[str, float]) -> str:
     """Return an estimate as text."""
     return (
@@ -166,41 +147,11 @@ def estimate_text(found: dict[str, float]) -> str:
     )
 
 
-def evaluations_of(config: "RunConfig", games: int) -> float:
-    """Estimate the network evaluations of games of self-play."""
-    from ckai.rl.games.registry import get_game
-
-    return games * config.selfplay.sims * get_game(config.game).plies * EVALUATIONS
-
-
-def games_in_flight(config: "RunConfig", network: "Network") -> int:
-    """Return how many games to play at the same time on a CPU: as set, or fewer of expensive ones.
-
-    A kill loses half of each on average. The speed is estimated from the network's arithmetic, so that the
-    same command gives the same games.
-    """
-    import torch
-    from torch.utils.flop_counter import FlopCounterMode
-
-    from ckai.datasets.machine import available_cores
-    from ckai.models.inference.backends import sample_positions
-    from ckai.models.network import float32_copy
-
-    packed = float32_copy(network)
-    rows = torch.from_numpy(network.encode.append_extra(sample_positions(1, network.encode)))
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        packed(rows)
-    rate = CORE_FLOPS * available_cores() / max(1, counter.get_total_flops())
-    games = config.selfplay.in_flight
-    while games > FEWEST and games / 2 * evaluations_of(config, 1) > LOSS_SECONDS * rate:
-        games //= 2
-    return games
-
-
 def print_dry_run(config: "RunConfig", network: "Network", evaluator: str, as_json: bool) -> None:
     """Measure the network on one core, or on the GPU, and print what a generation will take here."""
     from ckai.models.inference.backends import best_rate, make_evaluator
     from ckai.models.inference.cuda_backend import CudaEvaluator
+    from ckai.rl.bench import estimate
 
     loaded, threads = make_evaluator(network, evaluator), config.selfplay.group_count
     callers = threads if isinstance(loaded, CudaEvaluator) else 1  # the threads share a GPU

@@ -13,13 +13,14 @@ import torch
 from make_rows import random_games, with_search, write
 
 from ckai.cli import selfplay
-from ckai.cli.shared.run_screen import estimate, estimate_text, generation_text
+from ckai.cli.shared.run_screen import estimate_text, generation_text
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.network import build
 from ckai.models.training.lightning_module import outputs_of, policy_loss, value_loss
 from ckai.models.training.trainer import TrainingError
+from ckai.rl.bench import estimate
 from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.rollout import UniformEvaluator
 from ckai.rl.matches.elo import score_of
