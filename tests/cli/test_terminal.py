@@ -47,8 +47,8 @@ def test_no_command_ends_the_program(over, argument, name):
 # --- moves ------------------------------------------------------------------------------------------------
 
 
-def test_a_partial_jump_goes_on_and_a_compulsory_capture_is_said():
-    script, text = run("12-16\n1x10\n", side="both", fen="B:W22,14,6:BK1,12")
+def test_the_ends_of_a_capture_are_enough_and_a_compulsory_one_is_said():
+    script, text = run("12-16\n1x26\n", side="both", fen="B:W22,14,6:BK1,12")
     assert "'12-16' is illegal, you must capture: 1x10x17x26" in text
     assert texts(script) == ["1x10x17x26"]
 
