@@ -52,7 +52,7 @@ def test_every_player_of_matches_plays_checkers(spec):
         ("tictactoe", "rollout@30", "1"),
         ("tictactoe", "random", "7"),
         pytest.param("connect4", "rollout@30", "4", marks=pytest.mark.slow),
-        pytest.param("connect4", "uniform@0.2s+0.01s", "1", marks=pytest.mark.slow),
+        pytest.param("connect4", "uniform@20s+0.01s", "1", marks=pytest.mark.slow),
     ],
 )
 def test_the_other_games_are_played_shown_and_gone_on_with(name, spec, move):
