@@ -67,12 +67,15 @@ def command(
     files: tuple[Path, ...], output: Path | None, stats: bool, force: bool, as_json: bool, **wanted: Any
 ) -> None:
     """Find games, see `_HELP`."""
+    from ckai.cli.playing.sides import near_openings
     from ckai.cli.shared.console import print_games, progress_bar
     from ckai.cli.shared.found import newest_rows, row_files
     from ckai.datasets.convert import Query, find_games, rows_writer
     from ckai.datasets.files import refuse_to_replace, whole_file
     from ckai.datasets.reader import describe
     from ckai.datasets.schema import check_rows_path, headers_path
+    from ckai.game.openings import OPENING_NAMES
+    from ckai.rl.games.registry import DEFAULT_GAME
 
     suffix = output.suffix if output else ""
     if output is not None:
@@ -109,6 +112,10 @@ def command(
                 for sink in sinks:
                     sink(games, which)
             none_found = f"expected games that have all this, found none among {searched:,}"
+            if (name := wanted["opening"]) and not any(
+                name.lower() in each.lower() for each in OPENING_NAMES
+            ):
+                none_found += near_openings(name, DEFAULT_GAME)
             if not (sum(row["plies"] for row in rows) if found else rows) and (output or stats):
                 raise ValueError(none_found)
         if stats:

@@ -131,10 +131,16 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
     found = [wanted] if wanted in plain else [each for each in plain if wanted and each.startswith(wanted)]
     if len(found) == 1:
         return spec.named_openings[plain[found[0]]]
-    names = [plain[each] for each in found or get_close_matches(wanted, plain, cutoff=0.5)]
     expected = "the name of an opening, ballot, ballot:N or moves" if plain else "moves"
-    hint = f"; did you mean {', '.join(names)}?" if names else ""
-    raise ValueError(f"expected {expected}, found {text[:40]!r}{hint}")
+    raise ValueError(f"expected {expected}, found {text[:40]!r}{near_openings(text, spec)}")
+
+
+def near_openings(text: str, spec: GameSpec) -> str:
+    """Return `; did you mean ...?` with openings that begin with a text, else with some like it; or nothing."""
+    plain, wanted = {_plain(name): name for name in spec.named_openings}, _plain(text)
+    found = [each for each in plain if wanted and each.startswith(wanted)]
+    names = [plain[each] for each in found or get_close_matches(wanted, plain, cutoff=0.5)]
+    return f"; did you mean {', '.join(names)}?" if names else ""
 
 
 def _plain(text: str) -> str:

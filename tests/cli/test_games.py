@@ -177,6 +177,7 @@ def test_statistics_are_of_the_games_found(here, found):
             "expected games that have all this, found none among 5",
         ),
         (["club.pdn", "--event", "x", "--stats"], 1, "expected games that have all this, found none among 5"),
+        (["club.pdn", "--opening", "sooter", "--stats"], 1, "found none among 5; did you mean Souter"),
         (["odd.parquet"], 1, "odd.parquet: expected actions below 128 in label, found others"),
     ],
 )
