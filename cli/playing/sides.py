@@ -136,7 +136,7 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
 
 
 def near_openings(text: str, spec: GameSpec) -> str:
-    """Return `; did you mean ...?` with openings that begin with a text, else with some like it; or nothing."""
+    """Return `; did you mean ...?` with openings that begin with a text, else some like it; or nothing."""
     plain, wanted = {_plain(name): name for name in spec.named_openings}, _plain(text)
     found = [each for each in plain if wanted and each.startswith(wanted)]
     names = [plain[each] for each in found or get_close_matches(wanted, plain, cutoff=0.5)]
