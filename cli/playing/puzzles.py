@@ -1,6 +1,7 @@
 """Answers to puzzles: whether a move is as good as the solution, and what refutes it."""
 
 from collections.abc import Callable
+from functools import cache
 
 from ckai.game import Game, Move
 from ckai.pdn import PdnGame
@@ -26,6 +27,7 @@ class Judge:
     def __init__(self, puzzle: PdnGame, search: Callable[[Game], SearchResult]) -> None:
         self._puzzle, self._search = puzzle, search
         self._mistake, self._best = mistakes.played(puzzle).move, puzzle.moves[0].move
+        self._after = cache(self._look)
 
     def right(self, move: Move) -> bool:
         """Return whether a move is the solution, or is as good: it costs less than an inaccuracy."""
@@ -44,7 +46,8 @@ class Judge:
         better = " ".join(str(each.move) for each in self._puzzle.moves[:SHOWN])
         return f"Better was {better}; {self.refutation(self._mistake)}"
 
-    def _after(self, move: Move) -> tuple[float, str]:
+    def _look(self, move: Move) -> tuple[float, str]:
+        """Return the expected score of Black after a move, and what follows."""
         game = Game(self._puzzle.start)
         game.push(move)
         if (outcome := game.outcome()) is not None:

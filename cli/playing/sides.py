@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -132,14 +132,13 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
     if len(found) == 1:
         return spec.named_openings[plain[found[0]]]
     expected = "the name of an opening, ballot, ballot:N or moves" if plain else "moves"
-    raise ValueError(f"expected {expected}, found {text[:40]!r}{near_openings(text, spec)}")
+    raise ValueError(f"expected {expected}, found {text[:40]!r}{near_openings(text, spec, found)}")
 
 
-def near_openings(text: str, spec: GameSpec) -> str:
-    """Return `; did you mean ...?` with openings that begin with a text, else some like it; or nothing."""
-    plain, wanted = {_plain(name): name for name in spec.named_openings}, _plain(text)
-    found = [each for each in plain if wanted and each.startswith(wanted)]
-    names = [plain[each] for each in found or get_close_matches(wanted, plain, cutoff=0.5)]
+def near_openings(text: str, spec: GameSpec, found: Sequence[str] = ()) -> str:
+    """Return `; did you mean ...?` with the openings `found`, else with some like a text; or nothing."""
+    plain = {_plain(name): name for name in spec.named_openings}
+    names = [plain[each] for each in found or get_close_matches(_plain(text), plain, cutoff=0.5)]
     return f"; did you mean {', '.join(names)}?" if names else ""
 
 

@@ -288,7 +288,7 @@ class TerminalGame:
             self.screen.print(f"{path}: has changed, so the game continues in a new file", wrap=False)
 
     def save(self) -> None:
-        """Write the game to its file, or delete that of one without a move; errors are printed, no more."""
+        """Write the game to its file; without a move it leaves none. Errors are printed, no more."""
         names = {side.capitalize(): HUMAN if side in self.humans else self.opponent_name for side in SIDES}
         headers = {"Event": EVENT, "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
         if self.control is not None:

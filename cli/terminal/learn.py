@@ -28,9 +28,10 @@ def ask_all(path: Path, screen: Screen, engine: Engine, limit: Limit) -> None:
         answers.append(right)
         mistakes.answer(puzzle, right, path)
     left = len(due) - len(answers)
-    following = min(each.header("Due") or "" for each in puzzles)
     told = [f"{sum(answers)} of {len(answers)} right at once"] if answers else []
-    told += [f"{left} still due" if left else f"the next of {len(puzzles)} is due on {following}"]
+    told += [
+        f"{left} still due" if left else f"the next of {len(puzzles)} is due on {mistakes.next_due(puzzles)}"
+    ]
     screen.print("; ".join(told))
 
 

@@ -73,7 +73,7 @@ def _learn(game: Any, engine: Engine, asked: Asked, search: Search) -> dict[str,
     """
     move = game.pop() if asked.moves else None
     for puzzle in mistakes.load():
-        if puzzle.start == game.position and str(mistakes.played(puzzle).move) == asked.mistake:
+        if mistakes.key(puzzle) == (game.position, asked.mistake):
             break
     else:
         raise ValueError(f"{mistakes.MISTAKES}: expected this puzzle, found it no more; choose Next")
@@ -98,8 +98,7 @@ def _puzzles() -> dict[str, Any]:
         for each in known
         if mistakes.is_due(each)
     ]
-    following = min((each.header("Due") or "" for each in known), default="")
-    return {"due": due, "known": len(known), "next": following}
+    return {"due": due, "known": len(known), "next": mistakes.next_due(known)}
 
 
 def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search) -> dict[str, Any]:

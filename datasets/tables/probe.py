@@ -93,7 +93,7 @@ class Tables:
 
     @classmethod
     def open(cls, pieces: int | None = None) -> "Tables":
-        """Open the tables in the user's cache folder, see `cache_folder`, or those of the package.
+        """Open the tables in the user's cache folder, see `cache_folder`, or in the package.
 
         Args:
             pieces: open the tables for this many pieces, 2 to 6, those of the package for 3 or fewer; None:

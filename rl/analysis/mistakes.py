@@ -74,10 +74,10 @@ def save(puzzles: Iterable[PdnGame], path: Path = MISTAKES) -> None:
 
 def add(puzzles: Iterable[PdnGame], path: Path = MISTAKES) -> int:
     """Add puzzles that the file does not have, and return their number."""
-    known = {_key(each): each for each in (load(path) if path.exists() else [])}
+    known = {key(each): each for each in (load(path) if path.exists() else [])}
     before = len(known)
     for each in puzzles:
-        known.setdefault(_key(each), each)
+        known.setdefault(key(each), each)
     if len(known) > before:
         save(known.values(), path)
     return len(known) - before
@@ -88,6 +88,11 @@ def is_due(puzzle: PdnGame) -> bool:
     return (puzzle.header("Due") or "") <= _text(date.today())
 
 
+def next_due(puzzles: Iterable[PdnGame]) -> str:
+    """Return the date on which the first of some puzzles is due, empty without puzzles."""
+    return min((each.header("Due") or "" for each in puzzles), default="")
+
+
 def answer(puzzle: PdnGame, right: bool, path: Path = MISTAKES) -> None:
     """Note an answer of today, and when the puzzle is due again, in the file as it is now."""
     days = puzzle.header("Days") or ""
@@ -95,10 +100,11 @@ def answer(puzzle: PdnGame, right: bool, path: Path = MISTAKES) -> None:
     after = max(before + 1, round(GROWTH * before)) if right else 1
     tags = {"Due": _text(date.today() + timedelta(days=after)), "Days": str(after)}
     puzzle.headers = [(name, tags.get(name, value)) for name, value in puzzle.headers]
-    save([puzzle if _key(each) == _key(puzzle) else each for each in load(path)], path)
+    save([puzzle if key(each) == key(puzzle) else each for each in load(path)], path)
 
 
-def _key(puzzle: PdnGame) -> tuple[Position, str]:
+def key(puzzle: PdnGame) -> tuple[Position, str]:
+    """Return the position of a puzzle and the text of the mistake: no two puzzles of a file share both."""
     return puzzle.start, str(played(puzzle).move)
 
 

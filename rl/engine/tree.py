@@ -112,7 +112,7 @@ class Tree:
     def _way(self, game: Any) -> list[int] | None:
         """Return the hops to the position of a game, if the histories agree or there is none; or None."""
         line, moves, plies = game.positions, game.moves, len(game.positions) - len(self.line)
-        # Keys have no halfmove clock; if those of the first positions are equal, the others are.
+        # Keys have no halfmove clock; if the first positions have the same one, so have the others.
         agree = self.spec.state(line[0]) == self.spec.state(self.line[0]) and all(
             a is b or a.key == b.key for a, b in zip(self.line, line, strict=False)
         )
