@@ -1,9 +1,9 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
@@ -11,10 +11,8 @@ from ckai.cli.shared.options import PATH, data_option, json_option
 from ckai.cli.shared.output import print_json
 from ckai.models.pretrained import network_path
 
-SIDES = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
-"""What a split of `--split` is called in messages."""
 SOLVED_VISITS = (50, 200, 600)
-"""Visits of the searches that `--solved` measures where none are named."""
+"""Visits of the searches that `--solved` measures."""
 LABELS = {
     "rows": "rows",
     "top1": "top-1 accuracy",
@@ -25,94 +23,59 @@ LABELS = {
     "top1_unseen": "top-1 in unseen positions",
     "top1_legal_unseen": "  among legal moves",
     "random_legal": "accuracy of a random legal move",
-    "forced": "rows with one legal move",
-    "unseen": "rows with unseen positions",
     "illegal_top1": "top move is illegal",
-    "illegal_probability": "probability on illegal moves",
     "policy_loss": "policy loss",
     "value_mse": "value, mean squared error",
     "value_mse_constant": "  of the best constant",
-    "value_sign": "value has the winner's sign",
     "value_auc": "AUC of won against lost",
     "value_calibration_error": "value calibration error",
 }
 """The metrics that are shown, in order."""
-PHASES = {
-    "range": ("plies", ""),
-    "rows": ("rows", ",d"),
-    "top1_legal": ("legal top-1", ".1%"),
-    "top5_legal": ("legal top-5", ".1%"),
-    "top1_unforced": ("choice", ".1%"),
-    "random_legal": ("random", ".1%"),
-    "value_mse": ("value", ".3f"),
-    "value_auc": ("AUC", ".1%"),
-}
-"""Columns of the table of phases."""
 
 
 @click.command("evaluate")
 @click.argument("checkpoint", type=PATH)
 @data_option("evaluate on")
 @click.option(
-    "--split",
-    type=click.Choice(["heldout", "train", "all"]),
-    help="Games to evaluate on.  [default: heldout, or all if the network was trained on other data]",
-)
-@click.option(
     "--solved",
     is_flag=True,
     help="Count moves that give away a win or a draw on solved positions, in a game that has some, by the "
-    "bare policy and by searches.",
-)
-@click.option(
-    "--visits",
-    multiple=True,
-    type=click.IntRange(1),
-    help="Visits per search with --solved; may be repeated.  "
-    f"[default: {', '.join(map(str, SOLVED_VISITS))}]",
+    f"bare policy and by searches of {', '.join(map(str, SOLVED_VISITS))} visits.",
 )
 @json_option
-def command(
-    checkpoint: Path,
-    paths: tuple[Path, ...],
-    split: Literal["heldout", "train", "all"] | None,
-    solved: bool,
-    visits: tuple[int, ...],
-    as_json: bool,
-) -> None:
+def command(checkpoint: Path, paths: tuple[Path, ...], solved: bool, as_json: bool) -> None:
     """Evaluate the network in CHECKPOINT on games it was not trained on, or on solved positions.
 
     CHECKPOINT may be the folder of a run: its best network.
 
-    The data are split by game as in the network's training. "Unseen" positions are those that do not occur in
-    the training games; they are left out for data that the network was not trained on.
+    The data are split by game as in the network's training; where it was trained on none of them, all games
+    count. "Unseen" positions are those that do not occur in the training games; they are left out for data
+    that the network was not trained on.
     """
-    from ckai.cli.shared.console import print_rows
     from ckai.cli.shared.found import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.evaluation import evaluate_checkpoint
 
     checkpoint = network_path(checkpoint) if checkpoint.is_dir() else checkpoint
     if solved:
-        if paths or split:
-            raise click.UsageError("--solved has positions of its own; omit --data and --split")
-        _evaluate_solved(checkpoint, visits or SOLVED_VISITS, as_json)
+        if paths:
+            raise click.UsageError("--solved has positions of its own; omit --data")
+        _evaluate_solved(checkpoint, as_json)
         return
-    if visits:
-        raise click.UsageError("expected --visits together with --solved, found no --solved")
     loaded = load_checkpoint(checkpoint)
     paths = paths or (newest_rows(),)
-    evaluation = evaluate_checkpoint(loaded, row_files(*paths), split=split)
-    data_text, side = ", ".join(map(str, paths)), SIDES[evaluation.split]
+    evaluation = evaluate_checkpoint(loaded, row_files(*paths))
+    data_text = ", ".join(map(str, paths))
+    side = "all games" if evaluation.split == "all" else "the held-out games"
     if evaluation.other_data:
         names = ", ".join(dict.fromkeys(str(entry.get("name")) for entry in loaded.info["data"]))
         click.echo(
             f"ckai: the network was trained on {names}, not on {data_text}; evaluating {side}", err=True
         )
-    elif evaluation.split != "train" and evaluation.learned is None and loaded.info.get("data"):
+    elif evaluation.learned is None and loaded.info.get("data"):
         some = f"some of {side} may be among them"
         click.echo(f"ckai: {checkpoint} does not say which games it learned; {some}", err=True)
-    elif evaluation.split == "heldout" and evaluation.learned:
+    elif evaluation.learned:
         click.echo(f"ckai: the network has learned {evaluation.learned:,} of {side}", err=True)
     if as_json:
         told: dict[str, Any] = {"checkpoint": str(checkpoint), "digest": loaded.digest}
@@ -125,7 +88,6 @@ def command(
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters")
     click.echo(f"digest: {loaded.digest}")
     click.echo(metrics_text(evaluation.metrics, f"on {side} of {data_text}"))
-    print_rows(({**each, "range": f"{each['from']}-{each['to']}"} for each in evaluation.by_ply), PHASES)
 
 
 def metrics_text(metrics: Mapping[str, Any], title: str) -> str:
@@ -139,7 +101,7 @@ def metrics_text(metrics: Mapping[str, Any], title: str) -> str:
     return "\n".join(lines)
 
 
-def _evaluate_solved(checkpoint: Path, visits: Sequence[int], as_json: bool) -> None:
+def _evaluate_solved(checkpoint: Path, as_json: bool) -> None:
     """Print the mistakes of a network on solved positions of its game."""
     from ckai.cli.shared.console import print_rows
     from ckai.models.checkpoint import load_checkpoint
@@ -150,7 +112,7 @@ def _evaluate_solved(checkpoint: Path, visits: Sequence[int], as_json: bool) -> 
     loaded = load_checkpoint(checkpoint)
     spec = get_game(loaded.network().encode.GAME)
     classes = solved_classes(spec)
-    found = mistakes_of_network(load_evaluator(checkpoint, game=spec.name), spec, visits, classes)
+    found = mistakes_of_network(load_evaluator(checkpoint, game=spec.name), spec, SOLVED_VISITS, classes)
     if as_json:
         players = {
             player: {

@@ -3,9 +3,8 @@
 import sys
 import threading
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
-from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -76,31 +75,25 @@ class Tools:
         lines = Explainer(DEFAULT_GAME, self._search).explain(game, game.position.find_move(move))
         return "\n".join(lines or ["The engine has no values to explain it with."])
 
-    def analyse(self, pdn: Pdn, progress: "Callable[[int], None]") -> dict[str, Any]:
+    def analyse(self, pdn: Pdn) -> dict[str, Any]:
         """Analyse a game: both accuracies in percent, and PDN with scores, mistakes and better lines."""
         from ckai.pdn import read_one, write_game
         from ckai.rl.analysis import Analyst, annotate
         from ckai.rl.evaluators.loading import load_evaluator
 
-        game, searches = read_one(pdn), count(1)
-
-        def stopped() -> bool:
-            progress(next(searches))
-            return False
-
+        game = read_one(pdn)
         with self._lock:
             engine = self._engine()
-            analyst = Analyst(engine.evaluator or load_evaluator(CKAI), stopped=stopped)
+            analyst = Analyst(engine.evaluator or load_evaluator(CKAI))
             report = analyst.analyze(game.play(), game.result)
             analyst.close()
         found = {"black": report.accuracy(True), "white": report.accuracy(False)}
         accuracy = {side: each if each is None else round(each, 1) for side, each in found.items()}
         return {"accuracy": accuracy, "pdn": write_game(annotate(game, report, engine.name))}
 
-    def board(self, position: Place = "", flipped: bool = False) -> str:
-        """Draw a position as SVG, with the last move of a game; `flipped` puts Black at the bottom."""
-        game = _read(position)
-        return game.position.svg(flipped=flipped, last_move=game.moves[-1] if game.moves else ())
+    def board(self, position: Place = "") -> str:
+        """Draw a position as SVG, with the last move of a game."""
+        return _read(position)._repr_svg_()
 
     def _search(self, game: "Game", lines: int) -> "SearchResult":
         if (over := game.outcome()) is not None:
@@ -142,7 +135,6 @@ def make_server(load: "Callable[[], Engine]") -> Any:
     from ckai.models.inference.evaluator import import_extra
 
     sdk, errors = (import_extra(f"mcp.server.mcpserver{part}", "mcp") for part in ("", ".exceptions"))
-    from anyio import from_thread  # part of the SDK
 
     class Server(sdk.MCPServer):  # type: ignore[misc, name-defined]
         """Its errors are one line each."""
@@ -158,14 +150,9 @@ def make_server(load: "Callable[[], Engine]") -> Any:
                 raise errors.ToolError(printable(text, MOST)) from None
 
     tools = Tools(load)
-
-    def analyse(pdn: Pdn, context: sdk.Context) -> dict[str, Any]:  # type: ignore[name-defined]
-        return tools.analyse(pdn, partial(from_thread.run, context.report_progress))
-
     server = Server("ckai", version=version("ckai"), instructions=INSTRUCTIONS, log_level="ERROR")
-    for tool in (tools.legal_moves, tools.make_move, tools.evaluate):
+    for tool in (tools.legal_moves, tools.make_move, tools.evaluate, tools.analyse):
         server.add_tool(tool)
-    server.add_tool(analyse, description=tools.analyse.__doc__)
     for text in (tools.explain, tools.board):
         server.add_tool(text, structured_output=False)
     return server

@@ -343,7 +343,7 @@ def evaluate_checkpoint(
     if split == "heldout" and not data.heldout_rows:
         all_games = "" if share or not stored else ": the network was trained on all games"
         raise DatasetError(
-            f"expected held-out games, found none with a share of {share:g}{all_games}; try --split all"
+            f"expected held-out games, found none with a share of {share:g}{all_games}; take other games"
         )
     device = pick_device()
     data.prepare(network.encode)

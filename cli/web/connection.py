@@ -15,7 +15,6 @@ from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.puzzles import Judge, task
 from ckai.cli.playing.saved import list_games, saved_games
 from ckai.cli.playing.sides import choose_move
-from ckai.cli.shared.found import NO_NETWORK
 from ckai.cli.shared.output import error_text
 from ckai.cli.web import files
 from ckai.cli.web.rules import Asked, describe, look, played
@@ -26,9 +25,6 @@ from ckai.rl.engine.base import Engine, ResignsError
 from ckai.rl.engine.limit import Limit
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-
-GROWTH = tuple(16 << n for n in range(20))
-"""Visits after which a look inside notes how they are shared out."""
 
 
 def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
@@ -101,13 +97,13 @@ def _puzzles() -> dict[str, Any]:
     return {"due": due, "known": len(known), "next": mistakes.next_due(known)}
 
 
-def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search) -> dict[str, Any]:
-    """Return how the visits of a search grew, and what the network saw at first sight.
+def _inside(spec: GameSpec, game: Any, engine: Engine, asked: Asked, search: Search) -> dict[str, Any]:
+    """Return what a network sees of a position, and what a search with it makes of that.
 
     Returns:
-        `growth`: number and moves of the visits; `priors`, the probability of every move at first sight;
+        `priors` and `shares`, the probability of every move at first sight, and its share of the visits;
         `encoding` and `planes`, by name the values of the squares in order; `before`, the expected score of
-        the first player at first sight. The last three are None and none without a network.
+        the first player at first sight.
     """
     import torch  # here, so that the page is served before it is loaded
 
@@ -115,18 +111,12 @@ def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search
     from ckai.models.inference.threads import one_torch_thread
 
     engine.new_game()
-    growth, position, visits = [], game.position, asked.visits or 400
-    for number in [*(each for each in GROWTH if each < visits), visits]:
-        result = engine.search(game, sims=number, stop=search.stop)
-        growth.append({"visits": result.sims, "moves": {str(move): n for move, n in result.visits.items()}})
-        if search.stop.is_set() or result.proven is not None:
-            break
-    priors = {str(move): prior for move, prior in result.priors.items()}
-    found = describe(spec, position, result) | {"growth": growth, "priors": priors}
-    source = asked.engine.partition("@")[0]
-    if source in NO_NETWORK:
-        return found | {"encoding": None, "planes": {}, "before": None}
-    network = load_network(source, spec.name)
+    result, position = engine.play(game, sims=asked.visits, stop=search.stop), game.position
+    total = max(1, sum(result.visits.values()))
+    found = describe(spec, position, result)
+    found["priors"] = {str(move): prior for move, prior in result.priors.items()}
+    found["shares"] = {str(move): number / total for move, number in result.visits.items()}
+    network = load_network(asked.engine.partition("@")[0], spec.name)
     encoded = torch.from_numpy(spec.encoded(position)).unsqueeze(0)
     board, jumper = encoded[:, : spec.board_bytes], encoded[:, spec.board_bytes]
     clock = encoded[:, spec.board_bytes + 1].to(torch.int16)
@@ -135,8 +125,8 @@ def _inside(spec: GameSpec, game: Any, engine: Any, asked: Asked, search: Search
         before = expected_score(float(network(board, jumper, clock)[1][0]), black=position.black)
     names = network.encode.NAMES or [f"plane {n + 1}" for n in range(len(planes))]
     values = np.round(planes[:, np.argsort(spec.view(position))], 3).tolist()
-    shown = dict(zip(names, values, strict=True))
-    return found | {"encoding": network.encode.VERSION, "planes": shown, "before": before}
+    found["planes"] = dict(zip(names, values, strict=True))
+    return found | {"encoding": network.encode.VERSION, "before": before}
 
 
 EXPECTED_ERRORS = (ValueError, OSError, RuntimeError, NotImplementedError)

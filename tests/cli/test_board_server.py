@@ -191,10 +191,7 @@ def test_a_move_is_explained_and_the_network_looked_into(client):
         assert {len(values) for values in seen["planes"].values()} == {32}
         assert 0 < seen["before"] < 1
         assert sum(seen["priors"].values()) == pytest.approx(1, abs=0.01)
-        assert [point["visits"] for point in seen["growth"]] == sorted(
-            point["visits"] for point in seen["growth"]
-        )
-        assert here.find("inside", engine="rollout", game="tictactoe", visits=20)["planes"] == {}
+        assert sum(seen["shares"].values()) == pytest.approx(1)
 
 
 # --- files ---------------------------------------------------------------------------------------------

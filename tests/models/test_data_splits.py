@@ -7,6 +7,7 @@ from make_rows import random_games, with_search, write
 
 from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.evaluation import evaluate_checkpoint
 from ckai.models.network import build
 from ckai.models.training.config import PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
@@ -50,7 +51,7 @@ def test_a_pretraining_does_not_hold_out_what_its_start_has_learned(tmp_path):
         pretrain([data], tmp_path / "next.ckpt", config)
 
 
-def test_a_network_of_self_play_knows_its_games(tmp_path, ckai):
+def test_a_network_of_self_play_knows_its_games(tmp_path):
     """It holds out what the network that it began from held out, and what was learned stays learned."""
     first = write(tmp_path / "first.parquet", random_games(60, seed=3, max_plies=6))
     config = PretrainConfig(split_seed=9, **TINY)
@@ -64,8 +65,8 @@ def test_a_network_of_self_play_knows_its_games(tmp_path, ckai):
     assert [entry["name"] for entry in info["data"]] == ["first.parquet", "rows.parquet"]
     assert info["split"] == {"seed": 9, "heldout": 0.05}
     for path in (first, rows):
-        found, _ = evaluated(ckai, tmp_path / "next.ckpt", "--data", path, "--split", "train")
-        assert (found["split_seed"], found["heldout"], found["other_data"]) == (9, 0.05, False)
+        found = evaluate_checkpoint(load_checkpoint(tmp_path / "next.ckpt"), [path], split="train")
+        assert (found.split_seed, found.heldout, found.other_data) == (9, 0.05, False)
 
 
 def test_a_network_that_does_not_know_its_games_says_so(tmp_path, ckai):

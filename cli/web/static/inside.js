@@ -1,10 +1,9 @@
-// A look inside a network: its input planes, its policy before and after a search, how the visits grew.
+// A look inside a network: its input planes, its policy before and after a search.
 import { svgElement } from "./board.js";
-import { chart } from "./chart.js";
 import { bar, el, field, refill, segments, select, table as tableOf } from "./dom.js";
 import { percent, sideName } from "./words.js";
 
-const VISITS = [100, 400, 1000, 4000, 10000], FOLLOWED = 4; // moves of the chart of visits
+const VISITS = [100, 400, 1000, 4000, 10000];
 
 export class InsideView {
   constructor(app) {
@@ -45,12 +44,11 @@ export class InsideView {
   }
   async look() {
     const { table } = this, { node } = table;
-    this.result.replaceChildren(el("p.soft", { role: "status" }, "Searching and recording …"));
+    this.result.replaceChildren(el("p.soft", { role: "status" }, "Searching …"));
     try {
       const found = await this.app.engines.ask("inside", { table, node, engine: this.player, visits: this.visits });
-      const visits = found.growth.at(-1).moves, total = Object.values(visits).reduce((sum, n) => sum + n, 0) || 1;
       found.moves = Object.entries(found.priors).map(([move, before]) => (
-        { move, before, after: (visits[move] ?? 0) / total, path: table.look(node).legal.find((each) => each.move === move).path }));
+        { move, before, after: found.shares[move] ?? 0, path: table.look(node).legal.find((each) => each.move === move).path }));
       Object.assign(this, { found, node });
       if (node === table.node) this.draw();
       else this.update();
@@ -60,16 +58,15 @@ export class InsideView {
   }
   draw() {
     const { before, lines: [{ value: after }], moves, encoding, planes } = this.found, { game } = this.table, squares = this.app.stage.board.squares;
-    const text = (value) => (value === null ? "–" : percent(value));
     const toggle = segments("On the board", [["before", "First sight"], ["after", "After the search"]], this.when, (when) => {
       this.when = when;
       this.heat();
     });
     this.result.replaceChildren(
-      el("p", {}, `Expected score of ${sideName(game, "black")}: ${text(before)} at first sight, ${text(after)} after the search.`), toggle,
+      el("p", {}, `Expected score of ${sideName(game, "black")}: ${percent(before)} at first sight, ${percent(after)} after the search.`), toggle,
       tableOf(["Move", "First sight", "After the search"], [...moves].sort((a, b) => b.after - a.after || b.before - a.before)
         .map((each) => [each.move, bar(each.before, "prior"), bar(each.after, "visits")])),
-      this.growth(), el("h3", {}, `Input planes · ${encoding ?? "none"}`), el("div.planes", {}, ...Object.entries(planes).map(([name, values]) =>
+      el("h3", {}, `Input planes · ${encoding}`), el("div.planes", {}, ...Object.entries(planes).map(([name, values]) =>
         el("figure", {}, this.small(squares, values, `sees ${name}`), el("figcaption", {}, name)))));
     if (this.active) this.heat();
   }
@@ -81,12 +78,6 @@ export class InsideView {
     stage.board.mark("heat", Object.keys(shares).map(Number), (square) => (0.15 + 0.85 * shares[square]).toFixed(2));
     stage.point(this.found.moves.filter((each) => each[when] > 0.02).map((each) => (
       { path: each.path, kind: "last", width: 2 + 5 * each[when], opacity: 0.35 + 0.6 * each[when] })));
-  }
-  growth() {
-    const { growth, moves } = this.found, total = (each) => Object.values(each).reduce((sum, n) => sum + n, 0) || 1;
-    return chart({ title: "How the visits grew: share of the visits", xlabel: "visits", x: growth.map(({ visits }) => visits),
-      series: [...moves].sort((a, b) => b.after - a.after).slice(0, FOLLOWED).map(({ move }) => (
-        { name: move, y: growth.map((each) => (each.moves[move] ?? 0) / total(each.moves)) })) });
   }
 
   // Numbers by squares as a small board, as people see it.

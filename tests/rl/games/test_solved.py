@@ -149,8 +149,8 @@ def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_EVALUATOR", "torch")
     monkeypatch.setattr("ckai.rl.analysis.solved.solved_classes", lambda spec: few())
     tiny(tmp_path / "best.ckpt")  # of a run its best network is measured
-    options = ["--solved", "--visits", 2, "--visits", 30]
-    status, out, err = ckai("evaluate", tmp_path, *options, "--json")
+    monkeypatch.setattr("ckai.cli.evaluate.SOLVED_VISITS", (2, 30))
+    status, out, err = ckai("evaluate", tmp_path, "--solved", "--json")
     assert status == 0, err
     players = json.loads(out)["players"]
     assert list(players) == ["policy", "2 visits", "30 visits"]
@@ -158,19 +158,12 @@ def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
         assert list(by_class) == ["Middle-Easy", "End-Easy"]
         assert all(each["positions"] == 8 for each in by_class.values())
     assert players["30 visits"]["End-Easy"]["mistakes"] < players["policy"]["End-Easy"]["mistakes"]
-    status, text, _ = ckai("evaluate", tmp_path / "best.ckpt", *options)
+    status, text, _ = ckai("evaluate", tmp_path / "best.ckpt", "--solved")
     low, high = Mistakes(8, players["policy"]["End-Easy"]["mistakes"]).interval
     assert f"({low:.1%} to {high:.1%})" in text
 
 
-@pytest.mark.parametrize(
-    ("words", "status", "text"),
-    [
-        (["tictactoe", "--solved"], 1, "expected a game with classes of solved positions, found tictactoe"),
-        (["connect4", "--visits", "3"], 2, "together with --solved"),
-    ],
-)
-def test_what_evaluate_cannot_do_with_solved_positions(tmp_path, ckai, words, status, text):
-    found, out, err = ckai("evaluate", tiny(tmp_path / "net.ckpt", words[0]), *words[1:])
-    assert (found, out) == (status, "")
-    assert text in err
+def test_a_game_without_solved_positions_is_named(tmp_path, ckai):
+    found, out, err = ckai("evaluate", tiny(tmp_path / "net.ckpt", "tictactoe"), "--solved")
+    assert (found, out) == (1, "")
+    assert "expected a game with classes of solved positions, found tictactoe" in err
