@@ -9,11 +9,10 @@ from ckai.cli.shared.options import (
     ROWS_HELP,
     force_option,
     given_settings,
-    json_option,
     output_option,
     settings_options,
 )
-from ckai.cli.shared.output import count_text, print_json
+from ckai.cli.shared.output import count_text
 from ckai.datasets.settings import change_settings
 from ckai.rl.distill.config import DistillConfig
 
@@ -29,11 +28,8 @@ from ckai.rl.distill.config import DistillConfig
 )
 @settings_options(DistillConfig)
 @force_option
-@json_option
 @click.pass_context
-def command(
-    ctx: click.Context, teacher: Path, output: Path, data: tuple[Path, ...], force: bool, as_json: bool
-) -> None:
+def command(ctx: click.Context, teacher: Path, output: Path, data: tuple[Path, ...], force: bool) -> None:
     """Label positions with the policy and the value of TEACHER.
 
     Follows short walks from positions of --data, by the teacher's policy with some random actions, and writes
@@ -59,7 +55,4 @@ def command(
             threads=threads, force=force,
             progress=lambda done: update(min(done, config.positions), config.positions),
         )  # fmt: skip
-    if as_json:
-        print_json({"output": str(output), "positions": positions})
-        return
     click.echo(f"{output}: {count_text(positions, 'position')}, labelled by {network.name}")

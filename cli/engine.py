@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.options import EVALUATORS, TABLE_CHOICES, evaluator_option, open_tables, tables_option
+from ckai.cli.shared.options import TABLE_CHOICES, open_tables, tables_option
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine.limit import HUB, EngineText
 
@@ -53,9 +53,8 @@ Examples:
     show_default=True,
     help="Protocol: hub for draughts programs, or gtp for Go.",
 )
-@evaluator_option
 @tables_option
-def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> None:
+def command(spec: str | None, protocol: str, tables: str) -> None:
     """Serve standard input and output, see `_HELP`."""
     output = _claim_output()
     from ckai.rl.engine.program import serve_lines
@@ -64,9 +63,9 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> Non
     if protocol == "gtp":
         if tables not in ("auto", "none"):
             raise click.UsageError("--tables is for --protocol hub; omit it with gtp")
-        session = _gtp(spec or GTP_PLAYER, evaluator)
+        session = _gtp(spec or GTP_PLAYER)
     else:
-        session = _hub(spec or CKAI, evaluator, tables)
+        session = _hub(spec or CKAI, tables)
     if sys.stdin is not None:
         serve_lines(sys.stdin.buffer, output, session)
 
@@ -82,7 +81,7 @@ def _claim_output() -> int:
     return output
 
 
-def _gtp(spec: str, evaluator: str) -> Any:
+def _gtp(spec: str) -> Any:
     """Return what makes a session of an output."""
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.gtp import GtpSession
@@ -90,10 +89,10 @@ def _gtp(spec: str, evaluator: str) -> Any:
     from ckai.rl.games.go import SPEC
 
     check(EngineText.read(spec), SPEC, clock=False)
-    return partial(GtpSession, lambda game: Engine.load(spec, evaluator=evaluator, game=game))
+    return partial(GtpSession, lambda game: Engine.load(spec, game=game))
 
 
-def _hub(spec: str, evaluator: str, tables: str) -> Any:
+def _hub(spec: str, tables: str) -> Any:
     """Return what makes a session of an output."""
     from ckai.datasets.machine import MAX_THREADS
     from ckai.rl.engine.base import Engine
@@ -109,12 +108,8 @@ def _hub(spec: str, evaluator: str, tables: str) -> Any:
 
     def load(values: "Mapping[str, str]") -> "Engine":
         check_player(values["engine"])
-        return Engine.load(
-            values["engine"],
-            evaluator=values["evaluator"],
-            tables=open_tables(values["tables"]),
-            threads=int(values["threads"]) or None,
-        )
+        threads = int(values["threads"]) or None
+        return Engine.load(values["engine"], tables=open_tables(values["tables"]), threads=threads)
 
     if spec != CKAI:
         check_player(spec)
@@ -122,7 +117,6 @@ def _hub(spec: str, evaluator: str, tables: str) -> Any:
         "variant": {"value": "english", "type": "enum", "values": "english"},
         "engine": {"value": spec, "type": "string"},
         "tables": {"value": tables, "type": "enum", "values": " ".join(TABLE_CHOICES)},
-        "evaluator": {"value": evaluator, "type": "enum", "values": " ".join(EVALUATORS)},
         "threads": {"value": "0", "type": "int", "min": 0, "max": MAX_THREADS},
     }
     return partial(HubSession, parameters, load)

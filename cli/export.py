@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from ckai.cli.shared.options import PATH, force_option, json_option, output_option
-from ckai.cli.shared.output import print_json
+from ckai.cli.shared.options import PATH, force_option, output_option
 
 
 @click.command("export")
@@ -13,8 +12,7 @@ from ckai.cli.shared.output import print_json
 @click.option("--to", type=click.Choice(["onnx", "safetensors"]), default="onnx", show_default=True)
 @output_option("File to write; folder of safetensors.  [default: named after CHECKPOINT]")
 @force_option
-@json_option
-def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json: bool) -> None:
+def command(checkpoint: Path, to: str, output: Path | None, force: bool) -> None:
     """Export the network in CHECKPOINT for use by other programs.
 
     The file is kept only if its outputs match the network's. It says itself what its inputs and outputs are.
@@ -31,10 +29,6 @@ def command(checkpoint: Path, to: str, output: Path | None, force: bool, as_json
     network = source.network()
     policy, value = export_network(network, path, source=source, force=force)
     width, actions = network.encode.position_bytes + network.encode.EXTRA, network.encode.NUM_ACTIONS
-    if as_json:
-        facts = {"path": str(path), "format": path.suffix[1:], "width": width, "actions": actions}
-        print_json({**facts, "positions": POSITIONS, "policy_error": policy, "value_error": value})
-        return
     click.echo(f"{path}: boards int8 [B, {width}] -> logits [B, {actions}], values [B]")
     click.echo(
         f"matches the network on {POSITIONS} positions: probabilities within {policy:.1g}, "

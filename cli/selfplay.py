@@ -151,7 +151,7 @@ def command(
         on_gpu = work.gpus_per_worker > 0 if ray else usual_backend(network, evaluator) == "cuda"
         config = _new_config(network, game, given, on_gpu)
     if dry_run:
-        print_dry_run(config, network, evaluator, as_json)
+        print_dry_run(config, network, evaluator)
         return
     if run is None:
         folder, unfinished = folder or fresh_folder(), None if folder else unfinished_run()

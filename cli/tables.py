@@ -20,8 +20,7 @@ def command() -> None:
     help="Largest number of pieces, both sides together.",
 )
 @click.option("--force", is_flag=True, help="Build them again, and replace the file.")
-@json_option
-def build(pieces: int, force: bool, as_json: bool) -> None:
+def build(pieces: int, force: bool) -> None:
     """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies.
 
     The tables are kept in the user's cache folder, or in $CKAI_CACHE.
@@ -46,9 +45,6 @@ def build(pieces: int, force: bool, as_json: bool) -> None:
         header = read_tables(path)[2]
     size, verdicts = path.stat().st_size, ("win", "loss", "draw")
     counts = {number: dict(zip(verdicts, each, strict=True)) for number, each in header["counts"].items()}
-    if as_json:
-        print_json({"output": str(path), "built": built, "bytes": size, "counts": counts})
-        return
     click.echo(f"{path}: {size:,} bytes" + ("" if built else ", already built"))
     columns = {"pieces": ("pieces", ""), **{each: (each, ",d") for each in verdicts}}
     print_rows(({"pieces": number, **each} for number, each in counts.items()), columns)

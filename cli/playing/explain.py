@@ -13,10 +13,6 @@ from ckai.rl.games.spec import GameSpec
 if TYPE_CHECKING:
     from ckai.rl import SearchResult
 
-MIN_VISITS = 8
-"""Fewer visits say nothing about a move's value."""
-ALTERNATIVES = 6
-"""Most moves listed."""
 MISSED = 0.02
 """Least cost of a move, in points, that missed a shot or is worse than the best: less is as good."""
 SLIGHT = 0.005
@@ -56,47 +52,33 @@ class Explainer:
     # --- values -------------------------------------------------------------------------------------
 
     def _values(self, game: Any, after: Any, move: Any, name: str) -> tuple[list[str], float]:
-        """Return the value before and after, the main lines, the other moves; and what the move costs."""
-        legal = game.position.legal_moves()
-        result = self.search(game, len(legal))
-        if result.value is None:
+        """Return the value before and after, what is better, the main lines; and what the move costs."""
+        first, *others = self.search(game, 2).lines
+        if first.value is None:
             return [], 1.0
-        values = {
-            line.move: float(line.value)
-            for line in result.lines
-            if line.value is not None
-            # Without a tree there are no visits: each line has a search of its own.
-            and (line.visits >= MIN_VISITS or line.proven or not result.visits)
-        }
-        best, better = values.get(result.move, float(result.value)), result.pv
-        line = list(next(each.pv for each in result.lines if each.move == move))
-        if move not in values:
-            found = self._value_after(game, after)
-            if found is None:
+        best, line = float(first.value), list(first.pv)
+        value = best
+        if move != first.move:
+            result = self._value_after(game, after)
+            if result is None:
                 return [], 1.0
-            values[move], rest = found
-            line = [move, *rest]
-        lost = {each: max(0.0, best - value) / 2 for each, value in values.items()}
-        before, later = (expected_score(each, black=game.position.black) for each in (best, values[move]))
+            value, line = result[0], [move, *result[1]]
+        loss = max(0.0, best - value) / 2
+        before, later = (expected_score(each, black=game.position.black) for each in (best, value))
         score = f"the expected score of {self.spec.side_names[0]}"
-        others = sorted((each for each in values if each != move), key=lambda each: lost[each])
-        if lost[move] >= SLIGHT and move != better[0]:
+        if loss >= SLIGHT:
             verb = "falls" if later < before else "rises"
-            lines = [
-                f"{move} costs {name} {percent(lost[move])}: {score} {verb} from {percent(before)} to "
+            return [
+                f"{move} costs {name} {percent(loss)}: {score} {verb} from {percent(before)} to "
                 f"{percent(later)}.{_then(line)}",
-                f"Better is {better[0]}, with {percent(before)}.{_then(better)}",
-            ]
-            others = [each for each in others if each != better[0]]
-        else:
-            least = lost[others[0]] if others else 0.0
-            alone = f"; the next best, {others[0]}, costs {percent(least)}" if least >= MISSED else ""
-            kind = "the best move" if alone else "as good as any"
-            lines = [f"{move} is {kind}: {score} stays at {percent(later)}{alone}.{_then(line)}"]
-        if others:
-            shown = ", ".join(f"{each} {percent(lost[each])}" for each in others[:ALTERNATIVES])
-            lines.append(f"The other moves cost: {shown}.")
-        return lines, lost[move]
+                f"Better is {first.move}, with {percent(before)}.{_then(first.pv)}",
+            ], loss
+        kind, alone = "as good as any", ""
+        if move == first.move and others and others[0].value is not None:
+            least = (best - float(others[0].value)) / 2
+            if least >= MISSED:
+                kind, alone = "the best move", f"; the next best, {others[0].move}, costs {percent(least)}"
+        return [f"{move} is {kind}: {score} stays at {percent(later)}{alone}.{_then(line)}"], loss
 
     def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]] | None:
         """Return the value after a move for its side, and what follows; None: the engine has no values."""

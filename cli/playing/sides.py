@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from ckai.cli.shared.found import STRONGEST, networks_in
 from ckai.cli.shared.options import open_tables
-from ckai.game import Outcome, Reason
+from ckai.game import Outcome
 from ckai.rl.engine.base import Engine, SearchResult, Stop
 from ckai.rl.engine.limit import Limit
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -82,16 +82,6 @@ def side_of(position: Any) -> Side:
 def other(side: Side) -> Side:
     """Return the other side."""
     return "white" if side == "black" else "black"
-
-
-def resigned(side: Side) -> Outcome:
-    """Return the outcome of a game that a side resigns."""
-    return Outcome(other(side), Reason.RESIGNED, f"{side.capitalize()} resigned")
-
-
-def out_of_time(side: Side) -> Outcome:
-    """Return the outcome of a game in which a side's time is up."""
-    return Outcome(other(side), Reason.TIME, f"{side.capitalize()} is out of time")
 
 
 def outcome_text(outcome: Outcome, spec: GameSpec) -> str:

@@ -1,7 +1,6 @@
 """Tables, progress and messages, by `rich`."""
 
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -17,8 +16,6 @@ from ckai.game.text import printable
 
 PIPE_COLUMNS = 400
 """Width of tables that are not printed to a terminal."""
-LINE_SECONDS = 60.0
-"""Least time between two lines of progress, so that a log of hours stays short."""
 
 
 class CleanConsole(Console):
@@ -70,28 +67,14 @@ def print_games(rows: list[dict[str, Any]], most: int | None = None) -> None:
 # --- progress -----------------------------------------------------------------------------------------------
 
 
-class ProgressLines:
-    """Prints the progress of one piece of work, at most once a minute; nothing on a terminal."""
-
-    def __init__(self, console: Console) -> None:
-        self._console, self._printed = console, time.monotonic()
-
-    def update(self, text: str) -> None:
-        """Print a line if one is due."""
-        if not self._console.is_terminal and time.monotonic() - self._printed >= LINE_SECONDS:
-            self._printed = time.monotonic()
-            self._console.print(text)
-
-
 @contextmanager
 def progress_bar(label: str, unit: str, console: Console | None = None) -> Iterator[Callable[..., None]]:
-    """Show a progress bar on standard error, or lines of text where that is no terminal.
+    """Show a progress bar on standard error, if that is a terminal.
 
     Yields a function to call with the amount done, the total and, if there is more to say, a text. `console`
     prints other messages above the bar.
     """
     console = console or stderr_console()
-    lines = ProgressLines(console)
     columns = (TextColumn("{task.description}"), TimeRemainingColumn())
     with Progress(
         TextColumn(label), BarColumn(), MofNCompleteColumn(), *columns,
@@ -102,6 +85,5 @@ def progress_bar(label: str, unit: str, console: Console | None = None) -> Itera
         def update(done: int, total: int, detail: str = "") -> None:
             text = f"{unit}, {detail}" if detail else unit
             bar.update(task, completed=done, total=total, description=text)
-            lines.update(f"{label}: {done:,} of {total:,} {text}")
 
         yield update

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ckai.cli.shared.console import ProgressLines, stderr_console
+from ckai.cli.shared.console import stderr_console
 from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
@@ -35,10 +35,7 @@ class RunScreen:
             disable=not self._console.is_terminal,
         )
         self._all = self.bars.add_task("generations", total=generations, completed=run.generations, note="")
-        self._stages = {
-            stage: (self.bars.add_task(name, visible=False, note=""), ProgressLines(self._console))
-            for stage, name in STAGES.items()
-        }
+        self._stages = {stage: self.bars.add_task(STAGES[stage], visible=False, note="") for stage in STAGES}
         self._lock = threading.Lock()
         self._ceiling = 0.0
 
@@ -55,21 +52,15 @@ class RunScreen:
             elif "warning" in event.info:
                 self._console.print(f"ckai: warning: {event.info['warning']}")
             elif event.stage == "done":
-                for task, _ in self._stages.values():
+                for task in self._stages.values():
                     self.bars.reset(task, visible=False)
                 self.bars.update(self._all, completed=event.generation)
                 self._console.print(generation_text(event.info))
             else:
-                self._show(event)
-
-    def _show(self, event: "RunEvent") -> None:
-        (task, lines), name, note = self._stages[event.stage], STAGES[event.stage], self._note(event.info)
-        title = f"gen {event.generation} {name}"
-        self.bars.update(
-            task, description=title, completed=event.done, total=event.total, note=note, visible=True
-        )
-        text = f"generation {event.generation}, {name}: {event.done:,} of {event.total:,}"
-        lines.update(f"{text}, {note}" if note else text)
+                title, note = f"gen {event.generation} {STAGES[event.stage]}", self._note(event.info)
+                task = self._stages[event.stage]
+                self.bars.update(task, description=title, note=note, visible=True)
+                self.bars.update(task, completed=event.done, total=event.total)
 
     def _note(self, info: dict[str, Any]) -> str:
         rate = info.get("evaluations_per_second")
@@ -147,7 +138,7 @@ def estimate_text(found: dict[str, float]) -> str:
     )
 
 
-def print_dry_run(config: "RunConfig", network: "Network", evaluator: str, as_json: bool) -> None:
+def print_dry_run(config: "RunConfig", network: "Network", evaluator: str) -> None:
     """Measure the network on one core, or on the GPU, and print what a generation will take here."""
     from ckai.models.inference.backends import best_rate, make_evaluator
     from ckai.models.inference.cuda_backend import CudaEvaluator
@@ -158,10 +149,6 @@ def print_dry_run(config: "RunConfig", network: "Network", evaluator: str, as_js
     batch = -(-config.selfplay.in_flight // callers)
     rate = best_rate(loaded, network.encode, [batch], [callers])[0] * (threads // callers)
     found = estimate(config, rate, 4 * sum(weights.numel() for weights in network.parameters()))
-    if as_json:
-        told: dict[str, Any] = {"evaluator": loaded.name, "threads": threads}
-        print_json(told | {"evaluations_per_second": round(rate, 1), "games": config.games, **found})
-        return
     cores = count_text(threads, "thread")
     click.echo(f"{loaded.name}: {rate:,.0f} eval/s with {cores}, if each is as fast as one alone")
     click.echo(f"{estimate_text(found)}; learning comes on top")

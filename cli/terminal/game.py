@@ -19,9 +19,7 @@ from ckai.cli.playing.sides import (
     choose_move,
     game_of,
     other,
-    out_of_time,
     outcome_text,
-    resigned,
     side_of,
 )
 from ckai.cli.shared.output import error_text
@@ -179,7 +177,7 @@ class TerminalGame:
                 try:
                     self._engine_move()
                 except ResignsError:
-                    self._end(resigned(self.side))
+                    self._lose(Reason.RESIGNED, "resigned")
                 return True
         try:
             line = self.screen.ask(self._prompt(), self._time_left())
@@ -189,7 +187,7 @@ class TerminalGame:
             return self.execute(line)
         except FlagFallError:
             self.screen.print("")
-            self._end(out_of_time(self.side))
+            self._lose(Reason.TIME, "is out of time")
         except (ValueError, OSError, RuntimeError) as error:  # of a command: the game continues
             self.screen.print(str(error))
         return True
@@ -226,6 +224,9 @@ class TerminalGame:
         self.reply, self.ended = None, outcome
         self.save()
 
+    def _lose(self, reason: Reason, how: str) -> None:
+        self._end(Outcome(other(self.side), reason, f"{self.side.capitalize()} {how}"))
+
     def _engine_move(self) -> None:
         """Let the engine play for the side to move."""
         own = self.clocks.get(self.side)
@@ -258,7 +259,7 @@ class TerminalGame:
         """Play a move, press the clock and save, unless the mover's time is up."""
         if self.clocks:
             if self._time_left() == 0.0:
-                self._end(out_of_time(self.side))
+                self._lose(Reason.TIME, "is out of time")
                 return
             self.clocks[self.side].press()
         self.game.push(move)
@@ -346,7 +347,7 @@ class TerminalGame:
             lines.append(Text("  ".join(times)))
         if self.outcome() is None:
             lines.append(Text(f"{self.name()} to move", style="bold"))
-        return lines + [Text(notice) for notice in self.spec.notices(game)]
+        return lines
 
     def _advice(self, found: SearchResult) -> list[Text]:
         return [Text(f"ckai would play {found.move}", "bold"), *value_lines(found, self.spec.side_names)]
@@ -430,7 +431,7 @@ class TerminalGame:
     @command("resign the game", playing=True)
     def _do_resign(self, _: str) -> None:
         if self._confirm("resign?"):
-            self._end(resigned(self.side))
+            self._lose(Reason.RESIGNED, "resigned")
 
     @command("begin a new game, in a file of its own", "rematch")
     def _do_new(self, _: str) -> None:

@@ -80,7 +80,6 @@ def look(spec: GameSpec, game: Any) -> dict[str, Any]:
         "pieces": spec.pieces(position),
         "legal": [] if over else [step_of(spec, position, move) for move in position.legal_moves()],
         "outcome": over,
-        "notices": spec.notices(game),
     }
 
 

@@ -43,8 +43,6 @@ SHOWN = 8
 
 _BETWEEN = r"(?:\s*(?:[-xX:*,./>\u2010-\u2015\u2192\u2212\u00d7]|to)+\s*|\s+)"
 _SQUARES = re.compile(rf"\d+(?:{_BETWEEN}\d+)*\s*[-xX:,./]?")
-CLOCK_NOTICE = 40
-"""Halfmove clock from which players are reminded of it."""
 
 
 @game(num_actions=NUM_ACTIONS, position_bytes=SQUARES + 2, max_legal_actions=64)
@@ -394,16 +392,6 @@ class CheckersSpec(GameSpec):
         if not count:
             raise ValueError(f"{path}: expected games, found none")
         raise ValueError(f"{path}: expected game 1 to {count}, found {number}")
-
-    def notices(self, game: Game) -> list[str]:
-        """See `GameSpec.notices`: a halfmove clock of `CLOCK_NOTICE` or more, a repetition."""
-        clock = game.position.halfmove_clock
-        lines = []
-        if clock >= CLOCK_NOTICE:
-            lines.append(f"{clock} plies without a capture or a man's move; drawn at {game.halfmove_limit}")
-        if game.repetitions() == game.repetition_limit - 1:
-            lines.append("this position is repeated")
-        return lines
 
 
 SPEC = CheckersSpec()

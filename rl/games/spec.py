@@ -525,7 +525,3 @@ class GameSpec:
     def opening_name(self, game: Any) -> str | None:
         """Return the name of the opening of a game, None if it has none."""
         return None
-
-    def notices(self, game: Any) -> list[str]:
-        """Return what players should know about the rules of draws at this point of a game."""
-        return []

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from ckai.cli import main as front
 from ckai.cli.shared.console import CleanConsole
+from ckai.cli.shared.output import print_json
 from ckai.game import PositionError
 
 ROOT = Path(__file__).parents[2]
@@ -120,6 +121,11 @@ def test_errors_of_the_system_and_of_values_are_plain(monkeypatch, capsys):
 def test_stopped_by_hand_is_130(monkeypatch, capsys):
     assert failing(monkeypatch, KeyboardInterrupt()) == 130
     assert capsys.readouterr().err.strip() == "ckai: stopped"
+
+
+def test_numbers_that_json_does_not_have_are_null(capsys):
+    print_json({"loss": float("nan"), "of": {"a": (float("inf"), 1.5)}, "name": "x", "n": None})
+    assert capsys.readouterr().out == '{"loss": null, "of": {"a": [null, 1.5]}, "name": "x", "n": null}\n'
 
 
 @pytest.mark.parametrize("evil", ["\x1b[31m", "\x9b31m", "\x9d0;title\x07", "\u202e"])

@@ -74,10 +74,8 @@ def test_evaluate_and_distill_take_a_run(ckai, run):
     assert json.loads(out)["data"] == ["runs/a"]
     status, out, _ = ckai("evaluate", network, "--data", "runs/a")
     assert "of runs/a\n" in out
-    words = ("--data", "runs/a", "-o", "d.parquet", "--positions", 50, "--json")
-    status, out, err = ckai("distill", network, *words)
+    status, _, err = ckai("distill", network, "--data", "runs/a", "-o", "d.parquet", "--positions", 50)
     assert status == 0, err
-    assert json.loads(out)["positions"] >= 50
 
 
 def test_other_folders_are_refused_with_what_was_expected(ckai, run):

@@ -109,11 +109,6 @@ def test_a_dry_run_says_what_a_generation_takes_and_leaves_nothing(ckai):
     assert "eval/s with 3 threads" in out
     assert "each generation takes about" in out
     assert not Path("runs").exists()
-    found = json.loads(ckai(*NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--json")[1])
-    assert found["games"] == 50
-    assert found["evaluations_per_second"] > 0
-    more = json.loads(ckai(*NEW, "--dry-run", "--games", 100, "--evaluator", "torch", "--json")[1])
-    assert more["disk"] > found["disk"] > 0
 
 
 def started_with(ckai, *words):

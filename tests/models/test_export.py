@@ -10,7 +10,6 @@ import pytest
 import torch
 from installed import skip_without
 
-from ckai.cli.main import main
 from ckai.datasets.files import WriteError
 from ckai.game import Position
 from ckai.models import encoding_type, pack_positions, predict
@@ -31,20 +30,14 @@ NEEDS = {"onnx": ["onnx", "onnxruntime"], "safetensors": ["safetensors"]}
         ("senet", {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}),
     ],
 )
-def test_the_command_writes_what_answers_the_same(tmp_path, monkeypatch, capsys, to, model, settings):
+def test_the_command_writes_what_answers_the_same(tmp_path, ckai, to, model, settings):
     skip_without(*NEEDS[to])
     torch.manual_seed(1)
     save_checkpoint(tmp_path / "net.ckpt", build(model, settings))
-    monkeypatch.setattr(sys, "argv", ["ckai", "export", str(tmp_path / "net.ckpt"), "--to", to, "--json"])
-    with pytest.raises(SystemExit) as end:
-        main()
-    out, err = capsys.readouterr()
-    assert not end.value.code, err
-    found = json.loads(out)
-    name = "net/model" if to == "safetensors" else "net"
-    assert found["path"] == str(tmp_path / f"{name}{SUFFIXES[to]}")
-    assert max(found["policy_error"], found["value_error"]) < 1e-4
-    assert found["width"] == 34 + (256 if settings.get("encoding") == "tactics" else 0)
+    status, out, err = ckai("export", tmp_path / "net.ckpt", "--to", to)
+    assert status == 0, err
+    name, width = "net/model" if to == "safetensors" else "net", 290 if "encoding" in settings else 34
+    assert out.startswith(f"{tmp_path / name}{SUFFIXES[to]}: boards int8 [B, {width}] -> logits [B, 128]")
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 

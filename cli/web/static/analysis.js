@@ -60,7 +60,7 @@ export class AnalysisView {
     this.follow();
     this.drawCurve();
     this.details.replaceChildren(...[table.opening(), outcome?.text ?? (table.result !== "*" && !node.children.length ? table.result : ""),
-      ...(table.look()?.notices ?? []), table.problem, table.from, table.file && `Saved as games/${table.file.name}`]
+      table.problem, table.from, table.file && `Saved as games/${table.file.name}`]
       .filter(Boolean).map((text) => el("span", {}, text)));
     this.pass.hidden = !table.legal.some(({ path }) => !path.length);
     this.drawAnnotations();

@@ -42,15 +42,13 @@ export function steps(position, moves) {
   });
 }
 
-/** What is to be seen in the last of some positions of checkers: fen, turn, pieces, legal, outcome, notices. */
+/** What is to be seen in the last of some positions of checkers: fen, turn, pieces, legal, outcome. */
 export function seen(positions) {
-  const here = positions.at(-1), found = checkers.result(positions), notices = [];
-  if (here.clock >= 40) notices.push(`${here.clock} plies without a capture or a man's move; drawn at ${checkers.HALFMOVE_LIMIT}`);
-  if (positions.filter(({ key }) => key === here.key).length === 2) notices.push("this position is repeated");
+  const here = positions.at(-1), found = checkers.result(positions);
   return {
     fen: checkers.fen(here), turn: here.black ? "black" : "white", pieces: checkers.pieces(here),
     legal: found ? [] : checkers.legalMoves(here).map((move) => step(here, move)),
-    outcome: found && { ...found, text: `${found.text} (${found.result})` }, notices,
+    outcome: found && { ...found, text: `${found.text} (${found.result})` },
   };
 }
 

@@ -27,7 +27,7 @@ export class PlayView {
     this.status.classList.toggle("over", Boolean(outcome));
     const { problem = "" } = this.app.referee?.thinking ?? {};
     this.details.replaceChildren(...[this.table.empty && "Begin a new game, or move the men of both sides as you like.", table.opening(),
-      ...(table.look()?.notices ?? []), problem, outcome && table.file && `Saved as games/${table.file.name}`, table.problem]
+      problem, outcome && table.file && `Saved as games/${table.file.name}`, table.problem]
       .filter(Boolean).map((text) => el("span", {}, text)));
     this.drawActions(outcome);
     if (this.hinted && this.hinted !== table.node) this.hinted = this.app.stage.point([]);

@@ -154,7 +154,6 @@ def test_people_see_and_type_every_position(spec, seed, tmp_path):
         squares = spec.path(position, move)
         assert set(squares) <= spec.layout.squares.keys()
         assert squares or spec.pieces(position) == spec.pieces(position.push(move))  # a pass
-        assert all(isinstance(line, str) for line in spec.notices(game))
         game.push(move)
     path = tmp_path / "games.txt"
     outcome = game.outcome()
