@@ -340,72 +340,24 @@ def _mark(points, first, value, out):
         high &= high - 1
 
 
-# --- random games -------------------------------------------------------------------------------------
-
-
 @implements(contract.playout, Go, INNER)
 def _playout(game, state, stream):
-    """Play random moves that fill no own eye, and a pass only without any; see `playout`.
-
-    Only kos of one stone are looked for; the length of a game ends the other repetitions.
-    """
-    own, other = stones(state)
-    barred = NOTHING  # the ko
-    passed, plies = passes(state), plies_played(state)
-    while passed < 2 and plies < MAX_PLIES:
-        empty = without(ALL, union(own, other))
-        left, barred = without(empty, barred), NOTHING
-        passed += 1
-        while left != NOTHING:
-            stream, k = below(stream, size(left))
-            at = _nth(left, k)
-            here = point(at)
-            left = without(left, here)
-            taken, near = captured(here, own, other), around(here)
-            if common(near, empty) == NOTHING and taken == NOTHING:
-                # No liberty of its own: it needs a chain that has one.
-                free = common(around(flood(here, union(own, here))), empty)
-                if without(free, here) == NOTHING or _is_eye(at, near, own, other):
-                    continue
-            elif size(taken) == 1 and without(near, other) == NOTHING:
-                barred = taken
-            own, other = union(own, here), without(other, taken)
-            passed = 0
-            break
-        own, other = other, own
-        plies += 1
-    score = area(own, other) + (game.komi if plies & 1 else -game.komi)
-    if plies - plies_played(state) & 1:  # the other side is to move now
-        score = -score
-    return 1.0 if score > 0 else -1.0 if score < 0 else 0.0, stream
-
-
-@inner
-def _nth(points, k):
-    """Return the k-th lowest point of a set, from 0."""
-    low, high = points
-    count = popcount(low)
-    first, rest = (0, low) if k < count else (LOW_POINTS, high)
-    for _ in range(k if k < count else k - count):
-        rest &= rest - 1
-    return first + lowest(rest)
-
-
-@inner
-def _is_eye(at, near, own, other):
-    """Return whether an empty point, next to the points `near`, is an eye of `own`.
-
-    Its neighbours are all own stones, and at most one of its diagonal points is the other side's, none on the
-    edge.
-    """
-    if without(near, own) != NOTHING:
-        return False
-    row, column = at // SIZE, at % SIZE
-    others, edges = 0, 0
-    for up in (-1, 1):
-        for right in (-1, 1):
-            if 0 <= row + up < SIZE and 0 <= column + right < SIZE:
-                others += common(point(at + up * SIZE + right), other) != NOTHING
-            else:
-                edges = 1
-    return others + edges < 2
+    # As the general playout, but no stone fills an eye of one point, and a pass comes only without any move.
+    out = np.empty(PASS + 1, np.uint8)
+    sign = 1.0
+    while True:
+        count = contract.legal(game, state, out) - 1
+        over, value = contract.outcome(game, state, count)
+        if over:
+            return sign * value, stream
+        own, _ = stones(state)
+        eyes = without(ALL, around(without(ALL, own)))
+        action = np.int64(PASS)
+        while count > 0 and action == PASS:
+            stream, k = below(stream, count)
+            count -= 1
+            if common(point(np.int64(out[k])), eyes) == NOTHING:
+                action = np.int64(out[k])
+            out[k] = out[count]
+        state, _ = contract.play(game, state, action)
+        sign = -sign

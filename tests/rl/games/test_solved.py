@@ -47,7 +47,7 @@ def played(moves):
 
 @pytest.fixture(scope="module")
 def solver():
-    return Connect4Solver(8, book=False)
+    return Connect4Solver(8)
 
 
 def test_values_are_those_of_plain_search(solver):
@@ -55,10 +55,6 @@ def test_values_are_those_of_plain_search(solver):
     for _ in range(30):
         position = random_position(rng, rng.randrange(30, 42))
         assert solver.solve(position) == plain.solve(position)
-
-
-def test_the_book_is_asked_instead_of_a_search():
-    assert Connect4Solver(1).solve(played("4 4 4 4")) == SolvedValue(1, 37)  # the first player's only win
 
 
 def test_the_plies_are_those_of_perfect_play(solver):
