@@ -24,13 +24,13 @@ from ckai.rl.distill.config import DistillConfig
     "--data",
     multiple=True,
     type=PATH,
-    help=f"Rows of checkers from whose positions the walks start: {ROWS_HELP}.  [default: openings only]",
+    help=f"Rows from whose positions the walks start: {ROWS_HELP}.  [default: openings only]",
 )
 @settings_options(DistillConfig)
 @force_option
 @click.pass_context
 def command(ctx: click.Context, teacher: Path, output: Path, data: tuple[Path, ...], force: bool) -> None:
-    """Label positions with the policy and the value of TEACHER.
+    """Label positions of checkers with the policy and the value of TEACHER.
 
     Follows short walks from positions of --data, by the teacher's policy with some random actions, and writes
     the labelled positions as rows for ckai pretrain. After an interruption, the same command continues.
@@ -41,18 +41,15 @@ def command(ctx: click.Context, teacher: Path, output: Path, data: tuple[Path, .
     from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.distill.distill import distill
     from ckai.rl.evaluators.loading import load_evaluator
-    from ckai.rl.games.registry import get_game
 
     config = change_settings(DistillConfig(), given_settings(ctx))
     threads = available_cores()
     checkpoint = load_checkpoint(teacher)
-    spec = get_game(checkpoint.network().encode.GAME)
     # Alpha-beta, which labels with `nodes`, takes integer networks only.
-    network = load_evaluator(teacher, "integers" if config.nodes else "auto", threads=threads, game=spec.name)
+    network = load_evaluator(teacher, "integers" if config.nodes else "auto", threads=threads)
     with progress_bar("labelling", "positions") as update:
         positions = distill(
-            network, output, config, teacher=checkpoint.digest, data=row_files(*data), spec=spec,
-            threads=threads, force=force,
-            progress=lambda done: update(min(done, config.positions), config.positions),
+            network, output, config, teacher=checkpoint.digest, data=row_files(*data), threads=threads,
+            force=force, progress=lambda done: update(min(done, config.positions), config.positions),
         )  # fmt: skip
     click.echo(f"{output}: {count_text(positions, 'position')}, labelled by {network.name}")

@@ -117,7 +117,7 @@ def compile_search(spec: GameSpec) -> None:
 
 def _compile_walks() -> None:
     """Compile the walks and the games of a distillation in checkers."""
-    config = DistillConfig(positions=1, plies=2, opening_share=0.5, heldout=0)
+    config = DistillConfig(positions=1, plies=2, opening_share=0.5)
     with tempfile.TemporaryDirectory() as name:
         rows, teacher = Path(name) / "rows.parquet", UniformEvaluator()
         distill(teacher, rows, config)

@@ -25,13 +25,6 @@ class DistillConfig:
     opening_share: float = setting(
         default=0.1, ge=0, le=1, help="Share of walks that start from an opening instead of a row of --data"
     )
-    heldout: float = setting(
-        default=0.1,
-        ge=0,
-        lt=1,
-        help="Share of the games of --data to leave out: what ckai pretrain holds out",
-    )
-    split_seed: int = setting(default=0, help="Seed that selects the games left out")
     nodes: int = setting(
         default=0,
         ge=0,

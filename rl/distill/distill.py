@@ -11,7 +11,6 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -34,9 +33,8 @@ from ckai.rl.distill.config import DistillConfig
 from ckai.rl.distill.kernels import STREAM, Walks, arrive, play_game, step_walks
 from ckai.rl.games.checkers import states_of
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, begin_record, make_records
-from ckai.rl.selfplay.shards import copy_game, to_table, write_parquet
+from ckai.rl.selfplay.shards import FinishedGame, copy_game, to_table, write_parquet
 
 IN_FLIGHT = 1024
 """Walks at the same time, over all threads."""
@@ -48,14 +46,14 @@ MAX_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
 
 
-def starting_states(paths: Sequence[str | Path], config: DistillConfig) -> NDArray[np.int64]:
-    """Return the states of rows of checkers, `[N, 2]`: all of them, or about `MAX_STARTS` drawn at random.
+def starting_states(paths: Sequence[str | Path], seed: int) -> NDArray[np.int64]:
+    """Return the states of rows, `[N, 2]`: all of them, or about `MAX_STARTS` drawn at random.
 
-    Games that training with the same `heldout` and `split_seed` holds out are left out.
+    Games that `ckai pretrain` holds out, unless told otherwise, are left out.
     """
-    data = RowsDataModule(paths, heldout=config.heldout, split_seed=config.split_seed, need_both_sides=False)
+    data = RowsDataModule(paths, need_both_sides=False)
     keep = MAX_STARTS / max(1, data.train_rows)
-    rng = np.random.default_rng(config.seed)
+    rng = np.random.default_rng(seed)
     parts = [np.zeros((0, 2), np.int64)]
     for rows in data.blocks("train"):
         chosen = rows if keep >= 1 else rows.take(np.flatnonzero(rng.random(len(rows)) < keep))
@@ -67,70 +65,64 @@ def starting_states(paths: Sequence[str | Path], config: DistillConfig) -> NDArr
 
 
 class _Group:
-    """The walks or games of one thread: those of one shard."""
+    """The walks or games of one thread: `size` at a time."""
 
     def __init__(
         self,
         evaluator: Evaluator,
         config: DistillConfig,
-        spec: GameSpec,
-        tables: Tables | None,
+        rules: Any,
         starts: Sequence[NDArray[np.int64]],
         size: int,
     ) -> None:
-        """Allocate `size` records; `starts` has the states of openings, and then of rows, if any."""
-        self.evaluator, self.config, self.spec, self.starts = evaluator, config, spec, starts
-        self.game = spec.make_rules(tables)
-        self.records = make_records(self.game, size, MAX_PLIES if config.nodes else config.plies)
+        """Allocate records; `starts` has the states of openings, and then of rows, if any."""
+        self.evaluator, self.config, self.game, self.starts = evaluator, config, rules, starts
+        self.records = make_records(rules, size, MAX_PLIES if config.nodes else config.plies)
         self.walks = Walks(
-            np.zeros((size, spec.rules.STATE_WORDS), np.int64),
+            np.zeros((size, rules.STATE_WORDS), np.int64),
             np.zeros(size, STREAM),
-            np.zeros((size, spec.rules.POSITION_BYTES), np.int8),
+            np.zeros((size, rules.POSITION_BYTES), np.int8),
         )
+        self.search: AlphaBetaSearch | None = None
+        if isinstance(evaluator, IntegerEvaluator) and config.nodes:
+            self.search = AlphaBetaSearch(evaluator, game=rules, entries=ENTRIES)
 
-    def begin(self, t: int, number: int) -> tuple[Any, np.random.Generator]:
-        """Begin a record, with its stream of random numbers; return the first state, and more of these."""
-        rng = np.random.default_rng(seed_stream(self.config.seed, number))
+    def begin(self, t: int, number: int) -> None:
+        """Begin walk `number` as record `t`, or play game `number`, with random numbers of its own."""
+        config, search, stream = self.config, self.search, self.walks.streams[t : t + 1]
+        rng = np.random.default_rng(seed_stream(config.seed, number))
         source, *of_rows = self.starts
-        if of_rows and rng.random() >= self.config.opening_share:
+        if of_rows and rng.random() >= config.opening_share:
             (source,) = of_rows
         state = tuple(np.int64(word) for word in source[int(rng.integers(len(source)))])
-        self.walks.streams[t]["rng"] = np.uint64(rng.integers(1 << 63))
+        stream["rng"] = np.uint64(rng.integers(1 << 63))
         begin_record(self.records, t, number)
-        return state, rng
-
-    def games(self, search: AlphaBetaSearch, numbers: range, stop: threading.Event) -> Iterator[Any]:
-        """Yield games of alpha-beta that have a row, until `stop` is set."""
+        if search is None:
+            arrive(self.game, self.walks, self.records, t, state)
+            return
+        search.forget()
+        plies = 0 if config.explore else int(rng.integers(config.plies + 1))
         tools = search.game, search.evaluation, search.constants, search.memory, self.records
-        for number in numbers:
-            if stop.is_set():
-                return
-            search.forget()
-            state, rng = self.begin(0, number)
-            plies = 0 if self.config.explore else int(rng.integers(self.config.plies + 1))
-            rules = self.config.explore, self.config.plies, self.config.nodes
-            play_game(*tools, self.walks.streams[:1], state, np.int64(plies), *rules)
-            if self.records.games[0]["rows"]:
-                yield copy_game(self.records, 0, self.spec)
+        play_game(*tools, stream, state, np.int64(plies), config.explore, config.plies, config.nodes)
 
-    def play(self, numbers: range, stop: threading.Event) -> Iterator[Any]:
-        """Yield walks that have a row, until `stop` is set; as many at a time as there are records."""
+    def play(self, numbers: range, stop: threading.Event) -> Iterator[FinishedGame]:
+        """Yield the walks or games that have a row, until `stop` is set."""
         records, walks, size = self.records, self.walks, len(self.walks.states)
-        logits, values = np.zeros((size, self.spec.num_actions), np.float32), np.zeros(size, np.float32)
+        logits, values = np.zeros((size, self.game.NUM_ACTIONS), np.float32), np.zeros(size, np.float32)
+        rules = self.config.explore, self.config.plies
         for first in range(0, len(numbers), size):
             records.games["status"] = IDLE
             for t, number in enumerate(numbers[first : first + size]):
-                arrive(self.game, walks, records, t, self.begin(t, number)[0])
-            while (records.games["status"] == PLAYING).any():
-                if stop.is_set():
-                    return
+                self.begin(t, number)
+            while not stop.is_set() and (records.games["status"] == PLAYING).any():
                 self.evaluator.evaluate(walks.boards, logits, values)
-                rules = self.config.explore, self.config.plies
                 if not step_walks(self.game, walks, records, *rules, logits, values):
                     raise non_finite_error(self.evaluator)
+            if stop.is_set():
+                return
             for t in np.flatnonzero(records.games["status"] == FINISHED).tolist():
                 if records.games[t]["rows"]:
-                    yield copy_game(records, t, self.spec)
+                    yield copy_game(records, t)
 
 
 def distill(
@@ -140,7 +132,6 @@ def distill(
     *,
     teacher: str = "",
     data: Sequence[str | Path] = (),
-    spec: GameSpec = DEFAULT_GAME,
     threads: int = 1,
     force: bool = False,
     progress: Callable[[int], None] = lambda positions: None,
@@ -154,8 +145,7 @@ def distill(
         output: the Parquet file to write.
         config: the settings; None: the defaults.
         teacher: identifies the teacher, such as its digest: shards of another one are refused.
-        data: rows of checkers whose positions walks begin in; empty: they begin in openings.
-        spec: the game.
+        data: rows whose positions walks begin in; empty: they begin in openings.
         threads: threads that walk at the same time.
         force: replace the output, and drop what an interrupted call with other settings left.
         progress: called after each shard with the positions so far, those of earlier calls included.
@@ -164,8 +154,8 @@ def distill(
         The rows of the output.
 
     Raises:
-        ValueError: the output is not named as rows are or has no positions to begin in, `data` is given for
-            another game than checkers, or the teacher's outputs are not finite.
+        ValueError: the output is not named as rows are, or no position can be walked from, or the teacher's
+            outputs are not finite.
         FileExistsError: the output exists, or shards of other settings.
         DatasetError: `data` cannot be used.
         LockedError: another process writes this output.
@@ -174,11 +164,9 @@ def distill(
     check_rows_path(output)
     if config.nodes and not isinstance(evaluator, IntegerEvaluator):
         raise ValueError(f"expected an integer network to search with, found {evaluator.name}")
-    if data and spec != DEFAULT_GAME:
-        raise ValueError(f"expected no rows to begin in (--data) for {spec.name}: walks begin in openings")
     folder = output.with_suffix(".shards")
     refuse_to_replace(output, force)
-    files = [RowFile(Path(path), spec.name).fingerprint() for path in data]
+    files = [RowFile(Path(path)).fingerprint() for path in data]
     settings = json.dumps({**asdict(config), "teacher": teacher, "data": files}, indent=2) + "\n"
     with locked(folder / ".lock"):
         remove_temporaries(folder)
@@ -192,8 +180,8 @@ def distill(
             for left in (*folder.glob("*.parquet"), path):  # the settings last
                 left.unlink()
         write_whole(path, settings)
-        _write_shards(evaluator, folder, config, data, spec, threads, progress)
-        rows = _merge(folder, output, spec, config)
+        _write_shards(evaluator, folder, config, data, threads, progress)
+        rows = _merge(folder, output, config)
     shutil.rmtree(folder)
     return rows
 
@@ -203,15 +191,15 @@ def _write_shards(
     folder: Path,
     config: DistillConfig,
     data: Sequence[str | Path],
-    spec: GameSpec,
     threads: int,
     progress: Callable[[int], None],
 ) -> None:
     """Write shards until there are enough positions; those that are there already count."""
     tables = Tables.open(config.tables) if config.tables else None
-    starts = [np.array([spec.state(position) for position in spec.openings()], np.int64)]
+    rules = DEFAULT_GAME.make_rules(tables)
+    starts = [np.array([DEFAULT_GAME.state(position) for position in DEFAULT_GAME.openings()], np.int64)]
     if data:
-        starts.append(starting_states(data, config))
+        starts.append(starting_states(data, config.seed))
     lock, stop = threading.Lock(), threading.Event()
     sizes = {int(path.stem): pq.read_metadata(path).num_rows for path in folder.glob("*.parquet")}
     numbers = count()
@@ -229,13 +217,10 @@ def _write_shards(
     def work() -> None:
         use_one_torch_thread()
         size = 1 if config.nodes else min(max(1, IN_FLIGHT // threads), config.shard_walks)
-        group = _Group(evaluator, config, spec, tables, starts, size)
-        play = group.play
-        if isinstance(evaluator, IntegerEvaluator) and config.nodes:
-            play = partial(group.games, AlphaBetaSearch(evaluator, game=group.game, entries=ENTRIES))
+        group = _Group(evaluator, config, rules, starts, size)
         while (shard := take()) is not None:
             first = shard * config.shard_walks
-            games = list(play(range(first, first + config.shard_walks), stop))
+            games = list(group.play(range(first, first + config.shard_walks), stop))
             if stop.is_set():
                 return
             if not games:
@@ -254,7 +239,7 @@ def _write_shards(
     run_all([work] * threads, stop, name="walks")
 
 
-def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) -> int:
+def _merge(folder: Path, output: Path, config: DistillConfig) -> int:
     """Put the first shards with enough positions together, in order, and return the number of rows."""
     paths, total, written = list[Path](), 0, 0
     for path in sorted(folder.glob("*.parquet")):
@@ -262,9 +247,9 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
             paths.append(path)
             total += pq.read_metadata(path).num_rows
     kept = _first_of_each(paths) if config.nodes else None
-    with table_writer(output, spec.schema) as write:
+    with table_writer(output, DEFAULT_GAME.schema) as write:
         for path in paths:
-            table = pq.read_table(path, page_checksum_verification=True).cast(spec.schema)
+            table = pq.read_table(path, page_checksum_verification=True).cast(DEFAULT_GAME.schema)
             if kept is not None:
                 here, kept = kept[: len(table)], kept[len(table) :]
                 table = table.filter(from_numpy(here))

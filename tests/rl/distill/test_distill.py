@@ -143,10 +143,10 @@ def test_an_output_that_cannot_hold_rows_is_refused_at_once(tmp_path, teacher, n
 def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
     source = tmp_path / "source.parquet"
     distill(teacher, source, DistillConfig(positions=300, plies=6))
-    config = DistillConfig(positions=300, plies=1, opening_share=0, heldout=0.5)
+    config = DistillConfig(positions=300, plies=1, opening_share=0)
     path = tmp_path / "rows.parquet"
     distill(teacher, path, config, data=[source])
-    training = RowsDataModule([source], heldout=0.5, need_both_sides=False)
+    training = RowsDataModule([source], need_both_sides=False)
     known = {row.tobytes() for block in training.blocks("train") for row in block.board}
     rows = read_rows(path)
     assert {row.tobytes() for row in rows.board[rows.jumper < 0]} <= known
@@ -161,21 +161,6 @@ def test_positions_that_are_all_in_the_tables_are_said(tmp_path, teacher):
     config = DistillConfig(positions=300, opening_share=0, tables=3)
     with pytest.raises(ValueError, match="expected positions to walk from, found none in 32 walks"):
         distill(teacher, tmp_path / "rows.parquet", config, data=[source])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["connect4", "go"])
-def test_other_games(tmp_path, name):
-    spec = get_game(name)
-    evaluator = UniformEvaluator(spec.num_actions)
-    path = tmp_path / "rows.parquet"
-    distill(evaluator, path, SMALL, spec=spec)
-    rows = read_rows(path, game=name)  # the action played is legal, or this fails
-    assert len(rows) >= SMALL.positions
-    policy = to_batch(rows)["policy"].numpy()
-    assert ((policy > 0) == rows.legal_mask()).all()
-    with pytest.raises(ValueError, match=f"expected no rows to begin in .* for {name}"):
-        distill(evaluator, tmp_path / "other.parquet", SMALL, data=[path], spec=spec)
 
 
 def test_a_teacher_that_is_not_finite_is_refused(tmp_path):
