@@ -429,7 +429,7 @@ class StonesEncoding(Encoding):
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
         """Return boards with random stones, `[number, position_bytes]` int8."""
-        stones = rng.integers(-1, 2, (number, cls.SHAPE[0] * cls.SHAPE[1]))
+        stones = rng.integers(-1, 2, (number, cls.SHAPE[0] * cls.SHAPE[1] * cls.BYTES_PER_SQUARE))
         return np.concatenate([stones, np.tile([-1, 0], (number, 1))], 1).astype(np.int8)
 
     def forward(

@@ -110,8 +110,7 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
         if digits.isdecimal() and 1 <= int(digits) <= len(ballots):
             return ballots[int(digits) - 1]
         raise ValueError(f"expected ballot:1 to ballot:{len(ballots)}, found {text[:40]!r}")
-    first = "".join(text.split()[:1])
-    if first and (first[0].isdigit() or spec.names_move(first)):
+    if re.match(r"\s*\S*\d", text):
         game = spec.game()
         for word in text.split():
             if not re.fullmatch(r"\d+\.", word):

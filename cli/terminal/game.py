@@ -206,7 +206,7 @@ class TerminalGame:
             if over and found.playing:
                 raise ValueError(OVER)
             return found.run(self, argument.strip()) is not False
-        if spec.names_move(text) or text in map(str, position.legal_moves()):
+        if any(map(str.isdigit, word)) or text.lower() in map(str, position.legal_moves()):
             if over:
                 raise ValueError(OVER)
             self.reply = None

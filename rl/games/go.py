@@ -7,9 +7,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from ckai.game import MoveError, Outcome
@@ -209,15 +207,6 @@ class GoEncoding(StonesEncoding):
         bits = torch.tensor([1 << n for n in range(EARLIER)], dtype=torch.int32)
         self.register_buffer("bits", bits.view(1, -1, 1, 1), persistent=False)
 
-    @classmethod
-    def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
-        """Return boards with random stones at random times, `[number, position_bytes]` int8."""
-        stones = rng.integers(-1, 2, (number, POINTS))
-        earlier = rng.integers(0, 1 << EARLIER, (number, 2, POINTS))
-        earlier[:, 1] &= ~earlier[:, 0]
-        rest = np.stack([rng.integers(-4, 0, number), rng.integers(0, MAX_PLIES // 2, number)], 1)
-        return np.concatenate([stones, earlier.reshape(number, -1), rest], 1).astype(np.int8)
-
     def forward(
         self,
         board: Tensor,
@@ -311,10 +300,6 @@ class GoSpec(GameSpec):
         if has_dead_chain(position.state):
             raise ValueError("expected a liberty for every chain, found one without")
         return position
-
-    def names_move(self, text: str) -> bool:
-        """See `GameSpec.names_move`."""
-        return read_move(text) is not None
 
     def read_position(self, text: str) -> GoPosition:
         """Read rows, see `GameSpec.position_text`, and who is to move, `b` or `w`.

@@ -444,10 +444,6 @@ class GameSpec:
 
     # --- text -------------------------------------------------------------------------------------------
 
-    def names_move(self, text: str) -> bool:
-        """Return whether a text, not empty, is meant as a move; by default if it begins with a digit."""
-        return text[0].isdigit()
-
     def read_move(self, position: Any, text: str) -> Any:
         """Return the legal move that a person means; what was typed is read leniently.
 
