@@ -7,8 +7,7 @@ network's policy, killer moves and the history heuristic (Schaeffer 1989).
 
 What is unlikely to matter is searched less: late moves to a lower depth, by the logarithms of depth and move
 number and by the policy; positions far outside the window not at all (static null move pruning and razoring);
-positions that the table does not know one ply less. Forced captures take no depth. `FULL_WIDTH` turns all
-of it off.
+positions that the table does not know one ply less. Forced captures take no depth.
 
 Scores are integers for the side to move: `VALUE_SCALE` times the network's value; a win in n plies is
 `WON - n`. A position that occurred before, in the game or on the path, is a draw; so is one whose halfmove
@@ -43,8 +42,6 @@ INFINITE = 32_000
 """Above every score."""
 MAX_PATH = 512
 """Longest path in hops, with the states before the root that can be repeated."""
-NEVER = 1000
-"""A depth or number of moves that no search reaches."""
 MAX_HISTORY = 16_384
 """Bound of the absolute history of an action; it stands for 1."""
 
@@ -119,10 +116,6 @@ class Constants(NamedTuple):
     """How far it must be below the window, per ply of depth."""
     internal_depth: int = 4
     """Least depth at which a state without an action in the table is searched one ply less."""
-
-
-FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER)
-"""Search everything: the score equals minimax with the same evaluation."""
 
 
 # --- the table --------------------------------------------------------------------------------------

@@ -62,7 +62,6 @@ def game(
     position_bytes: int = 0,
     state_words: int = 2,
     mean_legal_actions: int = MEAN_LEGAL_ACTIONS,
-    forbids_repetition: bool = False,
     lookahead: bool = False,
 ) -> Callable[[C], C]:
     """Make a `NamedTuple` the rules of a game.
@@ -77,9 +76,6 @@ def game(
         position_bytes: in another game the length of an encoded state.
         state_words: int64 words of a state.
         mean_legal_actions: actions for which trees and rows set memory aside per state.
-        forbids_repetition: whether an action is illegal if the `key` of the state that it leads to occurred
-            before in the game, see `may_repeat`. `legal` knows no earlier states; the search removes such
-            actions.
         lookahead: whether the search looks 1 ply ahead for the end of the game from every new node. Worth its
             time in games that end suddenly, by a line of stones.
 
@@ -105,7 +101,6 @@ def game(
             "MAX_LEGAL_ACTIONS": max_legal_actions,
             "STATE_WORDS": state_words,
             "MEAN_LEGAL_ACTIONS": min(mean_legal_actions, max_legal_actions),
-            "FORBIDS_REPETITION": forbids_repetition,
             "LOOKAHEAD": lookahead,
             "history": getattr(settings, "history", 0),
         }
@@ -146,17 +141,14 @@ def _register(
     return register
 
 
-def only_with(constant: str, otherwise: Any) -> Callable[[F], F]:
-    """Let kernels call a function for games whose constant is true; for others `otherwise` is compiled."""
+def only_with_lookahead(function: F) -> F:
+    """Let kernels call a function for games with `LOOKAHEAD`; for others nothing is compiled."""
 
-    def make(function: F) -> F:
-        @overload(function, jit_options=INNER, strict=False)
-        def select(game, *args):
-            return function if getattr(game.instance_class, constant) else otherwise
+    @overload(function, jit_options=INNER, strict=False)
+    def select(game, tree, node):
+        return function if game.instance_class.LOOKAHEAD else lambda game, tree, node: None
 
-        return function
-
-    return make
+    return function
 
 
 def not_implemented(rules: Any) -> list[str]:
@@ -231,12 +223,12 @@ def repetitions(game):
 
 @overridable
 def may_repeat(game, state, action):
-    """Return whether the state after a legal action may be one that is forbidden as a repetition.
+    """Return whether a legal action is forbidden if the `key` of the state after it occurred in the game.
 
-    Called only in a game with `FORBIDS_REPETITION`. False wherever the rules except an action, such as a
-    pass; otherwise False only spares the search a comparison with the earlier states.
+    `legal` knows no earlier states; the search removes such actions. False also where the state cannot have
+    occurred, which spares the search a comparison.
     """
-    return True
+    return False
 
 
 @overridable

@@ -2,7 +2,7 @@
 
 The rules are those of Tromp and Taylor (https://tromp.github.io/go.html) with suicide forbidden, as on the
 Computer Go Server and in most programs. Passing is always legal. A game also ends, and is scored as it
-stands, after `MAX_PLIES` plies. What superko forbids is taken out by the search, see `FORBIDS_REPETITION`.
+stands, after `MAX_PLIES` plies. What superko forbids is taken out by the search, see `may_repeat`.
 
 An action is a point, 9 * row + column with row 0 at the bottom, or `PASS`. A set of points is two int64,
 (low, high): bit 9 * row + column of `low` for rows 0 to 6, bit 9 * (row - 7) + column of `high` for rows 7
@@ -184,7 +184,6 @@ def area(black, white):
     max_legal_actions=POINTS + 1,
     state_words=STATE_WORDS,
     mean_legal_actions=POINTS + 1,
-    forbids_repetition=True,
 )
 class Go(NamedTuple):
     """The settings of the rules."""

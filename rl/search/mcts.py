@@ -422,7 +422,7 @@ def prove_node(tree, node):
         tree.nodes[node].plies = 0 if any_draw else loss_plies
 
 
-@contract.only_with("LOOKAHEAD", lambda game, tree, node: None)
+@contract.only_with_lookahead
 def prove_terminal_children(game, tree, node):
     """Prove the edges of a new node that end the game at once, and the node if they suffice.
 
@@ -484,15 +484,9 @@ def count_repetitions(game, tree, state, parent):
     return occurrences
 
 
-@contract.only_with(
-    "FORBIDS_REPETITION", lambda game, tree, state, parent, out: contract.legal(game, state, out)
-)
+@inner
 def legal_in_tree(game, tree, state, parent, out):
-    """Write the legal actions, ascending, into `out`, uint8; return their number.
-
-    Like `contract.legal`, without actions that lead to a state which occurred before where the game has
-    `FORBIDS_REPETITION`. `state` is a child of node `parent`, which is -1 at the root.
-    """
+    """As `contract.legal`, without forbidden repetitions; `state` is a child of `parent`, -1 at the root."""
     count = contract.legal(game, state, out)
     kept = 0
     for i in range(count):

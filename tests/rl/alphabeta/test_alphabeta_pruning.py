@@ -6,9 +6,11 @@ from tree_game import WIDTH, Leaf, draw
 
 from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights, arranged
 from ckai.models.inference.vectors import SCALE
-from ckai.rl.alphabeta.kernel import FULL_WIDTH, Constants
+from ckai.rl.alphabeta.kernel import Constants
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 
+FULL_WIDTH = Constants(full_depth_moves=1000, static_depth=0, internal_depth=1000)
+"""Search everything: the score equals minimax with the same evaluation."""
 pytestmark = pytest.mark.slow  # compiles the search once more, for these trees
 
 

@@ -14,7 +14,7 @@ from ckai.game import Game, Position
 from ckai.models.inference.evaluator import pack_positions
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.network import build
-from ckai.rl.alphabeta.kernel import FULL_WIDTH, VALUE_SCALE
+from ckai.rl.alphabeta.kernel import VALUE_SCALE, Constants
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.alphabeta import AlphaBetaEngine, whole_moves
 from ckai.rl.engine.base import StopReason
@@ -74,7 +74,8 @@ def test_an_unfinished_depth_proves_no_loss(evaluator, fen):
 def test_the_value_is_that_of_minimax(evaluator, fen, depth):
     position = Position.from_fen(fen)
     # A table of one entry remembers nothing of use, so that no deeper score takes the place of a shallower.
-    search = AlphaBetaSearch(evaluator, entries=1, constants=FULL_WIDTH)
+    full_width = Constants(full_depth_moves=1000, static_depth=0, internal_depth=1000)
+    search = AlphaBetaSearch(evaluator, entries=1, constants=full_width)
     result = search.search(pack(position), depth=depth)
     wanted = minimax(evaluator, position, depth)
     if abs(wanted) >= 20_000:
