@@ -19,7 +19,7 @@ from numba.extending import overload
 from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from ckai.datasets.split import below
-from ckai.game.jit import HOT, INNER, inner
+from ckai.game.jit import HOT, inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""
@@ -141,14 +141,14 @@ def _register(
     return register
 
 
-def only_with_lookahead(function: F) -> F:
-    """Let kernels call a function for games with `LOOKAHEAD`; for others nothing is compiled."""
+def by_class(options: dict[str, Any] = HOT) -> Callable[[F], F]:
+    """Let kernels call, in place of a function, what it returns for the class of their first argument."""
 
-    @overload(function, jit_options=INNER, strict=False)
-    def select(game, tree, node):
-        return function if game.instance_class.LOOKAHEAD else lambda game, tree, node: None
+    def make(choose: F) -> F:
+        overload(choose, jit_options=options, strict=False)(lambda of, *args: choose(of.instance_class))
+        return choose
 
-    return function
+    return make
 
 
 def not_implemented(rules: Any) -> list[str]:
@@ -270,36 +270,24 @@ def playout(game, state, stream):
 # --- what follows from the constants -------------------------------------------------------------------
 
 
-def max_legal_actions(game):
-    """Return the constant `MAX_LEGAL_ACTIONS` inside jitted code."""
-    raise TypeError("only inside jitted code")
-
-
-@overload(max_legal_actions, jit_options=HOT, strict=False)
-def _max_legal_actions(game):
-    bound = game.instance_class.MAX_LEGAL_ACTIONS
+@by_class()
+def max_legal_actions(rules):
+    """Return the constant `MAX_LEGAL_ACTIONS`; in kernels `max_legal_actions(game)`."""
+    bound = rules.MAX_LEGAL_ACTIONS
     return lambda game: bound
 
 
-def square_bits(game):
-    """Return the constant `BITS` inside jitted code, int64."""
-    raise TypeError("only inside jitted code")
-
-
-@overload(square_bits, jit_options=HOT, strict=False)
-def _square_bits(game):
-    bits = np.array(game.instance_class.BITS, np.int64)
+@by_class()
+def square_bits(rules):
+    """Return the constant `BITS`, int64; in kernels `square_bits(game)`."""
+    bits = np.array(rules.BITS, np.int64)
     return lambda game: bits
 
 
-def load_state(game, words):
-    """Return the state that an array of `STATE_WORDS` int64 holds."""
-    raise TypeError("only inside jitted code")
-
-
-@overload(load_state, jit_options=HOT, strict=False)
-def _load_state(game, words):
-    count = game.instance_class.STATE_WORDS
+@by_class()
+def load_state(rules):
+    """Return the state that an array of `STATE_WORDS` int64 holds; in kernels `load_state(game, words)`."""
+    count = rules.STATE_WORDS
     if count == 2:  # compiles faster
         return lambda game, words: (words[0], words[1])
     return lambda game, words: to_fixed_tuple(words, count)

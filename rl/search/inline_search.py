@@ -13,7 +13,6 @@ that are not quiet, such as those with a capture: these networks learn from quie
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
 from ckai.game.jit import INNER, borrowed, inner, kernel, lent, taken
 from ckai.models.inference.evaluator import Evaluator
@@ -67,11 +66,6 @@ def inline_evaluation(evaluator: Evaluator, game: Any) -> Playouts | InlineNetwo
     if isinstance(evaluator, RolloutEvaluator):
         return Playouts()
     return inline_network(evaluator, game) if isinstance(evaluator, IntegerEvaluator) else None
-
-
-def evaluate_leaf(evaluation, game, tree, node):
-    """Give the edges of a new node their priors and return its value, for the side to move there."""
-    raise TypeError("only inside jitted code")
 
 
 def _playout_leaf(evaluation, game, tree, node):
@@ -136,9 +130,10 @@ def _network_leaf(evaluation, game, tree, node):
     return settled_value(evaluation, game, state)
 
 
-@overload(evaluate_leaf, jit_options=INNER, strict=False)
-def _select(evaluation, game, tree, node):
-    return _playout_leaf if evaluation.instance_class is Playouts else _network_leaf
+@contract.by_class(INNER)
+def evaluate_leaf(evaluation):
+    """Let kernels give the edges of a new node their priors, and get its value for the side to move there."""
+    return _playout_leaf if evaluation is Playouts else _network_leaf
 
 
 @kernel

@@ -13,7 +13,7 @@ the `SearchConstants`.
 import numpy as np
 
 from ckai.datasets.split import gamma
-from ckai.game.jit import hot, inner
+from ckai.game.jit import INNER, hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, OPEN, PENDING, TERMINAL, Tree
@@ -118,7 +118,7 @@ def add_node(game, tree, state, parent, edge, passed):
         tree.edges[e].plies = 0
         tree.edges[e].in_flight = 0
     if parent >= 0 and here.proof == NONE:
-        prove_terminal_children(game, tree, node)
+        look_ahead(game, tree, node)
     return node
 
 
@@ -422,12 +422,14 @@ def prove_node(tree, node):
         tree.nodes[node].plies = 0 if any_draw else loss_plies
 
 
-@contract.only_with_lookahead
-def prove_terminal_children(game, tree, node):
-    """Prove the edges of a new node that end the game at once, and the node if they suffice.
+@contract.by_class(INNER)
+def look_ahead(rules):
+    """Let kernels call `_prove_terminal_children` in games with `LOOKAHEAD`."""
+    return _prove_terminal_children if rules.LOOKAHEAD else lambda game, tree, node: None
 
-    Not for the root: its edges need priors and visits.
-    """
+
+def _prove_terminal_children(game, tree, node):
+    # Not for the root: its edges need priors and visits.
     here = tree.nodes[node]
     actions = np.empty(contract.max_legal_actions(game), np.uint8)
     for e in range(here.first_edge, here.first_edge + here.num_edges):
