@@ -13,18 +13,15 @@ from ckai.cli.shared.options import (
     PATH,
     evaluator_option,
     force_option,
-    given_settings,
     json_option,
     open_tables,
     output_option,
-    settings_options,
     tables_option,
 )
 from ckai.cli.shared.output import count_text, print_json
 from ckai.datasets.machine import available_cores
-from ckai.datasets.settings import change_settings
 from ckai.models.pretrained import network_path
-from ckai.rl.analysis.report import AnalysisConfig, score_help
+from ckai.rl.analysis.report import VISITS, score_help
 
 if TYPE_CHECKING:
     from ckai.pdn import PdnGame
@@ -68,11 +65,15 @@ ckai analyze games.pdn --html games.html
 @evaluator_option
 @tables_option
 @force_option
-@settings_options(AnalysisConfig)
+@click.option(
+    "--visits",
+    type=click.IntRange(2, 1_000_000),
+    default=VISITS,
+    show_default=True,
+    help="Visits of the search of each position.",
+)
 @json_option
-@click.pass_context
 def command(
-    ctx: click.Context,
     files: tuple[Path, ...],
     output: Path | None,
     html: Path | None,
@@ -81,6 +82,7 @@ def command(
     evaluator: str,
     tables: str,
     force: bool,
+    visits: int,
     as_json: bool,
 ) -> None:
     """Analyse games, see `_HELP`."""
@@ -92,7 +94,6 @@ def command(
     from ckai.rl.analysis.analyst import Work
     from ckai.rl.evaluators.loading import load_evaluator
 
-    config = change_settings(AnalysisConfig(), given_settings(ctx))
     output = output or Path(f"{source_stem(files[0])}-analysis.pdn")
     refuse_to_replace(output, force)
     if html is not None:
@@ -111,7 +112,7 @@ def command(
     identity = {"network": digest, "tables": network_tables.pieces if network_tables else 0}
     read = [game for file in files for game in read_games(file)]
     _report_refused(read)
-    work = Work([game for game in read if not game.rejected], output, config, identity)
+    work = Work([game for game in read if not game.rejected], output, visits, identity)
     if not work.games:
         raise PdnError(
             f"expected games{' that can be read' if read else ''}, found none", ", ".join(map(str, files))
@@ -157,7 +158,7 @@ def _write(
     from ckai.rl.games.registry import DEFAULT_GAME
 
     names = ", ".join("standard input" if str(file) == "-" else file.name for file in files)
-    facts = [("Network", network), ("Visits a position", f"{work.config.visits:,}")]
+    facts = [("Network", network), ("Visits a position", f"{work.visits:,}")]
     facts.append(("Games", f"{len(work.games):,}"))
     page = ReportPage(DEFAULT_GAME, f"Analysis of {names}", facts) if html else None
     played: list[tuple[str | None, str | None, GameReport]] = []
@@ -167,7 +168,7 @@ def _write(
     with whole_file(work.output) as file:
         for number, game in enumerate(work.games):
             report = work.reports[number]
-            annotated = annotate(game, report, f"{network}, {work.config.visits} visits")
+            annotated = annotate(game, report, f"{network}, {work.visits} visits")
             file.write(write_game(annotated).encode())
             played.append((game.header("Black"), game.header("White"), report))
             puzzles += mistakes.puzzles_of(game, report, learn)

@@ -6,7 +6,6 @@ from typing import Any
 from ckai.datasets.files import write_whole
 from ckai.datasets.settings import Setting, all_settings
 from ckai.models.training.config import PretrainConfig
-from ckai.rl.analysis.report import AnalysisConfig
 from ckai.rl.distill.config import DistillConfig
 from ckai.rl.run.config import RunConfig, WorkSettings
 
@@ -36,11 +35,6 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
         "Stored in the finished checkpoint and the run folder. A preset changes some defaults.",
     ),
     "distill": (DistillConfig, "Walks", "Stored next to the shards until the distillation is finished."),
-    "analyze": (
-        AnalysisConfig,
-        "Searches and grades",
-        "An unfinished analysis can be continued only with the same settings.",
-    ),
 }
 
 

@@ -13,12 +13,11 @@ from ckai.datasets.choices import lazy_exports
 if TYPE_CHECKING:
     from ckai.rl.analysis.analyst import Analyst
     from ckai.rl.analysis.annotation import annotate
-    from ckai.rl.analysis.report import AnalysisConfig, GameReport, Grade, PlyReport, accuracy_of, player_rows
+    from ckai.rl.analysis.report import GameReport, Grade, PlyReport, accuracy_of, player_rows
 else:
     __getattr__, __dir__ = lazy_exports(__name__)
 
 __all__ = [
-    "AnalysisConfig",
     "Analyst",
     "GameReport",
     "Grade",

@@ -35,9 +35,8 @@ from ckai.models.inference.threads import run_all
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.report import (
     COSTS,
-    POINTS,
     TABLE_POINTS,
-    AnalysisConfig,
+    VISITS,
     GameReport,
     Grade,
     PlyReport,
@@ -91,15 +90,16 @@ class Analyst:
     def __init__(
         self,
         evaluator: Evaluator,
-        config: AnalysisConfig | None = None,
+        visits: int = VISITS,
         *,
         tables: Tables | None = None,
         stopped: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Make the engine; the evaluator stays open. `stopped` is asked between searches."""
-        self.config = config or AnalysisConfig()
+        """Make the engine, which searches each position for some visits; the evaluator stays open.
+
+        `stopped` is asked between searches.
+        """
         self.tables, self._stopped = tables, stopped
-        visits = self.config.visits
         self._engine: Engine
         if isinstance(evaluator, IntegerEvaluator):
             self._engine, self._together = AlphaBetaEngine(evaluator, tables=tables), 1
@@ -126,8 +126,6 @@ class Analyst:
         searched = self._search([n for n in nodes[:-1] if not n.forced] + [last] * (not ended), self._usual)
         if ended and last.legal:
             last.points = 0.5
-        if self._is_doubtful_end(last, result):
-            searched += self._search([last], self._long)
         self._back_up(nodes)
         for _ in range(ROUNDS):
             doubtful = [n for n in range(len(game.moves)) if self._is_doubtful(nodes, n)]
@@ -174,14 +172,6 @@ class Analyst:
                 if node.verdict is None:
                     node.points = expected_score(0.0 if found.value is None else float(found.value))
         return len(nodes)
-
-    def _is_doubtful_end(self, last: _Node, result: str | None) -> bool:
-        """Whether the value of the last position is not that of the result: a player resigned."""
-        points = POINTS.get(result or "")
-        if points is None or not last.line or last.verdict is not None:
-            return False
-        black = last.points if last.game.position.black else 1 - last.points
-        return abs(black - points) >= COSTS[Grade.BLUNDER]
 
     def _back_up(self, nodes: list[_Node]) -> None:
         """Set `backed_up` from the end of the game to its start."""
@@ -237,21 +227,19 @@ class Work:
         kept: how many of them an earlier, interrupted analysis had done.
     """
 
-    def __init__(
-        self, games: Sequence[PdnGame], output: Path, config: AnalysisConfig, identity: dict[str, Any]
-    ) -> None:
+    def __init__(self, games: Sequence[PdnGame], output: Path, visits: int, identity: dict[str, Any]) -> None:
         """Write nothing yet.
 
         Args:
             games: the games, from their first move to where they can be read.
             output: the file that the analysis will be written to.
-            config: the settings.
+            visits: see `Analyst`.
             identity: what else must be the same for a report to be kept: network, tables.
         """
-        self.games, self.output, self.config = games, output, config
+        self.games, self.output, self.visits = games, output, visits
         self.folder = output.with_name(f"{output.name}.work")
         self.reports, self.kept = dict[int, GameReport](), 0
-        self._identity = {**identity, "settings": asdict(config)}
+        self._identity = {**identity, "visits": visits}
 
     def analyze(
         self,
@@ -278,7 +266,7 @@ class Work:
 
         def work() -> None:
             nonlocal plies
-            analyst = Analyst(evaluator, self.config, tables=tables, stopped=stop.is_set)
+            analyst = Analyst(evaluator, self.visits, tables=tables, stopped=stop.is_set)
             try:
                 for number in numbers:  # which all threads share
                     game = self.games[number]

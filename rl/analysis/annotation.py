@@ -1,8 +1,7 @@
 """Annotated PDN: the values, glyphs, comments and best lines of an analysis in a game that was read.
 
-What the file had stays, except what an earlier analysis by ckai wrote, so that analysing its output again
-changes nothing but the values. Every comment of an analysis begins with the score that Black can expect,
-`Black 65%.`, or with `[%tables]`.
+Every comment of an analysis begins with the score that Black can expect, `Black 65%.`, or with `[%tables]`.
+Those of an earlier analysis by ckai are replaced; what else the file had stays.
 """
 
 import re
@@ -20,12 +19,8 @@ _VERDICTS = {
     0.5: "Drawn by the tables.",
     0.0: "Won for White by the tables.",
 }
-_SCORE = r"Black \d+%\."
-_GRADED = rf"(?:{'|'.join(grade.capitalize() for grade in Grade)}), costs \d+%\. Better: \S+\."
-_SAID = "|".join(map(re.escape, _VERDICTS.values()))
-_OURS = re.compile(rf"\A{_SCORE}(?: {_GRADED})?(?: (?:{_SAID}))? ?", flags=re.IGNORECASE)
-"""What an analysis writes at the beginning of a move's comment; what follows is somebody else's."""
-_BETTER = re.compile(_SCORE)
+_OURS = re.compile(r"Black \d+%\.")
+"""How the comments of an analysis begin, those of moves and of better lines."""
 
 
 def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
@@ -59,13 +54,7 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
 
 
 def strip(game: PdnGame) -> PdnGame:
-    """Return a copy without what an analysis by ckai wrote; a game that has none is copied as it is."""
-
-    def ours(variation: Variation) -> bool:
-        """One that somebody has worked on stays."""
-        plain = not any(m.comments or m.nags or m.marks or m.variations for m in variation.moves)
-        return plain and len(variation.comments) == 1 and bool(_BETTER.fullmatch(variation.comments[0]))
-
+    """Return a copy without the comments, grades and better lines of an analysis by ckai, if it has one."""
     clean = deepcopy(game)
     clean.headers = [
         (name, value)
@@ -76,12 +65,12 @@ def strip(game: PdnGame) -> PdnGame:
         for comments in (clean.comments, clean.final_comments):
             comments[:] = [comment for comment in comments if not comment.startswith(_TABLES)]
         for each in clean.moves:
-            said = [comment for comment in each.comments if _OURS.match(comment)]
+            said = "".join(filter(_OURS.match, each.comments))
             for grade in Grade:
-                if NAGS[grade] in each.nags and any(f". {grade.capitalize()}, " in text for text in said):
+                if NAGS[grade] in each.nags and f" {grade.capitalize()}, " in said:
                     each.nags.remove(NAGS[grade])
-            each.comments[:] = [left for comment in each.comments if (left := _OURS.sub("", comment))]
-            each.variations[:] = [line for line in each.variations if not ours(line)]
+            each.comments = [text for text in each.comments if not _OURS.match(text)]
+            each.variations = [v for v in each.variations if not any(map(_OURS.match, v.comments))]
     return clean
 
 

@@ -9,13 +9,14 @@ with a result of `1-0` (Black wins), `0-1`, `1/2-1/2`, or `win`, `loss` and `dra
 lines and lines that begin with `#` are skipped.
 """
 
+import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 from ckai.datasets.tables import Tables
-from ckai.game import Game, Move, Position
+from ckai.game import Move, Position
 from ckai.game.text import printable
 from ckai.pdn import PdnGame, read_games
 from ckai.rl.engine.base import Engine, SearchResult
@@ -63,17 +64,26 @@ def read_problems(path: Path) -> Iterator[Problem | ValueError]:
     Raises:
         OSError: the file cannot be read.
     """
-    if path.suffix.lower() != ".fen":
-        for game in read_games(path, str(path)):
-            yield _of_game(game, str(path))
-        return
-    lines = enumerate(path.read_text(encoding="utf-8-sig", errors="replace").splitlines(), 1)
-    texts = (each for each in lines if each[1].strip()[:1] not in ("", "#"))
-    for number, (at, line) in enumerate(texts, 1):
-        try:
-            yield _of_line(line, str(path), number)
-        except ValueError as error:
-            yield ValueError(f"{path}:{at}: problem {number}: {error}")
+    source: Path | io.BytesIO = path
+    if path.suffix.lower() == ".fen":
+        lines = path.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        source = io.BytesIO("\n".join(map(_as_pdn, lines)).encode())
+    for game in read_games(source, str(path)):
+        yield _of_game(game, str(path))
+
+
+def _as_pdn(line: str) -> str:
+    """Return a line of a file of FENs as a game in one line of PDN, so that both have the same numbers."""
+    problem, _, name = line.partition(";")
+    fen, *words = re.sub('[][{}()"]', " ", problem).split() or [""]
+    if fen[:1] in ("", "#"):
+        return ""
+    result, name = "*", name.replace('"', "'")
+    for written, (black, white) in RESULTS.items():
+        if {written, black if fen[0] in "Bb" else white} & {word.lower() for word in words}:
+            result = written
+    moves = [word for word in words if word.lower() not in ("*", *RESULTS, *REVERSED)]
+    return f'[Event "{name}"] [FEN "{fen}"] {" ".join(moves)} {result}'
 
 
 def _of_game(game: PdnGame, path: str) -> Problem | ValueError:
@@ -92,36 +102,10 @@ def _of_game(game: PdnGame, path: str) -> Problem | ValueError:
         position=game.start,
         path=path,
         number=game.number,
-        name=_name(next(titles, "")),
+        name=printable(" ".join(next(titles, "").split()), most=MAX_NAME),
         solution=[each.move for each in game.moves],
-        result=_result_for(game.result, game.start),
+        result=RESULTS[game.result][0 if game.start.black else 1] if game.result in RESULTS else None,
     )
-
-
-def _of_line(line: str, path: str, number: int) -> Problem:
-    words, _, comment = line.partition(";")
-    fen, *rest = words.split() or [""]
-    position, result = Position.from_fen(fen), None
-    if not position.legal_moves():
-        raise ValueError(f"expected a position with a legal move, found {position.fen}")
-    if rest and (rest[0] in RESULTS or rest[0].lower() in REVERSED):
-        text = rest.pop(0)
-        result = _result_for(text, position) or cast(Proof, text.lower())
-    game = Game(position)
-    for text in rest:
-        game.push(text)
-    return Problem(
-        position=position, path=path, number=number, name=_name(comment), solution=game.moves, result=result
-    )
-
-
-def _result_for(text: str | None, position: Position) -> Proof | None:
-    """A result of PDN for the side to move in a position, None if it is none of `RESULTS`."""
-    return RESULTS[text][0 if position.black else 1] if text in RESULTS else None
-
-
-def _name(text: str) -> str:
-    return printable(" ".join(text.split()), most=MAX_NAME)
 
 
 @dataclass(frozen=True, kw_only=True)

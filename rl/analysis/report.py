@@ -3,7 +3,7 @@
 People read values on one scale, the score that Black, the first player, can expect, in percent; programs read
 values in [-1, 1] for the side to move (`Value`), in Python, JSON, rows, Hub and GTP. A win is worth 1 point,
 a draw half a point. What a move costs is told in expected points, so that a slip that leaves a won game won
-costs little. Light, as help shows the settings.
+costs little. Light, for help.
 """
 
 import math
@@ -13,17 +13,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ckai.datasets.settings import setting, settings
 from ckai.rl.engine.limit import Proof
 
-
-@settings
-class AnalysisConfig:
-    """Settings of an analysis."""
-
-    visits: int = setting(
-        option="--visits", default=200, ge=2, le=1_000_000, help="Visits of the search of each position"
-    )
+VISITS = 200
+"""Visits of the search of each position."""
 
 
 def score_help(black: str = "Black") -> str:
@@ -192,14 +185,7 @@ def theory_of(report: GameReport) -> str:
 
 
 def move_number(plies: Sequence[PlyReport], n: int) -> str:
-    """Return the number of move `n`, from 0, as PDN has it: `12.` for Black, `12...` for White.
-
-    >>> ply = PlyReport(
-    ...     move="9-14", black=True, forced=False, points=0.5, played=0.5, best="9-14"
-    ... )
-    >>> move_number([ply], 0)
-    '1.'
-    """
+    """Return the number of move `n`, from 0, as PDN has it: `12.` for Black, `12...` for White."""
     number = (n + (not plies[0].black)) // 2 + 1
     return f"{number}." if plies[n].black else f"{number}..."
 
