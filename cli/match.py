@@ -231,7 +231,7 @@ def print_pair(result: "MatchResult", names: Sequence[str], test: "Sprt | None",
 def print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float]], as_json: bool) -> None:
     """Print ratings, best first; as JSON also the scores of each two players."""
     from ckai.cli.shared.console import print_rows
-    from ckai.rl.matches.elo import bounded, cross_table, ratings
+    from ckai.rl.matches.elo import bounded, ratings
 
     rated = ratings(len(names), pairs)
     if as_json:
@@ -240,8 +240,11 @@ def print_ratings(names: Sequence[str], pairs: dict[tuple[int, int], list[float]
             | {"points": each.points, "games": each.games}
             for name, each in zip(names, rated, strict=True)
         ]
-        table = cross_table(len(names), pairs).tolist()
-        scores = [[None if s != s else round(s, 4) for s in row] for row in table]
+        scores: list[list[float | None]] = [[None] * len(names) for _ in names]
+        for (i, j), each in pairs.items():
+            if each:
+                mean = sum(each) / len(each)
+                scores[i][j], scores[j][i] = round(mean, 4), round(1 - mean, 4)
         print_json({"players": listed, "scores": scores})
         return
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)

@@ -1,6 +1,5 @@
 """`ckai runs`: compare the training and self-play runs under a folder."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +68,7 @@ def command(folders: tuple[Path, ...], plot: Path | None, force: bool, as_json: 
         refuse_to_replace(plot, force)
         if not selfplay:
             raise click.UsageError(f"expected self-play runs to write {plot} from, found none")
-        plot_runs(plot, [Run.open(each.path) for each in selfplay])
+        plot_runs(plot, [Run.open(each["path"]) for each in selfplay])
     trained: list[dict[str, Any]] = []
     played: list[dict[str, Any]] = []
     for run in (run for folder in folders for run in find_runs(folder)):
@@ -78,9 +77,9 @@ def command(folders: tuple[Path, ...], plot: Path | None, force: bool, as_json: 
         told |= {"finished": run.status == "finished", "status": run.status, "seconds": seconds}
         trained.append({"run": str(run.path), "name": run.path.with_suffix(""), **told, "best": run.best})
     for each in selfplay:
-        last = each.last.get("selfplay", {})
-        best = {"drawn": last["drawn"] / last["games"], **each.last["learn"]} if last else {}
-        told = {**asdict(each), "path": str(each.path), "name": each.path, "best": best}
+        last = each["last"].get("selfplay", {})
+        best = {"drawn": last["drawn"] / last["games"], **each["last"]["learn"]} if last else {}
+        told = {**each, "path": str(each["path"]), "name": each["path"], "best": best}
         played.append({**told, "settings": told.pop("changed")})
     for row in trained + played:  # as it is shown: relative to the folder, if there is but one above it
         alone = len(folders) == 1 and row["name"] != folders[0]

@@ -218,26 +218,26 @@ def ratings(players: int, pairs: PairScores) -> list[Rating]:
     of the pairs, whose scores vary less than those of won and lost games where many are drawn (McCullagh,
     Nelder 1989, 9.2). The coverage is 95 % or more from one pair on (tests/rl/matches/test_tournament.py).
     """
-    won, met = _results(players, pairs)
+    played = [(*meeting, score) for meeting, scores in pairs.items() for score in scores]
+    first, second, score = np.array(played, np.float64).reshape(-1, 3).T
+    i, j = first.astype(int), second.astype(int)
+    won, met = np.zeros(players), np.zeros((players, players))
+    np.add.at(won, i, 2 * score)
+    np.add.at(won, j, 2 - 2 * score)
+    np.add.at(met, (i, j), 2.0)
+    met += met.T
     strength, information = _fit(won, met)
-    mean = np.eye(players) - 1 / players
-    variance = np.diagonal(mean @ np.linalg.inv(information) @ mean)
-    half = Z95 * ELO * np.sqrt(_dispersion(pairs, strength) * variance)
+    mean = _logistic(strength[i] - strength[j])
+    squares, expected = np.sum((score - mean) ** 2), np.sum(mean * (1 - mean)) / 2
+    freedom = max(0, len(played) - players + 1) + PRIOR_PAIRS
+    dispersion = (squares * len(played) / max(expected, 1e-9) + PRIOR_PAIRS) / freedom
+    centred = np.eye(players) - 1 / players
+    variance = np.diagonal(centred @ np.linalg.inv(information) @ centred)
+    half = Z95 * ELO * np.sqrt(dispersion * variance)
     elo = ELO * (strength - strength.mean())
     low, high = (np.clip(elo + side * half, -MAX_ELO, MAX_ELO) for side in (-1, 1))
     columns = (elo.tolist(), low.tolist(), high.tolist(), won.tolist(), met.sum(axis=1).astype(int).tolist())
     return [Rating(*row) for row in zip(*columns, strict=True)]
-
-
-def _results(players: int, pairs: PairScores) -> tuple[Floats, Floats]:
-    """Return `[players]` points of each player and `[players, players]` games of two players."""
-    won, met = np.zeros(players), np.zeros((players, players))
-    for (i, j), scores in pairs.items():
-        points, games = 2 * float(np.sum(scores)), 2 * len(scores)
-        won[[i, j]] += points, games - points
-        met[i, j] += games
-        met[j, i] += games
-    return won, met
 
 
 def _fit(won: Floats, met: Floats) -> tuple[Floats, Floats]:
@@ -255,28 +255,6 @@ def _fit(won: Floats, met: Floats) -> tuple[Floats, Floats]:
         strength = strength + step / max(1.0, longest)  # far from the maximum a whole step would overshoot
 
 
-def _dispersion(pairs: PairScores, strength: Floats) -> float:
-    """Return the variance of pair scores over the one of won and lost games, with the prior pairs."""
-    squares = expected = number = 0.0
-    for (i, j), scores in pairs.items():
-        mean = float(_logistic(strength[i] - strength[j]))
-        squares += float(np.sum((np.asarray(scores) - mean) ** 2))
-        expected += len(scores) * mean * (1 - mean) / 2
-        number += len(scores)
-    freedom = max(0.0, number - len(strength) + 1)
-    return (squares * number / max(expected, 1e-9) + PRIOR_PAIRS) / (freedom + PRIOR_PAIRS)
-
-
 def _logistic(x: Floats) -> Floats:
     result: Floats = 1 / (1 + np.exp(-x))
     return result
-
-
-def cross_table(players: int, pairs: PairScores) -> Floats:
-    """Return `[players, players]` scores of the row player, [0, 1], NaN where two did not meet."""
-    table = np.full((players, players), np.nan)
-    for (i, j), scores in pairs.items():
-        if len(scores):
-            table[i, j] = float(np.mean(scores))
-            table[j, i] = 1 - table[i, j]
-    return table

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,62 +17,40 @@ STAGES = ("selfplay", "learn", "match")
 """What takes the time of a generation."""
 
 
-@dataclass(frozen=True)
-class RunSummary:
-    """Summary of a run, finished or not."""
+def find_selfplay(folder: Path) -> list[dict[str, Any]]:
+    """Summarise all self-play runs under a folder, sorted by path; runs that cannot be read are skipped.
 
-    path: Path
-    changed: dict[str, Any]
-    """Settings that differ from the defaults of the game, by dotted name; `game` too if not checkers."""
-    status: str
-    """`running`, `finished` or `unfinished`, see `Run.status`."""
-    generations: int
-    """Finished generations."""
-    target: int
-    """Generations that the run was last asked for."""
-    games: int
-    """Self-play games of the finished generations."""
-    accepted: int
-    """Generations whose network was accepted."""
-    elo: float | None
-    """Sum of the Elo differences of the accepted networks' gate matches; None without matches."""
-    seconds: float
-    """Seconds spent on self-play, training and gate matches."""
-    last: dict[str, Any]
-    """Measurements of the last finished generation; empty if there is none."""
-
-
-def find_selfplay(folder: Path) -> list[RunSummary]:
-    """Find all self-play runs under a folder, sorted by path; runs that cannot be read are skipped."""
+    Returns:
+        Of each its `path`; `changed`, the settings that differ from the defaults of the game, by dotted name,
+        and `game` if it is not checkers; `status`, see `Run.status`; of its finished `generations` the number
+        of `games`, of networks `accepted`, the `elo`, see `elo_curve`, None without matches, the `seconds` of
+        all stages, and the `last` measurements, empty without any; `target`, see `Run.target`.
+    """
     runs = []
     for config in sorted(folder.glob("**/config.json")):
-        if not (config.parent / "networks").is_dir():
-            continue
-        try:
-            runs.append(_summary(Run.open(config.parent)))
-        except RunError:  # from another version
-            continue
+        if (config.parent / "networks").is_dir():
+            with suppress(RunError):  # from another version
+                runs.append(_summary(Run.open(config.parent)))
     return runs
 
 
-def _summary(run: Run) -> RunSummary:
+def _summary(run: Run) -> dict[str, Any]:
     history = run.history()
-    matches = [measured["match"] for measured in history if measured["match"]["games"]]
     usual = RunConfig.defaults_for(run.config.game)
     settings, defaults = (flat_settings(asdict(config)) for config in (run.config, usual))
     defaults["game"] = DEFAULT_GAME_NAME
-    return RunSummary(
-        path=run.folder,
-        changed={name: value for name, value in settings.items() if value != defaults[name]},
-        status=run.status,
-        generations=len(history),
-        target=run.target,
-        games=sum(measured["selfplay"]["games"] for measured in history),
-        accepted=sum(bool(measured["accepted"]) for measured in history),
-        elo=elo_curve(history)[-1] if matches else None,
-        seconds=sum(each[stage].get("seconds", 0.0) for each in history for stage in STAGES),
-        last=history[-1] if history else {},
-    )
+    return {
+        "path": run.folder,
+        "changed": {name: value for name, value in settings.items() if value != defaults[name]},
+        "status": run.status,
+        "generations": len(history),
+        "target": run.target,
+        "games": sum(measured["selfplay"]["games"] for measured in history),
+        "accepted": sum(bool(measured["accepted"]) for measured in history),
+        "elo": elo_curve(history)[-1] if any(each["match"]["games"] for each in history) else None,
+        "seconds": sum(each[stage].get("seconds", 0.0) for each in history for stage in STAGES),
+        "last": history[-1] if history else {},
+    }
 
 
 CURVES = {

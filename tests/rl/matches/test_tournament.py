@@ -9,7 +9,7 @@ import pytest
 from ckai.cli.match import print_ratings
 from ckai.cli.shared.found import short_name
 from ckai.pdn import read_games
-from ckai.rl.matches.elo import cross_table, ratings, score_of
+from ckai.rl.matches.elo import ratings, score_of
 
 
 def results(elos, pairs, seed=0, draws=0.0):
@@ -57,15 +57,6 @@ def test_a_player_that_won_all_games_has_a_rating():
     assert found[0].elo == pytest.approx(-found[1].elo)
 
 
-def test_a_cross_table():
-    table = cross_table(3, {(0, 1): [1.0, 0.5], (0, 2): [], (1, 2): [0.25]})
-    assert table[0, 1] == 0.75
-    assert table[1, 0] == 0.25
-    assert table[2, 1] == 0.75
-    assert np.isnan(table[0, 2])
-    assert np.isnan(table[1, 1])
-
-
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
@@ -92,6 +83,7 @@ def test_a_round_robin(ckai, tmp_path):
     assert status == 0
     assert [player["name"] for player in result["players"]] == list(names)
     assert sum(player["points"] for player in result["players"]) == 3 * 4
+    assert sum(score for row in result["scores"] for score in row if score is not None) == 3
     assert len(list(read_games(games))) == 12
     status, out, _ = ckai("match", *names, "--games", 4)
     assert status == 0

@@ -272,10 +272,10 @@ def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     (tmp_path / "no run").mkdir()
     (tmp_path / "no run" / "config.json").write_text("{}")
     other, this = find_selfplay(tmp_path)
-    assert (other.changed, other.generations, other.elo, other.last) == ({}, 0, None, {})
-    assert (this.generations, this.accepted, this.games) == (3, 3, 12)
-    assert "selfplay.tables" not in this.changed
-    assert this.elo == pytest.approx(sum(measured["match"]["elo"] for measured in history))
+    assert [other[name] for name in ("changed", "generations", "elo", "last")] == [{}, 0, None, {}]
+    assert [this[name] for name in ("generations", "accepted", "games")] == [3, 3, 12]
+    assert "selfplay.tables" not in this["changed"]
+    assert this["elo"] == pytest.approx(sum(measured["match"]["elo"] for measured in history))
     status, out, _ = ckai("runs", tmp_path)
     assert status == 0
     assert "other" in out
@@ -300,7 +300,7 @@ def test_runs_of_another_game_differ_from_its_own_defaults(tmp_path):
     network = build("mlp", {"encoding": "connect4", "hidden": 8})
     Run.create(tmp_path / "run", network, RunConfig.defaults_for("connect4").changed(["games=7"]))
     (found,) = find_selfplay(tmp_path)
-    assert found.changed == {"game": "connect4", "games": 7}
+    assert found["changed"] == {"game": "connect4", "games": 7}
 
 
 def test_estimate_of_a_generation():

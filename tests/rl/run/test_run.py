@@ -70,7 +70,7 @@ def test_what_does_not_belong_in_a_run_ends_nothing(tmp_path, network):
     check_whole(run, 2)
     (warning,) = {event.info["warning"] for event in events if "warning" in event.info}
     assert "a.parquet: left out: " in warning
-    assert [found.generations for found in find_selfplay(tmp_path / "runs")] == [2]
+    assert [found["generations"] for found in find_selfplay(tmp_path / "runs")] == [2]
 
 
 @pytest.mark.slow
@@ -300,7 +300,7 @@ def test_the_status_of_a_run(tmp_path, network):
         run.go(2, stop)  # raised and killed
     assert (run.status, run.target) == ("unfinished", 2)
     (summary,) = find_selfplay(tmp_path)
-    assert (summary.status, summary.generations, summary.target) == ("unfinished", 1, 2)
+    assert [summary[name] for name in ("status", "generations", "target")] == ["unfinished", 1, 2]
     run.go(2, ignore_event)
     run.go(1, ignore_event)  # has more already
     assert (run.status, run.target) == ("finished", 2)
