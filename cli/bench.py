@@ -1,7 +1,6 @@
 """`ckai bench`: measure the speed of networks and self-play on this machine."""
 
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json
     from ckai.rl import bench
     from ckai.rl.selfplay.config import GPU_BATCH, SelfPlayConfig
 
-    measures: list[bench.Measure] = []
+    measures: list[dict[str, Any]] = []
     network = build("cnn2x2") if engine is None else load_network(engine, game=None)
     groups = SelfPlayConfig(in_flight=IN_FLIGHT).group_count
     backends = BACKENDS if evaluator == AUTO else (evaluator,)
@@ -54,11 +53,11 @@ def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json
                     loaded, network.encode, sims=SIMS, in_flight=in_flight, rounds=ROUNDS, seconds=SECONDS
                 )
     if as_json:
-        print_json({"measures": [asdict(measure) for measure in measures]})
+        print_json({"measures": measures})
         return
     columns = {"name": ("", ""), **{name: (name, "") for name in ("median", "least", "most")}}
-    for unit in dict.fromkeys(measure.unit for measure in measures):
-        of_unit = (asdict(each) for each in measures if each.unit == unit)
+    for unit in dict.fromkeys(measure["unit"] for measure in measures):
+        of_unit = (each for each in measures if each["unit"] == unit)
         rows = ({name: _short(value) for name, value in each.items()} for each in of_unit)
         print_rows(rows, columns | {"name": (unit, "")})
 

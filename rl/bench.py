@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
@@ -39,26 +39,15 @@ LOSS_SECONDS, FEWEST = 120, 64
 """Most time of playing that a kill may cost by default, and the fewest games in flight for it."""
 
 
-@dataclass(frozen=True)
-class Measure:
-    """The speed of one thing in several rounds."""
-
-    name: str
-    unit: str
-    median: float
-    least: float
-    most: float
-    rounds: int
-
-    @classmethod
-    def of(cls, name: str, unit: str, rates: Sequence[float]) -> "Measure":
-        """Summarise the values of several rounds."""
-        return cls(name, unit, statistics.median(rates), min(rates), max(rates), len(rates))
+def summarize(name: str, unit: str, rates: Sequence[float]) -> dict[str, Any]:
+    """Return the `name` of what was measured in several rounds, the `unit` and figures of its rates."""
+    figures = {"median": statistics.median(rates), "least": min(rates), "most": max(rates)}
+    return {"name": name, "unit": unit, **figures, "rounds": len(rates)}
 
 
 def bench_network(
     network: Network, backends: Sequence[str], rounds: int, seconds: float
-) -> Iterator[Measure]:
+) -> Iterator[dict[str, Any]]:
     """Measure a network on all cores with every batch size and every backend that is available."""
     threads = available_cores()
     for backend in backends:
@@ -72,7 +61,7 @@ def bench_network(
                     best_rate(evaluator, network.encode, [batch], [threads], seconds)[0]
                     for _ in range(rounds)
                 ]
-                yield Measure.of(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
+                yield summarize(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
 
 
 def selfplay_rates(
@@ -99,7 +88,7 @@ def selfplay_rates(
 
 def bench_selfplay(
     evaluator: Evaluator, encoding: Encoding, *, sims: int, in_flight: int, rounds: int, seconds: float
-) -> Iterator[Measure]:
+) -> Iterator[dict[str, Any]]:
     """Measure self-play of the game of a network's encoding, and the network alone, alternately.
 
     The network has the batches and callers with which it is fastest.
@@ -118,13 +107,10 @@ def bench_selfplay(
         plays.append(selfplay_rates(evaluator, config, seconds, spec))
     evaluations, simulations = ([play[count] for play in plays] for count in ("evaluations", "simulations"))
     relative = [rate / top for rate, top in zip(evaluations, tops, strict=True)]
-    yield Measure.of(f"{evaluator.name}, {threads} batches of {batch}", "evaluations/s", tops)
-    yield Measure.of(f"self-play: {in_flight} games, {sims} visits", "evaluations/s", evaluations)
-    yield Measure.of("self-play relative to the network alone", "ratio", relative)
-    yield Measure.of("self-play", "simulations/s", simulations)
-
-
-# --- what a generation will take ----------------------------------------------------------------------
+    yield summarize(f"{evaluator.name}, {threads} batches of {batch}", "evaluations/s", tops)
+    yield summarize(f"self-play: {in_flight} games, {sims} visits", "evaluations/s", evaluations)
+    yield summarize("self-play relative to the network alone", "ratio", relative)
+    yield summarize("self-play", "simulations/s", simulations)
 
 
 def estimate(config: RunConfig, rate: float, network_bytes: int) -> dict[str, float]:

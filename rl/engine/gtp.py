@@ -84,14 +84,13 @@ class GtpSession(Session):
     def __init__(self, load: Callable[[GoSpec], Engine], write: Callable[[str], Any]) -> None:
         super().__init__(load, write)
         self.spec: GoSpec = SPEC
-        self._main: Limit | None = None
-        self._period: Limit | None = None
-        """The time of a side at the start of a game, and of each period after it; None: no limit."""
+        self._time: Limit | None = None
+        """The time of a side at the start of a game; None: no limit."""
         self._clear()
 
     def _clear(self) -> None:
         self._moves: list[tuple[bool, GoMove]] = []
-        self._left: dict[bool, Limit | None] = {True: self._main, False: self._main}
+        self._left: dict[bool, Limit | None] = {True: self._time, False: self._time}
         """The moves, and what each side has left, with whether it is Black."""
 
     def _game(self, black: bool | None = None) -> Any:
@@ -158,10 +157,9 @@ class GtpSession(Session):
                 return "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
             case "time_settings", main, period, moves, *_:
                 seconds, later, number = _number(main), _number(period), int(_number(moves))
-                self._period = Limit(clock=later, remaining_moves=number) if later and number else None
-                main_time = Limit(clock=seconds) if seconds else self._period
-                self._main = None if later and not number else main_time
-                self._left = {True: self._main, False: self._main}
+                period = Limit(clock=later, remaining_moves=number) if later and number else None
+                self._time = Limit(clock=seconds) if seconds and (period or not later) else period
+                self._left = {True: self._time, False: self._time}
             case "time_left", colour, left, moves, *_:
                 limit = Limit(clock=_number(left), remaining_moves=int(_number(moves)) or None)
                 self._left[_is_black(colour)] = limit
@@ -173,18 +171,15 @@ class GtpSession(Session):
         game, limit = self._game(black), self._left[black]
         if game.outcome() is not None:  # the longest game
             return "pass"
-        if limit is not None and not limit.clock and limit.remaining_moves is None:  # the main time is over
-            limit = self._period or limit
         self._engine = self._engine or self._load(self.spec)  # may compile, which is no time of the move
         begun = time.perf_counter()
         try:
             move: Any = self._engine.play(game, limit if "clock" in self._engine.takes else None).move
         except ResignsError:
             return "resign"
-        if limit is not None:
-            left, moves = (limit.clock or 0.0) - (time.perf_counter() - begun), limit.remaining_moves or 0
-            last = Limit(clock=max(0.0, left), remaining_moves=moves - 1 if moves > 1 else None)
-            self._left[black] = self._period or last if moves == 1 else last
+        if limit is not None and limit.remaining_moves is None:  # of periods `time_left` tells
+            left = (limit.clock or 0.0) - (time.perf_counter() - begun)
+            self._left[black] = Limit(clock=max(0.0, left))
         self._moves.append((black, move))
         return str(move)
 

@@ -17,45 +17,43 @@ from ckai.rl.selfplay.config import PoolConfig
 NOISE = 10.0
 """Elo that the match of a generation cannot tell from nothing: of equals the newest network is the best."""
 
+STAGES = ("selfplay", "learn", "match")
+"""What a generation measures, and what takes its time."""
 COLUMNS = {
-    "generation": ("generation",),
-    "games": ("selfplay", "games"),
-    "rows": ("selfplay", "rows"),
-    "plies_mean": ("selfplay", "plies_mean"),
-    "black_won": ("selfplay", "black_won"),
-    "drawn": ("selfplay", "drawn"),
-    "white_won": ("selfplay", "white_won"),
-    "unknown": ("selfplay", "unknown"),
-    "adjudicated": ("selfplay", "adjudicated"),
-    "q_z_mse": ("selfplay", "q_z_mse"),
-    "selfplay_seconds": ("selfplay", "seconds"),
-    "evaluations_per_second": ("selfplay", "evaluations_per_second"),
-    "train_policy_loss": ("learn", "train_policy_loss"),
-    "train_value_loss": ("learn", "train_value_loss"),
-    "heldout_training_policy_loss": ("learn", "heldout_training_policy_loss"),
-    "heldout_training_value_loss": ("learn", "heldout_training_value_loss"),
-    "heldout_policy_loss": ("learn", "heldout_policy_loss_legal"),
-    "heldout_value_mse": ("learn", "heldout_value_mse"),
-    "value_calibration_error": ("learn", "heldout_value_calibration_error"),
-    "learn_seconds": ("learn", "seconds"),
-    "match_games": ("match", "games"),
-    "match_wins": ("match", "wins"),
-    "match_draws": ("match", "draws"),
-    "match_losses": ("match", "losses"),
-    "match_score": ("match", "score"),
-    "match_elo": ("match", "elo"),
-    "elo": ("elo",),
-    "accepted": ("accepted",),
-    "workers": ("selfplay", "workers", "count"),
-    "worker_games": ("selfplay", "workers", "games"),
-    "shards_refused": ("selfplay", "workers", "refused"),
-    "learner_waited": ("selfplay", "learner_waited"),
+    "generation": "generation",
+    "games": "selfplay.games",
+    "rows": "selfplay.rows",
+    "plies_mean": "selfplay.plies_mean",
+    "black_won": "selfplay.black_won",
+    "drawn": "selfplay.drawn",
+    "white_won": "selfplay.white_won",
+    "unknown": "selfplay.unknown",
+    "adjudicated": "selfplay.adjudicated",
+    "q_z_mse": "selfplay.q_z_mse",
+    "selfplay_seconds": "selfplay.seconds",
+    "evaluations_per_second": "selfplay.evaluations_per_second",
+    "train_policy_loss": "learn.train_policy_loss",
+    "train_value_loss": "learn.train_value_loss",
+    "heldout_training_policy_loss": "learn.heldout_training_policy_loss",
+    "heldout_training_value_loss": "learn.heldout_training_value_loss",
+    "heldout_policy_loss": "learn.heldout_policy_loss_legal",
+    "heldout_value_mse": "learn.heldout_value_mse",
+    "value_calibration_error": "learn.heldout_value_calibration_error",
+    "learn_seconds": "learn.seconds",
+    "match_games": "match.games",
+    "match_wins": "match.wins",
+    "match_draws": "match.draws",
+    "match_losses": "match.losses",
+    "match_score": "match.score",
+    "match_elo": "match.elo",
+    "elo": "elo",
+    "accepted": "accepted",
+    "learner_waited": "selfplay.learner_waited",
 }
-"""Column of the CSV -> keys in a generation's measurements; for elo see `elo_curve`.
+"""Column of the CSV -> stage and name of the measurement in a generation; for elo see `elo_curve`.
 
 `train_*` and `heldout_training_*` are the same losses, against the visits and the blend of z and q.
 `heldout_policy_loss` is against the action played, over the legal ones, and `heldout_value_mse` against z.
-Of other processes that have played are the number, their games, and the shards that were left out.
 """
 
 PANELS = {
@@ -136,7 +134,7 @@ def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: 
 
 
 def _results(networks: Sequence[int], history: Sequence[dict[str, Any]]) -> PairScores:
-    """Return the scores of each pair of networks, one for every two games, as `fit` takes them."""
+    """Return the scores of each pair of networks, one for every two games, for `ratings`."""
     scores: dict[tuple[int, int], list[float]] = {}
     for measured in history:
         played = measured["selfplay"]
@@ -153,23 +151,14 @@ def _results(networks: Sequence[int], history: Sequence[dict[str, Any]]) -> Pair
     return scores
 
 
-def flatten(measured: dict[str, Any]) -> dict[str, Any]:
-    """Return a generation as a row of the CSV; missing measurements are None."""
-    row = {}
-    for column, keys in COLUMNS.items():
-        value: Any = measured
-        for part in keys:
-            value = value.get(part) if isinstance(value, dict) else None
-        row[column] = value
-    return row
-
-
 def metrics(history: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a row for each generation, see `flatten`, with the Elo curve."""
-    return [
-        flatten(measured | {"elo": round(elo, 1)})
-        for measured, elo in zip(history, elo_curve(history), strict=True)
-    ]
+    """Return a row of the CSV for each generation, see `COLUMNS`; missing measurements are None."""
+    rows = []
+    for measured, elo in zip(history, elo_curve(history), strict=True):
+        found = {f"{stage}.{name}": each for stage in STAGES for name, each in measured[stage].items()}
+        found |= measured | {"elo": round(elo, 1)}
+        rows.append({column: found.get(name) for column, name in COLUMNS.items()})
+    return rows
 
 
 def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:

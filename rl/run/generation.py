@@ -50,19 +50,15 @@ def learn(
     progress: Callable[..., None],
     transform: Callable[[Batch], Batch] | None = None,
 ) -> dict[str, Any]:
-    """Train the network of a generation, continuing what was interrupted.
-
-    Does nothing if `candidate` exists.
+    """Train the network of a generation, continuing what was interrupted, unless `candidate` exists.
 
     Args:
-        old: checkpoint to start from.
+        old: checkpoint to start from. Games are held out as when it was trained.
         window: row files.
         candidate: checkpoint to write; `training.ckpt` next to it holds the state during training.
-        settings: how to train.
-        generation: counted from 1.
-        seed: seed of the order of rows. Held-out games are selected as when `old` was trained.
-        game: name of the game.
-        run: name of the run, stored in the checkpoint.
+        settings, generation: how to train in a generation, counted from 1.
+        seed: of the order of rows.
+        game, run: names; the checkpoint keeps the one of the run.
         progress: called after every batch with the batches done, their number, and measurements by name.
         transform: see `RowsDataModule`.
 
@@ -142,14 +138,12 @@ def play_gate_match(
     """Play the gate match of a generation, continuing one that was interrupted.
 
     Args:
-        new: engine with the new network.
-        old: engine with the network to beat.
+        new, old: engines with the new network, and with the one to beat.
         gate: number of games (at least 2) and the rule.
         path: file of the games, which are added as they finish, and are in order at the end.
-        names: names of the new and the old network for the PDN headers.
-        seed: seed of the openings.
-        spec: the game.
-        max_plies: a game of as many is drawn.
+        names: of the new and the old network, for the PDN headers.
+        seed: of the openings.
+        spec, max_plies: see `play_match`.
         progress: called after every game with the games played and their number.
 
     Returns:

@@ -10,11 +10,8 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import save_figure
 from ckai.datasets.settings import flat_settings
 from ckai.rl.run.config import RunConfig
-from ckai.rl.run.dashboard import elo_curve, metrics
+from ckai.rl.run.dashboard import STAGES, elo_curve, metrics
 from ckai.rl.run.run import Run, RunError
-
-STAGES = ("selfplay", "learn", "match")
-"""What takes the time of a generation."""
 
 
 def find_selfplay(folder: Path) -> list[dict[str, Any]]:

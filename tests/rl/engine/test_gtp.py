@@ -94,11 +94,6 @@ def test_moves_are_generated_taken_back_and_made_out_of_turn():
         ("time_settings 0 30 5;genmove b", [Limit(clock=30, remaining_moves=5)]),
         ("time_settings 0 1 0;genmove b", [Limit()]),  # a period without moves
         ("time_settings 60 10 3;time_left b 9 2;genmove b", [Limit(clock=9, remaining_moves=2)]),
-        ("time_settings 60 10 3;time_left w 0 0;genmove w", [Limit(clock=10, remaining_moves=3)]),
-        (
-            "time_settings 60 10 1;time_left w 9 1;genmove w;genmove w",
-            [Limit(clock=9, remaining_moves=1), Limit(clock=10, remaining_moves=1)],
-        ),
         ("genmove b;time_settings 9 0 0", [Limit()]),
     ],
 )
