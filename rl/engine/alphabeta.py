@@ -84,7 +84,7 @@ class AlphaBetaEngine(Engine):
             if task.stop.is_set():
                 return StopReason.STOPPED
             if times is not None and time.perf_counter() - begun >= times.maximum:
-                return StopReason.SECONDS if limit.clock is None else StopReason.CLOCK
+                return StopReason.SECONDS
             return StopReason.NODES if limit.nodes is not None and nodes >= limit.nodes else None
 
         def at(depth: int) -> SearchResult:
@@ -160,9 +160,7 @@ class AlphaBetaEngine(Engine):
             reason = StopReason.STOPPED
         elif found.plies is not None:
             reason = StopReason.PROVEN
-        elif clocked:
-            reason = StopReason.CLOCK
-        elif times is not None and time.perf_counter() - begun >= times.maximum:
+        elif clocked or (times is not None and time.perf_counter() - begun >= times.maximum):
             reason = StopReason.SECONDS
         else:
             reason = StopReason.NODES if depth is None else StopReason.DEPTH

@@ -85,8 +85,7 @@ class StopReason(StrEnum):
 
     VISITS = "visits"
     SECONDS = "seconds"
-    CLOCK = "clock"
-    """The time that `Limit.clock` allots to the move is used up, or could not change the move."""
+    """The time is used up; by a clock, that of the move, or more of it could not change the move."""
     DEPTH = "depth"
     NODES = "nodes"
     PROVEN = "proven"
@@ -120,14 +119,14 @@ class Line:
 class SearchResult:
     """The result of a search, or its result so far; values and proofs are for the side to move.
 
-    `move`, `pv` and `lines[0]` are one line: the move to play, with the proof of the root, and the value of
-    the root where the move has none. Mappings are in the order of visit counts, the move to play first.
+    The first line has the move to play, with the proof of the root, and its value where the move has none.
+    Mappings are in the order of visit counts, the move to play first.
     """
 
     lines: list[Line]
     """The best lines, best first: as many as were asked for, or as many as there are legal moves."""
     value: Value | None = None
-    """Of the root: the mean over all visits, +1, 0 or -1 if it is proven; None from an engine without any."""
+    """Of the root, as of a `Line`; None from an engine without values."""
     visits: MoveMap[int] = field(default_factory=MoveMap)
     """Visit count of every legal move; empty without a tree, as the next one."""
     priors: MoveMap[float] = field(default_factory=MoveMap)
@@ -232,10 +231,9 @@ class Task:
 class Analysis:
     """The results of a running search, made by `Engine.analysis`.
 
-    Iterate over it, or get one result at a time with `next`; one that is not read in time is replaced by a
-    newer one. The last result has the reason why the search ended. Leaving the loop or the `with` block stops
-    the search and waits until it has ended. What it raised is raised by the loop, `next`, `wait` or the end
-    of the block.
+    A loop or `next` reads the newest result; the last one has the reason why the search ended. Leaving the
+    loop or the `with` block stops the search and waits for its end. What it raised is raised there, or by
+    `next` or `wait`.
 
     Attributes:
         stop: ends the search soon, from any thread; its last result can still be read.
@@ -342,16 +340,15 @@ class Engine(ABC):
 
         Args:
             text: such as a checkpoint, a run folder, `ckai`, `alphabeta:ckai@50ms`, `level:7`; see
-                `ckai.rl.engine.limit`. The limit of its moves follows the @.
-            evaluator: the backend of a network, see `load_evaluator`: `auto`, the fastest on this machine.
+                `ckai.rl.engine.limit.PLAYER_FORMS`.
+            evaluator: the backend of a network, see `load_evaluator`.
             tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
             seed, game: see `Engine`.
             threads: of an alpha-beta search by time, None: one per core; in a match the threads that call the
                 network at the same time.
 
         Raises:
-            ValueError: the text names no engine, a limit, game or backend that it does not have, or a file
-                that is no checkpoint of this game; or there are no such tables.
+            ValueError: the text names no engine, or a limit, file, game, backend or tables that do not fit.
             ProgramError: another program cannot be started.
         """
         loading = import_module("ckai.rl.engine.loading")  # it imports the engines, which derive from this
@@ -381,10 +378,7 @@ class Engine(ABC):
 
     @property
     def limit(self) -> Limit | None:
-        """The limit of its moves where none is given, of the kinds that it `takes`; None: `default_limit`.
-
-        A clock is the time of each of its games in a match.
-        """
+        """The limit of its moves where none is given, of a match a game's clock; None: `default_limit`."""
         return self._limit
 
     @limit.setter

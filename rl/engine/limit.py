@@ -13,8 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 MAX_COUNT = 2**31 - 1
 """Largest limit on visits, depth and nodes: the tree counts in 32 bits."""
 MIN_MOVES, EXPECTED_PLIES = 12, 48
-"""Moves of its own that a player always expects to make, and plies of a game after which it expects no more:
-C and MaxPly of Huang, Coulom and Lin, for games of about 40 moves a side."""
+"""C and MaxPly, see `Limit.move_time`, for games of about 40 moves a side."""
 MAX_RATIO = 3.0
 """Largest multiple of a move's time that a search may take while its result is unsettled."""
 OVERHEAD = 0.02
@@ -26,6 +25,8 @@ _TIME = r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m)"
 _CONTROL = re.compile(rf"{_TIME}(?:\+{_TIME})?")
 MAX_SECONDS = 1_000_000
 """Largest time of a game, and largest increment."""
+SHOWN = 300
+"""Most characters of a text from elsewhere that a message quotes."""
 Proof: TypeAlias = Literal["win", "loss", "draw"]
 REVERSED: dict[Proof, Proof] = {"win": "loss", "loss": "win", "draw": "draw"}
 
@@ -35,8 +36,6 @@ FULL_STRENGTH_SECONDS = 0.5
 """Time per move of the highest level."""
 DEFAULT_LEVEL = 7
 """The opponent where none is chosen: a club player beats it sometimes."""
-MOST = 1_000_000_000
-"""Largest number after the @."""
 HUB, GTP, LEVEL, ALPHA_BETA = "hub:", "gtp:", "level:", "alphabeta:"
 """Starts of texts: a command follows, a number, or a network."""
 KINDS = ("random", "perfect", "alphabeta", HUB, GTP, LEVEL, ALPHA_BETA)
@@ -196,10 +195,8 @@ def read_clock(text: str) -> Limit:
         raise ValueError(f"expected a time control such as 5m+3s or 60s+0.6s, found {text!r}")
     number, unit, added, added_unit = parts.groups("")
     seconds, increment = float(number) * _UNITS[unit], float(added or 0) * _UNITS.get(added_unit, 0.0)
-    if not 0 < seconds <= MAX_SECONDS:
-        raise ValueError(f"expected a time above 0, at most {MAX_SECONDS:,} s, found {seconds:g} s")
-    if increment > MAX_SECONDS:
-        raise ValueError(f"expected an increment from 0 to {MAX_SECONDS:,} s, found {increment:g} s")
+    if not 0 < seconds <= MAX_SECONDS or increment > MAX_SECONDS:
+        raise ValueError(f"expected a time above 0 and at most {MAX_SECONDS:,} s, found {text[:SHOWN]!r}")
     return Limit(clock=seconds, increment=increment)
 
 
@@ -279,8 +276,8 @@ class EngineText:
                 raise ValueError(f"{text}: {error}") from None
             a_game = "+" in limit or limit.endswith("m")
             return replace(plain, limit=found if a_game else Limit(seconds=found.clock))
-        if not 0 < (number := float(digits)) <= MOST:
-            raise ValueError(f"expected a limit above 0 and at most {MOST:,} after the @, found {text!r}")
+        if not 0 < (number := float(digits)) <= MAX_COUNT:
+            raise ValueError(f"expected a limit from 1 to {MAX_COUNT:,} after the @, found {text!r}")
         deep = digits != limit or plain.kind
         return replace(plain, limit=Limit(depth=int(number)) if deep else Limit(visits=int(number)))
 

@@ -25,7 +25,7 @@ from ckai.game import Game, Move, Position
 from ckai.game.text import printable
 from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.base import Engine, Line, SearchResult, Stop, StopReason, Task, Value
-from ckai.rl.engine.limit import DEFAULT_SECONDS, MAX_COUNT, OVERHEAD, Limit
+from ckai.rl.engine.limit import DEFAULT_SECONDS, MAX_COUNT, OVERHEAD, SHOWN, Limit
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
@@ -39,8 +39,6 @@ END_SECONDS = 2.0
 """Longest wait for the last words and the status of a program that has closed its output or shall quit."""
 MAX_LINE, MAX_LINES = 1 << 16, 1_000
 """Most characters of a line (a game of 1,000 moves has 10,000), and lines kept to be read, the newest."""
-SHOWN = 300
-"""Most characters of a program's text that a message quotes."""
 
 VARIANTS = ("english", "checkers", "american")
 """Names of English draughts among the values of a program's parameter `variant`."""

@@ -38,7 +38,7 @@ LEAVES, VISITS_PER_LEAF = 256, 48
 """Most positions in one call of the network, and root visits that allow one more, unless time alone ends the
 search: see `BatchSizer`."""
 BATCHES = 3
-"""Calls of the network in flight under a visit limit."""
+"""Calls of the network in flight. Results depend on this number, not on timing; by time they vary."""
 MAX_STEP_SIMULATIONS = 20_000
 """Most simulations per step. Those that end at proven positions fill no batch, so an unbounded step could run
 for minutes without a look at the limits; this many take milliseconds."""
@@ -262,8 +262,6 @@ class TreeEngine(Engine):
         seed: of the playouts, and of the noise at the root if `constants` have any; None: 0.
         constants: None: those that suit the evaluator.
         nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
-        batches: calls of the evaluator in flight. Results depend on this number, not on timing; by time they
-            vary, see `Searcher`.
         tables: they prove every position in them; the search plays the shortest win or longest loss there.
     """
 
@@ -279,7 +277,6 @@ class TreeEngine(Engine):
         seed: int | None = None,
         constants: SearchConstants | None = None,
         nodes: int | None = None,
-        batches: int = BATCHES,
         spec: GameSpec = DEFAULT_GAME,
         tables: Tables | None = None,
     ) -> None:
@@ -288,7 +285,7 @@ class TreeEngine(Engine):
         if constants is None and spec.search_defaults and not isinstance(evaluator, RolloutEvaluator):
             constants = SearchConstants(**spec.search_defaults)
         self._rules: dict[str, Any] = {"constants": constants, "game": spec.make_rules(tables)}
-        self._settings: dict[str, Any] = {"nodes": nodes, "batches": batches, "seed": seed or 0}
+        self._settings: dict[str, Any] = {"nodes": nodes, "batches": BATCHES, "seed": seed or 0}
         self._batch_sizer: BatchSizer | None = None
         self._open()
 
@@ -389,7 +386,7 @@ class TreeEngine(Engine):
             if task.stop.is_set():
                 return StopReason.STOPPED
             if timer is not None and timer.ended(now, before, tree.lead):
-                return StopReason.CLOCK if clocked else StopReason.SECONDS
+                return StopReason.SECONDS
             if limit.depth is not None and tree.depth >= limit.depth:
                 return StopReason.DEPTH
             if limit.nodes is not None and added >= limit.nodes:

@@ -270,13 +270,9 @@ class Failing(UniformEvaluator):
         return logits, values
 
 
-@pytest.mark.parametrize("batches", [1, 3])
 @pytest.mark.parametrize("at", [1, 7])
-def test_a_search_after_a_failure_is_as_good_as_new(at, batches):
-    with (
-        TreeEngine(Failing(at), batches=batches) as engine,
-        TreeEngine(UniformEvaluator(), batches=batches) as good,
-    ):
+def test_a_search_after_a_failure_is_as_good_as_new(at):
+    with TreeEngine(Failing(at)) as engine, TreeEngine(UniformEvaluator()) as good:
         with pytest.raises(OSError, match="the device is gone"):
             engine.search(START, sims=2000)
         assert engine.search(START, sims=2000).visits == good.search(START, sims=2000).visits
@@ -302,7 +298,7 @@ def test_an_answer_that_is_no_number_is_refused(part, bad):
         (logits if part == "logits" else values)[:] = bad
 
     for at in (1, 3):
-        engine = TreeEngine(Failing(at, answer), batches=1)
+        engine = TreeEngine(Failing(at, answer))
         with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
             engine.search(Position.start(), sims=200)
         assert engine.search(Position.start(), sims=200).sims >= 200

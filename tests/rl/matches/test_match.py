@@ -165,7 +165,7 @@ def test_alpha_beta_with_a_network(tmp_path):
         ("alphabeta@5m+1s", "expected depth after alphabeta"),
         ("rollout@policy", "expected a network with @policy"),
         ("uniform@0s", "above 0"),
-        ("uniform@" + "9" * 5000, "at most 1,000,000,000"),
+        ("uniform@" + "9" * 5000, "from 1 to 2,147,483,647"),
         ("hub:", "^expected hub:COMMAND, found 'hub:' without a command$"),
         ("x@", "seconds such as 0.5s, a clock such as 60s\\+0.6s, or policy, not ''"),
         ("alphabeta:nothing.ckpt", "no file nothing.ckpt"),
