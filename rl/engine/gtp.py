@@ -157,8 +157,8 @@ class GtpSession(Session):
                 return "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
             case "time_settings", main, period, moves, *_:
                 seconds, later, number = _number(main), _number(period), int(_number(moves))
-                period = Limit(clock=later, remaining_moves=number) if later and number else None
-                self._time = Limit(clock=seconds) if seconds and (period or not later) else period
+                periods = Limit(clock=later, remaining_moves=number) if later and number else None
+                self._time = Limit(clock=seconds) if seconds and (periods or not later) else periods
                 self._left = {True: self._time, False: self._time}
             case "time_left", colour, left, moves, *_:
                 limit = Limit(clock=_number(left), remaining_moves=int(_number(moves)) or None)
