@@ -21,7 +21,6 @@ LABELS = {
     "top5_legal": "  top-5",
     "top1_unforced": "top-1 where there is a choice",
     "top1_unseen": "top-1 in unseen positions",
-    "top1_legal_unseen": "  among legal moves",
     "random_legal": "accuracy of a random legal move",
     "illegal_top1": "top move is illegal",
     "policy_loss": "policy loss",
@@ -67,7 +66,7 @@ def command(checkpoint: Path, paths: tuple[Path, ...], solved: bool, as_json: bo
     evaluation = evaluate_checkpoint(loaded, row_files(*paths))
     data_text = ", ".join(map(str, paths))
     side = "all games" if evaluation.split == "all" else "the held-out games"
-    if evaluation.other_data:
+    if evaluation.split == "all":
         names = ", ".join(dict.fromkeys(str(entry.get("name")) for entry in loaded.info["data"]))
         click.echo(
             f"ckai: the network was trained on {names}, not on {data_text}; evaluating {side}", err=True

@@ -187,12 +187,9 @@ def statistics_text(found: "Statistics", names: str) -> str:
         "  drawn": share(results["drawn"], found.games),
         "  result unknown": share(results["unknown"], found.games),
         "plies": f"{found.plies:,}",
-        "  in a game": "{least} to {most}, mean {mean:.1f}, median {median:g}".format(**lengths),
-        "  captures": share(found.captures, found.plies),
+        "  in a game": "{least} to {most}, mean {mean:.1f}".format(**lengths),
         "rows": f"{found.rows:,}, one per hop",
         "  forced": share(found.forced_rows, found.rows),
-        "  legal hops": f"{found.legal_hops:.2f} on average",
         "positions": f"{found.positions:,} distinct",
-        "  repeated rows": share(found.rows_repeated, found.rows),
     }
     return "\n".join([names, *(f"  {label:<22}{text}" for label, text in lines.items())])

@@ -5,6 +5,9 @@ import click
 from ckai.cli.shared.options import json_option
 from ckai.cli.shared.output import count_text, print_json, time_text
 
+RATE = 1_000_000
+"""Positions/s that a core solves, roughly."""
+
 
 @click.group("tables")
 def command() -> None:
@@ -27,8 +30,8 @@ def build(pieces: int, force: bool) -> None:
     """
     from ckai.cli.shared.console import print_rows, progress_bar
     from ckai.datasets.machine import available_cores, cache_folder
-    from ckai.datasets.tables import RATE, build_tables, make_layout, table_path
-    from ckai.datasets.tables.index import read_tables
+    from ckai.datasets.tables import build_tables, table_path
+    from ckai.datasets.tables.index import make_layout, read_tables
 
     path = table_path(pieces, cache_folder())
     built = force or not path.exists()
@@ -40,7 +43,7 @@ def build(pieces: int, force: bool) -> None:
             err=True,
         )
         with progress_bar("solving", "positions") as progress:
-            header = build_tables(pieces, path, threads=threads, progress=progress)
+            header = build_tables(pieces, path, progress=progress)
     else:
         header = read_tables(path)[2]
     size, verdicts = path.stat().st_size, ("win", "loss", "draw")

@@ -31,7 +31,6 @@ from ckai.datasets.schema import (
     table_writer,
     to_numpy,
 )
-from ckai.datasets.tables import ADJUDICATED
 from ckai.game import Game, Position
 from ckai.game.kernels import JUMP_TO, STEP_TO
 from ckai.game.openings import POSITIONS, openings_by_position
@@ -301,6 +300,8 @@ class RowGames(Games):
 
 SELFPLAY_EVENT = "self-play"
 """Event tag of games of self-play."""
+ADJUDICATED = "adjudicated by endgame tables"
+"""Termination tag of a game that ended with the result of the tables."""
 RESIGNED = "resignation"
 """Termination tag of a game that ended by resignation."""
 WOULD_RESIGN = "would have resigned"

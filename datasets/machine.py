@@ -66,12 +66,8 @@ class SharedCores:
     @staticmethod
     def _used() -> tuple[float, float]:
         """The time, and the CPU seconds of all other processes but those with a low priority."""
-        machine, own = psutil.cpu_times(), psutil.Process()
-        mine = own.cpu_times()
-        others = machine.user + machine.system - mine.user - mine.system
-        if os.name == "posix" and own.nice() > 0:
-            others += machine.nice
-        return time.monotonic(), others
+        machine, mine = psutil.cpu_times(), psutil.Process().cpu_times()
+        return time.monotonic(), machine.user + machine.system - mine.user - mine.system
 
 
 def available_memory() -> int:

@@ -7,7 +7,6 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -20,7 +19,6 @@ from ckai.datasets.schema import (
     SHARD_KEY,
     DatasetError,
     check_schema,
-    from_numpy,
     game_of,
     is_headers_path,
     shard_of,
@@ -28,7 +26,7 @@ from ckai.datasets.schema import (
 )
 from ckai.datasets.split import position_keys
 from ckai.game.jit import kernel
-from ckai.game.kernels import STEP_TO, read_board, write_legal
+from ckai.game.kernels import read_board, write_legal
 from ckai.pdn.reader import UNKNOWN_Z
 
 Key: TypeAlias = tuple[int, int, int]
@@ -183,16 +181,11 @@ class Statistics:
     results: dict[str, int]
     """Games won by `black` and by `white`, `drawn`, and of `unknown` result."""
     lengths: dict[str, float]
-    """Plies of a game: `least`, `mean`, `median` and `most`."""
-    captures: int
-    """Moves that capture."""
+    """Plies of a game: `least`, `mean` and `most`."""
     forced_rows: int
-    legal_hops: float
-    """Mean number of legal hops of a row."""
+    """Rows with one legal action."""
     positions: int
     """Distinct positions: board in mover's view, and jumper."""
-    rows_repeated: int
-    """Rows whose position occurs in another row too."""
 
 
 def describe(
@@ -208,41 +201,28 @@ def describe(
 
     Raises:
         DatasetError: a file that is missing, damaged, or of another format.
-
-    Examples:
-        >>> statistics = describe(["games.parquet"])
-        >>> statistics.games, statistics.plies, statistics.results
-        (2, 11, {'black': 1, 'white': 0, 'drawn': 1, 'unknown': 0})
     """
     files = RowFiles([paths] if isinstance(paths, str | Path) else paths)
     parts, done = [], 0
     for number, file in enumerate(files.files):
         for rows in file:
             legal = np.bitwise_count(np.ascontiguousarray(rows.legal).view(np.uint64)).sum(1, dtype=np.uint8)
-            captures = rows.board[np.arange(len(rows)), STEP_TO[rows.label]] < 0
             result = np.where(rows.z_known, np.where(rows.black, rows.z, -rows.z), np.int8(UNKNOWN_Z))
             game = rows.game.astype(np.int64) + (number << 32)
-            first = rows.hop == 0
-            parts.append(
-                (game, first, captures & first, result, legal, position_keys(rows.board, rows.jumper))
-            )
+            keys = position_keys(rows.board, rows.jumper)
+            parts.append((game, rows.hop == 0, result, legal == 1, keys))
             progress(done := done + len(rows), files.rows)
-    game, first, captures, result, legal, keys = map(np.concatenate, zip(*parts, strict=True))
+    game, first, result, forced, keys = map(np.concatenate, zip(*parts, strict=True))
     begins = np.flatnonzero(np.diff(game, prepend=-1))
     plies = np.add.reduceat(first, begins, dtype=np.int64)
-    again = to_numpy(pc.value_counts(from_numpy(keys)).field("counts"))
-    lengths: dict[str, Any] = {"least": plies.min(), "mean": plies.mean(), "median": np.median(plies)}
     return Statistics(
         rows=len(game),
         games=len(plies),
         plies=int(first.sum()),
         results={name: int((result[begins] == of).sum()) for name, of in _RESULTS.items()},
-        lengths={name: each.item() for name, each in (lengths | {"most": plies.max()}).items()},
-        captures=int(captures.sum()),
-        forced_rows=int((legal == 1).sum()),
-        legal_hops=float(legal.mean()),
-        positions=len(again),
-        rows_repeated=int(again[again > 1].sum()),
+        lengths={"least": int(plies.min()), "mean": float(plies.mean()), "most": int(plies.max())},
+        forced_rows=int(forced.sum()),
+        positions=len(np.unique(keys)),
     )
 
 
@@ -292,8 +272,8 @@ def _visits(array: Any) -> Visits:
 def _check(path: Path, rows: Rows, first: int, before: Key, game: str) -> Key:
     """Refuse rows that cannot be, which would spoil what is learned from all others; return the last key.
 
-    They are one row group, `first` is the number of its first row in the file, and `before` the key of the
-    row before. Boards, jumpers and legal actions are checked in checkers only.
+    They are one row group, which begins with row `first` of the file; `before` is the key of the row before.
+    Boards, jumpers and legal actions are checked in checkers only.
     """
     visits = rows.visits or Visits(np.empty(0, np.int64), np.empty(0, np.uint8), np.empty(0, np.uint32))
     arrays: tuple[NDArray[Any], ...] = (
@@ -301,26 +281,21 @@ def _check(path: Path, rows: Rows, first: int, before: Key, game: str) -> Key:
         np.empty(0, np.float32) if rows.q is None else rows.q, visits.offsets, visits.labels, visits.counts,
     )  # fmt: skip
     at, fault, entry = _first_fault(game == DEFAULT_GAME_NAME, before, *map(_read_only, arrays))
+    number = -1 if not fault else at
+    key = int(rows.game[number]), int(rows.ply[number]), int(rows.hop[number])
     if not fault:
-        return int(rows.game[-1]), int(rows.ply[-1]), int(rows.hop[-1])
-    where = f"{path}: row {first + at}"
+        return key
     name, expected = _FAULTS[fault]
-    if name == "label":
-        where += f" (game {rows.game[at]}, ply {rows.ply[at]})"
-    legal = np.flatnonzero(rows.take(np.array([at])).legal_mask()[0]).tolist()
+    legal = np.flatnonzero(rows.legal_mask()[at]).tolist()
     if name in ("label", "visits"):
         expected += f" {legal}"
-    found: Any
-    if name == "visits":
+    if name == "key":
+        found: Any = f"{key}; a file has each row once, in order, with ply and hop from 0"
+    elif name == "visits":
         found = f"{visits.counts[entry]} of {visits.labels[entry]}"
-    elif name == "key":
-        key = (int(rows.game[at]), int(rows.ply[at]), int(rows.hop[at]))
-        found = f"{key}; a file has each row once, in order, with ply and hop from 0"
-    elif name == "board":
-        found = np.unique(rows.board[at]).tolist()
     else:
-        found = legal if name == "legal" else getattr(rows, name)[at]
-    raise DatasetError(f"{where}: expected {expected}, found {found}")
+        found = legal if name == "legal" else getattr(rows, name)[at].tolist()
+    raise DatasetError(f"{path}: row {first + at}: expected {expected}, found {found}")
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

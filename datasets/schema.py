@@ -227,12 +227,9 @@ def to_numpy(array: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
 
 def from_strings(values: Sequence[str | None]) -> pa.Array:
     """Strings and nulls as an Arrow array; avoids pandas too."""
-    raw = [b"" if value is None else value.encode() for value in values]
-    offsets = np.zeros(len(raw) + 1, np.int32)
-    np.cumsum([len(each) for each in raw], out=offsets[1:])
-    valid = np.array([value is not None for value in values], np.bool_)
-    buffers = [_bits(valid), pa.py_buffer(offsets), pa.py_buffer(b"".join(raw))]
-    return pa.Array.from_buffers(pa.string(), len(raw), buffers)
+    builder = pa.lib.StringBuilder()
+    builder.append_values(values)
+    return builder.finish()
 
 
 def _bits(values: NDArray[np.bool_]) -> pa.Buffer:

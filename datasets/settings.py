@@ -110,23 +110,10 @@ class Setting:
     heading: str
     """Help of its section; empty outside of a section."""
     field: FieldInfo
-
-    @property
-    def default(self) -> Any:
-        """The default value."""
-        return self.field.get_default(call_default_factory=True)
-
-    @property
-    def help(self) -> str:
-        """The help text."""
-        return self.field.description or ""
-
-    @property
-    def option(self) -> str | None:
-        """Option with its dashes; None: no option but `--setting`."""
-        extra: Any = self.field.json_schema_extra or {}
-        option: str | None = extra.get("option")
-        return option
+    default: Any
+    help: str
+    option: str | None
+    """Option with its dashes; None: no option but `--setting`."""
 
     @property
     def types(self) -> tuple[Any, ...]:
@@ -183,7 +170,9 @@ def all_settings(cls: Any, path: str = "", heading: str = "") -> Iterator[Settin
         if is_dataclass(field.annotation):
             yield from all_settings(field.annotation, f"{path}{name}.", field.description or "")
         else:
-            yield Setting(path + name, heading, field)
+            default, extra = field.get_default(call_default_factory=True), field.json_schema_extra or {}
+            option: Any = extra.get("option")
+            yield Setting(path + name, heading, field, default, field.description or "", option)
 
 
 def read_settings(cls: type[T], data: Any) -> T:

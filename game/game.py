@@ -19,15 +19,6 @@ class Game:
             applies.
         halfmove_limit: plies in a row without a capture or a man's move that make a draw.
         repetition_limit: occurrences of a position that make a draw.
-
-    >>> from ckai.game import Game
-    >>> game = Game()
-    >>> for text in ("11-15", "22-18", "15x22"):
-    ...     _ = game.push(text)
-    >>> game
-    <Game 11-15 22-18 15x22 (White to move)>
-    >>> game.legal_moves()
-    [<Move 25x18>, <Move 26x17>]
     """
 
     def __init__(
@@ -56,10 +47,6 @@ class Game:
         Raises:
             ValueError: if there is no game or it cannot be read (`ckai.pdn.PdnError`, with line and ply).
             OSError: if the file cannot be read.
-
-        >>> game = Game.from_pdn('[Event "Club"] 1. 11-15 23-19 2. 8-11 1-0')
-        >>> game.headers["Event"], game.headers["Result"], game.position.turn == "white"
-        ('Club', '1-0', True)
         """
         game: Game = _pdn().read_one(source).play()
         return game
@@ -164,7 +151,7 @@ class Game:
         return f"<Game {' '.join([*shown, f'({state})'])}>"
 
     def _repr_svg_(self) -> str:
-        return self.position.svg(last_move=self.moves[-1] if self.moves else ())
+        return self.position.svg(last_move=self.moves[-1] if self.moves else None)
 
 
 def _pdn() -> Any:

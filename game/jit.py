@@ -215,7 +215,6 @@ class _Compilation(event.Listener):  # type: ignore[misc]
         self._lock = None if FOLDER is None else FileLock(FOLDER / "lock", timeout=60)
 
     def on_start(self, event: Any) -> None:
-        """See Numba's `Listener`."""
         if event.kind != "numba:compile":
             return
         # Numba compiles one kernel at a time, and the functions it calls within that.
@@ -231,7 +230,6 @@ class _Compilation(event.Listener):  # type: ignore[misc]
             self.functions += 1
 
     def on_end(self, event: Any) -> None:
-        """See Numba's `Listener`."""
         if event.kind != "numba:compile":
             if self._lock is not None and self._lock.is_locked:
                 self._lock.release(force=True)

@@ -229,62 +229,11 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
 
 
 @kernel
-def jump_paths(bit, king, opp, empty):
-    """Number of ways to continue a capture from `bit`; 0 where it ends.
-
-    `empty` includes the square that the moving piece started from.
-    """
-    n = 0
-    for direction in range(4 if king else 2):
-        if direction == 0:
-            over = down_right(bit) & opp
-            to = down_right(over) & empty
-        elif direction == 1:
-            over = down_left(bit) & opp
-            to = down_left(over) & empty
-        elif direction == 2:
-            over = up_right(bit) & opp
-            to = up_right(over) & empty
-        else:
-            over = up_left(bit) & opp
-            to = up_left(over) & empty
-        if to:
-            if not king and to & LAST_ROW:
-                n += 1
-            else:
-                n += max(1, jump_paths(to, king, opp ^ over, empty))
-    return n
-
-
-@quick_kernel
-def count_moves(own, opp, kings):
-    """Number of whole-move paths of the side to move."""
-    empty = ~(own | opp) & FULL
-    a, b, c, d = jump_sources(own, kings, opp, empty)
-    sources = a | b | c | d
-    if sources:
-        n = 0
-        while sources:
-            bit = sources & -sources
-            sources ^= bit
-            n += jump_paths(bit, (kings & bit) != 0, opp, empty | bit)
-        return n
-    a, b, c, d = step_sources(own, kings, empty)
-    n = popcount(b) + popcount(c)
-    if a | d:
-        n += popcount(a) + popcount(d)
-    return n
-
-
-@kernel
 def perft(own, opp, kings, jumper, depth):
     """Number of paths of `depth` whole moves (depth >= 1), draws by rule ignored."""
-    if depth == 1:
-        if jumper < 0:
-            return count_moves(own, opp, kings)
-        bit = np.int64(1) << jumper
-        return jump_paths(bit, (kings & bit) != 0, opp, ~(own | opp) & FULL)
-    a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
+    a, b, c, d, jumps = legal_hops(own, opp, kings, jumper)
+    if depth == 1 and not jumps:
+        return popcount(a) + popcount(b) + popcount(c) + popcount(d)
     n = 0
     for direction in range(4):
         sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
@@ -292,7 +241,10 @@ def perft(own, opp, kings, jumper, depth):
             action = lowest(sources) * 4 + direction
             sources &= sources - 1
             o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), action)
-            n += perft(o, p, k, j, depth - 1 if passed else depth)
+            if passed and depth == 1:
+                n += 1
+            else:
+                n += perft(o, p, k, j, depth - 1 if passed else depth)
     return n
 
 
@@ -416,15 +368,12 @@ def read_board(board):
 
 @quick_kernel
 def write_legal(own, opp, kings, jumper, out):
-    """Fill `out` (`[16]` uint8) with the legal actions as little-endian bits; return their number."""
+    """Fill `out` (`[16]` uint8) with the legal actions as little-endian bits."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
-    n = 0
     for byte in range(16):
         value = 0
         for half in range(2):
             at = byte * 2 + half
             bits = (a >> at & 1) | (b >> at & 1) << 1 | (c >> at & 1) << 2 | (d >> at & 1) << 3
             value |= bits << (4 * half)
-            n += popcount(bits)
         out[byte] = value
-    return n

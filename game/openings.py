@@ -85,12 +85,7 @@ def openings_by_position() -> dict[tuple[int, int, bool], str]:
 
 
 def opening_name(positions: Iterable[Position]) -> str | None:
-    """Return the name of the opening of a game: of the last of its first positions that has one.
-
-    >>> from ckai.game import Game
-    >>> opening_name(Game.from_pdn("11-15 23-19 8-11 22-17 4-8 17-13 *").positions)
-    'Old Fourteenth'
-    """
+    """Return the name of the opening of a game: of the last of its first positions that has one."""
     found = None
     for position, _ in zip(positions, range(POSITIONS), strict=False):
         found = openings_by_position().get(_key(position), found)

@@ -1,5 +1,6 @@
 """A position of English draughts: its pieces, its legal moves, and the positions they lead to; perft."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -12,7 +13,7 @@ from ckai.game import kernels
 from ckai.game.outcome import BLACK, HALFMOVE_LIMIT, Color, Outcome, Reason
 from ckai.game.squares import SQUARES, index_of, square_of
 from ckai.game.svg import board_svg
-from ckai.game.text import MoveError, PositionError, parse_fen, read_squares
+from ckai.game.text import MOVE, MoveError, PositionError, parse_fen
 
 MAX_HALFMOVE_CLOCK: Final = 32_767
 """Upper bound of the halfmove clock, in plies: the largest int16, the type of its column in data files."""
@@ -242,28 +243,17 @@ class Position:
         jumper = "" if self.jumper_square is None else f", jumper={self.jumper_square}"
         return f"Position.from_fen({self.fen!r}{jumper})"
 
-    def svg(
-        self,
-        *,
-        size: int = 400,
-        flipped: bool = False,
-        last_move: Move | Sequence[int] = (),
-    ) -> str:
+    def svg(self, *, flipped: bool = False, last_move: Move | None = None) -> str:
         """The board as an SVG image. Notebooks draw a position by themselves.
 
         Args:
-            size: width and height in pixels.
             flipped: draw Black at the bottom instead of White.
-            last_move: the move that led here, or its PDN squares: shaded, with an arrow along them.
+            last_move: the move that led here; its squares are shaded, with an arrow along them.
 
         Returns:
             One `<svg>` element as text.
-
-        Raises:
-            ValueError: for a square outside 1..32 or a size below 1.
         """
-        path = last_move.path if isinstance(last_move, Move) else last_move
-        return board_svg(self.pieces(), size=size, flipped=flipped, last_move=path, title=self.fen)
+        return board_svg(self.pieces(), self.fen, flipped, last_move.path if last_move else ())
 
     def _repr_svg_(self) -> str:
         return self.svg()
@@ -369,8 +359,8 @@ class Position:
         Raises:
             MoveError: the text is not a move, or see `find_path`.
         """
-        squares = read_squares(text)
-        if not squares:
+        squares = [int(square) for square in re.findall(r"\d+", text)] if MOVE.match(text) else [0]
+        if not all(1 <= square <= SQUARES for square in squares):
             raise MoveError(self._refusal(text.strip(), "is not a move such as 11-15 or 26x17x10"))
         return self.find_path(squares, text.strip())
 
@@ -409,10 +399,6 @@ def perft(position: Position, depth: int) -> int:
 
     Raises:
         ValueError: if depth is negative.
-
-    >>> from ckai.game import Position, perft
-    >>> [perft(Position.start(), depth) for depth in range(6)]
-    [1, 7, 49, 302, 1469, 7361]
     """
     if depth < 0:
         raise ValueError(f"expected depth >= 0, found {depth}")

@@ -19,7 +19,8 @@ FEN_TAG = re.compile(r'\s*\[\s*FEN\s*"([^"]*)"\s*\]', re.IGNORECASE)
 _FLAGS = re.ASCII | re.IGNORECASE
 _FEN = re.compile(r"([BW])\s*:\s*([BW])([^:]*):\s*([BW])([^:]*?)((?:\s*:\s*[HF]\d{1,5})*)\s*\.?", _FLAGS)
 _PIECES = re.compile(r"\s*(K?)\s*(\d{1,2})\s*(?:-\s*(K?)\s*(\d{1,2})\s*)?", _FLAGS)
-_MOVE = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
+MOVE = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
+"""A move such as `11-15` or `26x17x10`."""
 
 
 class PositionError(ValueError):
@@ -35,9 +36,6 @@ def parse_fen(text: str) -> tuple[str, dict[int, str], int]:
 
     Returns:
         The side to move, the pieces as of `Position.pieces`, and the halfmove clock, 0 without one.
-
-    >>> parse_fen("W:WK5:B1-2:H7")
-    ('white', {5: 'W', 1: 'b', 2: 'b'}, 7)
     """
 
     def refuse(problem: str) -> NoReturn:
@@ -65,12 +63,6 @@ def parse_fen(text: str) -> tuple[str, dict[int, str], int]:
                 pieces[square] = letter
     clock = re.search(r"H(\d+)", fields, re.IGNORECASE)
     return "black" if turn.upper() == "B" else "white", pieces, int(clock[1]) if clock else 0
-
-
-def read_squares(text: str) -> list[int]:
-    """The PDN squares of a move's text such as `11-15` or `26x17x10`; none if it is no move."""
-    squares = [int(s) for s in re.findall(r"\d+", text)] if _MOVE.match(text) else []
-    return squares if all(1 <= s <= SQUARES for s in squares) else []
 
 
 def printable(text: str, most: int | None = None) -> str:

@@ -2,14 +2,6 @@
 
 Owns everything with weights; contains no search. The names below are the public ones; importing this package
 loads neither them nor torch until they are used.
-
-Examples:
-    >>> from ckai.datasets import read_rows
-    >>> from ckai.models import load_network, predict
-    >>> rows = read_rows("games.parquet")
-    >>> policy, value = predict(load_network("network.ckpt"), rows)
-    >>> policy.shape == (len(rows), 128), value.shape == (len(rows),)
-    (True, True)
 """
 
 from typing import TYPE_CHECKING

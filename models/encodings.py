@@ -203,8 +203,6 @@ class CheckersEncoding(Encoding):
     MAX_PIECES = 24
     PARTS: ClassVar[tuple[str, ...]]
     DEPTHS: ClassVar[tuple[int, ...]] = ()
-    _COUNT: ClassVar[int]
-    """Planes of the parts; a subclass may add some to them."""
 
     values: Tensor
     odd: Tensor
@@ -219,7 +217,7 @@ class CheckersEncoding(Encoding):
             cls.NAMES = tuple(
                 name.format(n) for part in cls.PARTS for n in _depths(cls, part) for name in _NAMES[part]
             )
-            cls.PLANES = cls._COUNT = len(cls.NAMES)
+            cls.PLANES = len(cls.NAMES)
             cls.EXTRA = NUM_ACTIONS * len(cls.DEPTHS)
 
     def __init__(self) -> None:
@@ -327,7 +325,7 @@ class CheckersEncoding(Encoding):
             return (extra.to(dtype) / TACTICS_SCALE).clamp(-1.0, 1.0) if part == "material" else extra < 0
 
         found = torch.cat([planes(part).to(dtype) for part in self.PARTS], 1)
-        return found.view(-1, self._COUNT, ROWS, COLUMNS)
+        return found.view(-1, found.shape[1], ROWS, COLUMNS)
 
 
 _NAMES = {

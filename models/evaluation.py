@@ -6,11 +6,9 @@ report:
     rows                        rows evaluated
     top1 .. top5                share with the action played among the k highest logits, illegal ones included
     top1_legal .. top5_legal    the same among the legal actions
-    forced                      share of rows with a single legal action
     top1_unforced               top1_legal on rows with two or more legal actions
     unseen                      share of positions (board and jumper) that the training side does not contain
     top1_unseen                 top1 on those
-    top1_legal_unseen           top1_legal on those
     illegal_top1                share of rows whose highest logit is an illegal action
     illegal_probability         mean probability of all illegal actions together
     random_legal                expected share right for a random legal action
@@ -19,7 +17,6 @@ report:
     value_rows                  rows with a known result
     value_mse                   mean (value - z)^2 on them
     value_mse_constant          the same for the best constant: what a value head must beat
-    value_sign                  share of decided rows whose winner has the value's sign
     value_auc                   AUC of won against lost rows: chance that the won one has the higher value
     value_calibration_error     expected calibration error of the value against the mean result
 """
@@ -154,7 +151,6 @@ def summary(c: dict[str, Numbers]) -> Report:
     for suffix, rank in (("", c["rank"]), ("_legal", c["rank_legal"])):
         out |= {f"top{k}{suffix}": float((rank < k).mean()) for k in _TOPS}
     several = c["choices"] > 1
-    out["forced"] = float(1 - several.mean())
     first = c["rank_legal"] < 1
     if several.any():
         out["top1_unforced"] = float(first[several].mean())
@@ -163,7 +159,6 @@ def summary(c: dict[str, Numbers]) -> Report:
         out["unseen"] = float(unseen.mean())
         if unseen.any():
             out["top1_unseen"] = float((c["rank"] < 1)[unseen].mean())
-            out["top1_legal_unseen"] = float(first[unseen].mean())
     out["random_legal"] = float((1 / c["choices"]).mean())
     for name in ("illegal_top1", "illegal_probability", "policy_loss", "policy_loss_legal"):
         out[name] = float(c[name].mean(dtype=np.float64))
@@ -175,8 +170,6 @@ def summary(c: dict[str, Numbers]) -> Report:
         out["value_mse_constant"] = float(z.var())
         out["value_calibration_error"] = calibration_error(value, z)
         won, lost = value[z > 0], value[z < 0]
-        if len(won) + len(lost):
-            out["value_sign"] = float(((won > 0).sum() + (lost < 0).sum()) / (len(won) + len(lost)))
         if len(won) and len(lost):
             out["value_auc"] = auc(won, lost)
     return out
@@ -208,15 +201,7 @@ def measure(
 ) -> Metrics:
     """Evaluate a network, which is on the device, on batches; its mode and weights are left as they are.
 
-    For the arguments see `Metrics` and `ckai.datasets.data_module`.
-
-    Examples:
-        >>> from ckai.datasets import RowsDataModule
-        >>> from ckai.models import load_network
-        >>> data = RowsDataModule(["games.parquet"], heldout=0.5)
-        >>> report = measure(load_network("network.ckpt"), data.batches("all")).report()
-        >>> report["rows"], round(report["random_legal"], 2)
-        (11, 0.25)
+    For the arguments see `Metrics` and `ckai.datasets.data_module`, such as `data.batches("heldout")`.
     """
     metrics = Metrics(seen)
     training = network.training
@@ -237,11 +222,6 @@ def learned_games(info: Mapping[str, Any]) -> NDArray[np.uint64] | None:
     """
     games = info.get("games")
     return None if games is None else games.numpy().view(np.uint64)
-
-
-def known(games: NDArray[np.uint64], learned: NDArray[np.uint64]) -> int:
-    """Return how many of some games, distinct keys, are among `learned_games`."""
-    return len(np.intersect1d(games, learned, assume_unique=True))
 
 
 def origin(info: Mapping[str, Any], data: RowsDataModule) -> dict[str, Any]:
@@ -274,7 +254,7 @@ def check_held_out(name: str, info: Mapping[str, Any], data: RowsDataModule) -> 
         DatasetError: some are; `name` is of the network's checkpoint.
     """
     learned = learned_games(info)
-    if learned is not None and (common := known(data.heldout_games, learned)):
+    if learned is not None and (common := int(np.isin(data.heldout_games, learned).sum())):
         before = info.get("split", {})
         then = f"heldout={before['heldout']} and split_seed={before['seed']}, as then, or "
         raise DatasetError(
@@ -293,40 +273,26 @@ class Evaluation:
     """See `Metrics.by_ply`."""
     parameters: int
     split: Split
+    """The games: "heldout", split as in the training, or "all" if the network was trained on none of them."""
     split_seed: int
     heldout: float
     """Share of the games held out with that seed."""
-    other_data: bool
-    """Whether the network was trained on none of the games."""
     learned: int | None
-    """Games of that side that the network is known to have learned; None if the checkpoint does not say."""
+    """Games of these that the network is known to have learned; None if the checkpoint does not say."""
 
 
-def evaluate_checkpoint(
-    checkpoint: Checkpoint,
-    paths: Sequence[str | Path],
-    *,
-    split: Split | None = None,
-) -> Evaluation:
-    """Evaluate a checkpoint on the rows of games.
+def evaluate_checkpoint(checkpoint: Checkpoint, paths: Sequence[str | Path]) -> Evaluation:
+    """Evaluate a checkpoint on the held-out games of some, or on all if it was trained on none of them.
 
-    If the network was trained on none of them, nothing is said of unseen positions.
+    If so, nothing is said of unseen positions.
 
     Args:
         checkpoint: the network, of any game, and how its training data were split.
         paths: row files of the same game.
-        split: "heldout", "train" or "all" games; None: "heldout", or "all" if the network was trained on none
-            of them. They are split as in the checkpoint's training.
 
     Raises:
-        DatasetError: data that cannot be used, or no rows on that side.
+        DatasetError: data that cannot be used, or no held-out games.
         CheckpointError: weights that do not fit the architecture.
-
-    Examples:
-        >>> from ckai.models import load_checkpoint
-        >>> result = evaluate_checkpoint(load_checkpoint("network.ckpt"), ["games.parquet"], split="all")
-        >>> result.metrics["rows"], result.metrics["value_rows"]
-        (11, 11)
     """
     network = checkpoint.network()
     stored = checkpoint.info.get("split", {})
@@ -334,12 +300,11 @@ def evaluate_checkpoint(
     data = RowsDataModule(
         paths, heldout=share, split_seed=seed, need_both_sides=False, game=network.encode.GAME
     )
-    sides = {"train": data.train_games, "heldout": data.heldout_games}
-    sides["all"] = np.union1d(*sides.values())
     learned = learned_games(checkpoint.info)
-    other_data = learned is not None and len(learned) < MOST_GAMES and not known(sides["all"], learned)
-    if split is None:
-        split = "all" if other_data else "heldout"
+    split: Split = "heldout"
+    if learned is not None and len(learned) < MOST_GAMES:
+        every = np.append(data.train_games, data.heldout_games)
+        split = "heldout" if np.isin(every, learned).any() else "all"
     if split == "heldout" and not data.heldout_rows:
         all_games = "" if share or not stored else ": the network was trained on all games"
         raise DatasetError(
@@ -347,18 +312,14 @@ def evaluate_checkpoint(
         )
     device = pick_device()
     data.prepare(network.encode)
-    seen = None if other_data else data.train_positions()
+    seen = None if split == "all" else data.train_positions()
     measured = measure(network.to(device), data.batches(split), seen=seen, device=device)
-    metrics = measured.report()
-    if not metrics["rows"]:
-        raise DatasetError(f"expected rows on the side {split!r}, found none")
     return Evaluation(
-        metrics,
+        measured.report(),
         measured.by_ply(),
         sum(p.numel() for p in network.parameters()),
         split,
         seed,
         share,
-        other_data,
-        None if learned is None else known(sides[split], learned),
+        None if learned is None else int(np.isin(data.heldout_games, learned).sum()),
     )

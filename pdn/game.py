@@ -18,13 +18,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 @dataclass(eq=False, repr=False)
 class PdnError(ValueError):
-    """Text that cannot be read as games.
-
-    >>> from ckai.game import Game
-    >>> Game.from_pdn("1. 11-15 22-18 2. 8-11 *")
-    Traceback (most recent call last):
-    ckai.pdn.game.PdnError: text:1: game 1: ply 2: '8-11' is illegal here (legal: 15x22)
-    """
+    """Text that cannot be read as games."""
 
     reason: str
     """What was expected and what was found."""

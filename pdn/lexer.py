@@ -47,7 +47,7 @@ _UTF8 = {
         b"   ": "\ufeff",
         b"  ": "\xa0",
         b" x": "\xd7",
-        b" \xbd": "\xbd",  # one half, as a single byte
+        b" \xbd": "\xbd",  # one _half, as a single byte
     }.items()
     for sign in signs
 }
@@ -67,59 +67,55 @@ def plain_text(data: bytes) -> bytes:
 
 
 @inner
-def skip_space(data, i):
-    """Index of the first byte from `i` on that is neither a blank nor a line end."""
+def _skip_space(data, i):
     while i < len(data) and data[i] <= 32:
         i += 1
     return i
 
 
 @inner
-def skip_blanks(data, i):
-    """As `skip_space`, but stops at a line end."""
+def _skip_blanks(data, i):
+    """As `_skip_space`, but stops at a line end."""
     while i < len(data) and data[i] <= 32 and data[i] != 10:
         i += 1
     return i
 
 
 @inner
-def is_digit(data, i):
-    """Whether there is a digit at `i`."""
+def _is_digit(data, i):
     return i < len(data) and 48 <= data[i] <= 57
 
 
 @inner
-def is_letter(data, i):
-    """Whether there is an ASCII letter at `i`."""
+def _is_letter(data, i):
     return i < len(data) and (65 <= data[i] <= 90 or 97 <= data[i] <= 122)
 
 
 @inner
-def end_of_name(data, i):
+def _end_of_name(data, i):
     """Index of the byte after the name of the tag that opens at `i`."""
     i += 1
-    while is_letter(data, i) or is_digit(data, i) or (i < len(data) and data[i] == 95):
+    while _is_letter(data, i) or _is_digit(data, i) or (i < len(data) and data[i] == 95):
         i += 1
     return i
 
 
 @inner
-def line_end(data, i):
-    """Index of the first line end from `i` on."""
+def _line_end(data, i):
     while i < len(data) and data[i] != 10:
         i += 1
     return i
 
 
 @inner
-def end_of_comment(data, i):
+def _end_of_comment(data, i):
     """Index of the first byte from `i` on that ends a comment: a closing brace or a line end before a tag."""
     n = len(data)
     while i < n and data[i] != 125:
         if data[i] == 10:
-            k = skip_blanks(data, i + 1)
-            if k < n and data[k] == 91 and is_letter(data, k + 1):
-                k = skip_blanks(data, end_of_name(data, k))
+            k = _skip_blanks(data, i + 1)
+            if k < n and data[k] == 91 and _is_letter(data, k + 1):
+                k = _skip_blanks(data, _end_of_name(data, k))
                 if k < n and data[k] == 34:
                     break
         i += 1
@@ -127,7 +123,7 @@ def end_of_comment(data, i):
 
 
 @inner
-def end_of_tag(data, i):
+def _end_of_tag(data, i):
     """Index of the byte after the tag that opens at `i`; a tag ends with its line at the latest."""
     n = len(data)
     j = i + 1
@@ -142,7 +138,7 @@ def end_of_tag(data, i):
             j += 1
         elif c == 34:
             # A quotation mark closes the value only before the bracket: values may contain quotations.
-            k = skip_blanks(data, j + 1)
+            k = _skip_blanks(data, j + 1)
             if k < n and data[k] == 93:
                 return k + 1
         j += 1
@@ -150,26 +146,26 @@ def end_of_tag(data, i):
 
 
 @inner
-def read_number(data, i):
+def _read_number(data, i):
     """Return (value, at most 255, index of the byte after it) of the digits at `i`."""
     value = 0
-    while is_digit(data, i):
+    while _is_digit(data, i):
         value = min(255, value * 10 + (data[i] - 48))
         i += 1
     return value, i
 
 
 @inner
-def half(data, i):
+def _half(data, i):
     """Index of the byte after `1/2` or the sign for it at `i`, -1 if there is none."""
     n = len(data)
-    if i + 2 < n and data[i] == 49 and data[i + 1] == 47 and data[i + 2] == 50 and not is_digit(data, i + 3):
+    if i + 2 < n and data[i] == 49 and data[i + 1] == 47 and data[i + 2] == 50 and not _is_digit(data, i + 3):
         return i + 3
     return i + 1 if i < n and data[i] == 0xBD else -1
 
 
 @inner
-def result_of(a, b):
+def _result_of(a, b):
     """The result that two numbers joined by a dash make, NO_RESULT if they are squares."""
     if a == 0 and b == 0:
         return UNKNOWN
@@ -183,37 +179,37 @@ def result_of(a, b):
 
 
 @inner
-def read_numbers(data, i, squares, used):
-    """(kind, value, end) of a token that starts with a digit or a half; a MOVE's squares go to `squares`."""
+def _read_numbers(data, i, squares, used):
+    """(kind, value, end) of a token that starts with a digit or a _half; a MOVE's squares go to `squares`."""
     n = len(data)
-    end = half(data, i)
+    end = _half(data, i)
     if end >= 0:
-        k = skip_space(data, end)
+        k = _skip_space(data, end)
         if k < n and data[k] == 45:
-            end = max(end, half(data, skip_space(data, k + 1)))
+            end = max(end, _half(data, _skip_space(data, k + 1)))
         return RESULT, DRAWN, end
-    squares[used], end = read_number(data, i)
+    squares[used], end = _read_number(data, i)
     count, dashes = 1, True
-    k = skip_space(data, end)
+    k = _skip_space(data, end)
     while k < n and (data[k] == 45 or data[k] == 120 or data[k] == 88 or data[k] == 58):  # - x X :
         dashes = dashes and data[k] == 45
-        k = skip_space(data, k + 1)
-        if not is_digit(data, k) or half(data, k) >= 0:
+        k = _skip_space(data, k + 1)
+        if not _is_digit(data, k) or _half(data, k) >= 0:
             break
-        value, end = read_number(data, k)
+        value, end = _read_number(data, k)
         if count < MAX_SQUARES + 1:
             squares[used + count] = value
             count += 1
-        k = skip_space(data, end)
+        k = _skip_space(data, end)
     if count == 1:
-        k = skip_space(data, end)
+        k = _skip_space(data, end)
         if k == n or data[k] != 46:
             return BARE, squares[used], end
         while k < n and data[k] == 46:
             k += 1
         return NUMBER, squares[used], k
     if count == 2 and dashes:
-        result = result_of(squares[used], squares[used + 1])
+        result = _result_of(squares[used], squares[used + 1])
         if result != NO_RESULT:
             return RESULT, result, end
     if count > MAX_SQUARES:
@@ -234,7 +230,7 @@ def lex(data, final, tokens, squares):
     n = len(data)
     i, count, used = 0, 0, 0
     fresh = True  # only blanks since the line started
-    stop = 0  # `end_of_comment` of braces before it; computed once for all of them
+    stop = 0  # `_end_of_comment` of braces before it; computed once for all of them
     while i < n:
         c = data[i]
         if c <= 32 or c == 46:  # dots apart from their move number
@@ -245,27 +241,27 @@ def lex(data, final, tokens, squares):
         token.start = i
         token.value = 0
         if c == 59 or (c == 37 and fresh):
-            kind, end = LINE, line_end(data, i)
+            kind, end = LINE, _line_end(data, i)
         elif c == 123:
             if stop <= i:
-                stop = end_of_comment(data, i + 1)
+                stop = _end_of_comment(data, i + 1)
             if stop < n and data[stop] == 125:
                 kind, end = COMMENT, stop + 1
             elif stop < n or not final:  # at the end the next chunk decides
                 kind, end = UNCLOSED, stop
             else:
-                kind, end = UNCLOSED, line_end(data, i)
-        elif c == 91 and is_letter(data, i + 1):
-            kind, end = TAG, end_of_tag(data, i)
+                kind, end = UNCLOSED, _line_end(data, i)
+        elif c == 91 and _is_letter(data, i + 1):
+            kind, end = TAG, _end_of_tag(data, i)
         elif c == 40:
             kind, end = OPEN, i + 1
         elif c == 41:
             kind, end = CLOSE, i + 1
         elif c == 125:
             kind, end = STRAY, i + 1
-        elif c == 36 and is_digit(data, i + 1):
+        elif c == 36 and _is_digit(data, i + 1):
             kind = NAG
-            token.value, end = read_number(data, i + 1)
+            token.value, end = _read_number(data, i + 1)
         elif c == 33 or c == 63:
             kind, end = MARK, i + 1
             while end < n and (data[end] == 33 or data[end] == 63):
@@ -274,8 +270,8 @@ def lex(data, final, tokens, squares):
             attached = count > 0 and tokens[count - 1].end == i and tokens[count - 1].kind in (MOVE, MARK)
             kind, end = (MARK if attached else RESULT), i + 1
             token.value = 0 if attached else UNKNOWN
-        elif is_digit(data, i) or half(data, i) >= 0:
-            kind, value, end = read_numbers(data, i, squares, used)
+        elif _is_digit(data, i) or _half(data, i) >= 0:
+            kind, value, end = _read_numbers(data, i, squares, used)
             token.value = value
             if kind == MOVE:
                 token.first = used
@@ -319,21 +315,13 @@ def next_word(tokens, t, last):
 
 
 @inner
-def numbers_a_move(tokens, t, last):
-    """Whether the next token, comments aside, is a move."""
+def _numbers_a_move(tokens, t, last):
     t = next_word(tokens, t, last)
     return t < last and tokens[t].kind == MOVE
 
 
 @inner
-def begins_again(tokens, t):
-    """Whether token `t` is move number 1: after a result in an unclosed variation it starts a new game."""
-    return t < len(tokens) and tokens[t].kind == NUMBER and tokens[t].value == 1
-
-
-@inner
-def after_blank_line(data, tokens, t):
-    """Whether there is a blank line before token `t`."""
+def _after_blank_line(data, tokens, t):
     ends = 0
     for i in range(tokens[t - 1].end, tokens[t].start):
         ends += data[i] == 10
@@ -341,35 +329,35 @@ def after_blank_line(data, tokens, t):
 
 
 @inner
-def repeats(data, tokens, t, first):
+def _repeats(data, tokens, t, first):
     """Whether tag `t` has the name of an earlier one of the game whose first token is `first`."""
     start = tokens[t].start
-    length = end_of_name(data, start) - start
+    length = _end_of_name(data, start) - start
     for other in range(first, t):
         if tokens[other].kind == TAG:
             begin = tokens[other].start
             k = 0
             while k < length and data[begin + k] | 32 == data[start + k] | 32:
                 k += 1
-            if k == length and end_of_name(data, begin) - begin == length:
+            if k == length and _end_of_name(data, begin) - begin == length:
                 return True
     return False
 
 
 @inner
-def starts_anew(data, tokens, t, first):
+def _starts_anew(data, tokens, t, first):
     """Whether token `t`, at 0 brackets and after moves, is a move number 1 that follows a blank line.
 
     `1. ...` is none: it continues the first move. `first` is the game's first token.
     """
-    if tokens[t].value != 1 or not numbers_a_move(tokens, t, len(tokens)):
+    if tokens[t].value != 1 or not _numbers_a_move(tokens, t, len(tokens)):
         return False
     i = tokens[t].end
-    dots = skip_blanks(data, i)
+    dots = _skip_blanks(data, i)
     if (i - tokens[t].start > 2 and data[i - 2] == 46) or (dots < len(data) and data[dots] == 46):
         return False
     while t > first:
-        if after_blank_line(data, tokens, t):
+        if _after_blank_line(data, tokens, t):
             return True
         t -= 1
         if tokens[t].kind != COMMENT and tokens[t].kind != LINE:
@@ -399,16 +387,16 @@ def segment(data, tokens, games):
         begun = open_ and (tagged or moved) and not ended
         if kind == TAG:
             starts = not open_ or moved or ended
-            if not starts and tagged and after_blank_line(data, tokens, t):
-                starts = repeats(data, tokens, t, games[count, 0])
+            if not starts and tagged and _after_blank_line(data, tokens, t):
+                starts = _repeats(data, tokens, t, games[count, 0])
         elif kind in (COMMENT, LINE, UNCLOSED):
             starts = not open_
         elif kind == MOVE:
             starts = not open_ or ended
         elif begun:
             number = kind in (NUMBER, BARE) and moved and depth == 0
-            starts = number and starts_anew(data, tokens, t, games[count, 0])
-        elif kind in (NUMBER, BARE) and numbers_a_move(tokens, t, len(tokens)):
+            starts = number and _starts_anew(data, tokens, t, games[count, 0])
+        elif kind in (NUMBER, BARE) and _numbers_a_move(tokens, t, len(tokens)):
             starts = not open_ or ended
         else:
             open_ = open_ and ended  # comments before stray tokens are strays too
@@ -428,8 +416,10 @@ def segment(data, tokens, games):
             depth += 1
         elif kind == CLOSE:
             depth = max(0, depth - 1)
-        elif kind == RESULT and (depth == 0 or begins_again(tokens, t + 1)):
-            ended = True
+        elif kind == RESULT:
+            # Move number 1 after a result in an unclosed variation starts a new game.
+            again = t + 1 < len(tokens) and tokens[t + 1].kind == NUMBER and tokens[t + 1].value == 1
+            ended = depth == 0 or again
     if open_ and (tagged or moved):
         games[count, 1] = len(tokens)
         count += 1

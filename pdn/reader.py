@@ -262,7 +262,7 @@ def read_games(source: str | Path | IO[bytes], name: str | None = None) -> Gener
 
     Raises:
         OSError: if the file cannot be read.
-        PdnError: if the file is UTF-16, a folder, or a damaged archive.
+        PdnError: if the file is a folder or a damaged archive.
     """
     if isinstance(source, (str, Path)):
         for opened in open_sources(source):
@@ -361,7 +361,8 @@ class _Builder:
                 place.append(_clean(self.text(t)[1:].removesuffix("}" if kind == lexer.COMMENT else "")))
             elif kind == OPEN:
                 close = min(self.closing.get(t, end), end - 1)
-                variation = self.variation(t + 1, close, before, depth + 1) if moves else None
+                line = moves and depth < DEEPEST
+                variation = self.variation(t + 1, close, before, depth + 1) if line else None
                 if variation is None:
                     place.append(_clean(self.text(t, close).replace("{", "").replace("}", "")))
                 else:
@@ -381,8 +382,6 @@ class _Builder:
 
     def variation(self, t: int, close: int, start: Position, depth: int) -> Variation | None:
         """The variation of tokens `t` to `close`; None if they are no line of moves."""
-        if depth > DEEPEST:
-            return None
         try:
             comments, moves, _ = self.moves(t, close, start, depth)
         except MoveError:

@@ -3,14 +3,11 @@
 The form is recognised by the first bytes, not by the name: browsers unpack `.gz` files and keep the name.
 """
 
-import errno
 import gzip
-import lzma
 import os
 import re
 import sys
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -35,11 +32,6 @@ _FORMS = {
     b"PK\x03\x04": "zip archive",
     b"PK\x05\x06": "zip archive",  # an empty one
 }
-_DAMAGE = (
-    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError,  # a password
-    UnicodeDecodeError, IndexError,  # of the names in a zip archive
-)  # fmt: skip
-"""What reading a compressed file may raise, besides OSError."""
 _NAME, _ESCAPED = re.compile(r"\w+", re.ASCII), re.compile(r'\\(["\\])')
 
 
@@ -141,12 +133,11 @@ def _explained(name: str, form: str = "file") -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{name}: no such file; check the path") from error
-    except (*_DAMAGE, OSError) as error:
-        # An OSError without a number is gzip's, or the place of a member is before the archive.
-        number = error.errno if isinstance(error, OSError) else None
-        if number is not None and not (form == "zip archive" and number == errno.EINVAL):
-            why = error.strerror if isinstance(error, OSError) else error
+    except Exception as error:
+        if form == "file":
+            why = getattr(error, "strerror", None) or error
             raise OSError(f"{name}: cannot be read ({why}); check its permissions and the disk") from error
+        # Damage has some ten kinds of errors, of three modules.
         raise PdnError(
             f"expected a whole {form}, found one that is damaged, cut short or of an unknown form ({error}): "
             "fetch or pack it again",
@@ -224,7 +215,7 @@ def _split_tag(text: str) -> tuple[str, str]:
 
 
 def read_chunks(file: OpenedSource | IO[bytes], size: int = CHUNK) -> Iterator[Chunk]:
-    """Cut a file into chunks of whole games, with `size` bytes per read; PdnError if it is UTF-16.
+    """Cut a file into chunks of whole games, with `size` bytes per read.
 
     The last game of a chunk may continue in the next one, so it always moves there.
     """
@@ -236,10 +227,6 @@ def read_chunks(file: OpenedSource | IO[bytes], size: int = CHUNK) -> Iterator[C
         while len(block) < size and (more := file.read(size - len(block))):  # a pipe may give less
             block += more
         final = len(block) < size
-        if offset == 0 and not carry and block[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise PdnError(
-                "expected UTF-8 or cp1252, found UTF-16: convert it first", str(getattr(file, "name", ""))
-            )
         data = carry + block
         long = len(data) >= MAX_GAME
         plain = np.frombuffer(plain_text(data), np.uint8)

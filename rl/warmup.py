@@ -77,7 +77,7 @@ def _compile_conversion() -> None:
 
 def _compile_tables() -> None:
     with tempfile.TemporaryDirectory() as name:
-        build_tables(2, Path(name) / "tables-2.ckt", threads=1)
+        build_tables(2, Path(name) / "tables-2.ckt")
     compile_probes(Tables.open(3))
 
 

@@ -6,7 +6,7 @@ clock plus n is within the limit, and often otherwise, as most wins capture or m
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +20,6 @@ from ckai.game.position import Move, Position
 
 SHIPPED: Final = 3
 """The package includes tables for up to this many pieces."""
-TableResult: TypeAlias = Literal["win", "loss", "draw"]
-WIN: Final = "win"
-LOSS: Final = "loss"
-DRAW: Final = "draw"
-ADJUDICATED = "adjudicated by endgame tables"
-"""Termination tag of a game that ended with the result of the tables."""
-
-Values = NDArray[np.uint8]
 
 
 @inner
@@ -62,7 +54,7 @@ def _probe(own, opp, kings, jumper, pieces, values, lookup):
 class ProbeResult:
     """The exact value of a position, for the side to move."""
 
-    value: TableResult
+    value: Literal["win", "loss", "draw"]
     plies: int | None
     """Distance to the end of the game with best play; None for a draw."""
 
@@ -88,7 +80,7 @@ class Tables:
         ['15-19', '18-23']
     """
 
-    def __init__(self, layout: TableLayout, values: Values, header: dict[str, Any]) -> None:
+    def __init__(self, layout: TableLayout, values: NDArray[np.uint8], header: dict[str, Any]) -> None:
         self.layout, self.values, self.header = layout, values, header
 
     @classmethod
@@ -140,12 +132,8 @@ class Tables:
                 f"{number}{hint}"
             )
         if value == DRAWN:
-            return ProbeResult(DRAW, None)
-        return ProbeResult(WIN if value & 1 else LOSS, value)
-
-    def result(self, position: Position) -> TableResult | None:
-        """The result for the side to move; None if the position is not in the tables."""
-        return self.probe(position).value if self.knows(position) else None
+            return ProbeResult("draw", None)
+        return ProbeResult("win" if value & 1 else "loss", value)
 
     def best_moves(self, position: Position) -> list[Move]:
         """The moves that keep the result, and win fastest or lose slowest; raises as `probe`."""

@@ -49,8 +49,6 @@ DRAWN = 255
 UNKNOWN = 254
 MAX_DISTANCE = 250
 """Largest distance in plies that a value can hold."""
-RATE = 1_000_000
-"""Positions/s that a core solves, roughly."""
 
 _NEVER = 100  # added to the count of open steps where an exit draws, so that it never reaches 0
 
@@ -157,8 +155,8 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
 
 @inner
 def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
-    """Retract the steps that lead to this newly solved position; returns whether that solves another."""
-    solved = False
+    """Retract the steps that lead to this newly solved position; the longest distance of those it solves."""
+    longest = np.int64(0)
     # In the view of the side that has just moved.
     mine, theirs, crowned = rotate(opp), rotate(own), rotate(kings)
     empty = ~(mine | theirs) & 0xFFFFFFFF
@@ -185,13 +183,13 @@ def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
             if plies & 1 == 0:  # this position is lost: a step to it wins
                 if value == UNKNOWN or (value != DRAWN and value & 1 and value > plies + 1):
                     values[at + number] = plies + 1
-                    solved = True
+                    longest = max(longest, plies + 1)
             elif value == UNKNOWN:
                 left[number] -= 1
                 if left[number] == 0:
                     values[at + number] = max(plies + 1, late[number])
-                    solved = True
-    return solved
+                    longest = max(longest, values[at + number])
+    return longest
 
 
 @inner
@@ -228,13 +226,10 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
             for number in range(size):
                 if values[at + number] == plies:
                     own, opp, kings = unrank_position(number, *of, lookup)
-                    if _take_back(
+                    found = _take_back(
                         own, opp, kings, plies, starts[other], values, left[other], late[other], lookup
-                    ):
-                        longest = max(longest, plies + 1)
-        # A losing exit may put the end off beyond this distance.
-        if plies == longest:
-            longest = max(longest, _longest(values, starts[0], size), _longest(values, starts[1], size))
+                    )
+                    longest = max(longest, found)
         if longest > MAX_DISTANCE:
             return -1
         plies += 1
@@ -250,7 +245,6 @@ def build_tables(
     pieces: int,
     path: Path,
     *,
-    threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Solve all positions with up to `pieces` pieces, 2 to 6, and write them to a table file.
@@ -258,7 +252,6 @@ def build_tables(
     Args:
         pieces: on the board, both sides together.
         path: the file to write, usually `table_path(pieces, cache_folder())`.
-        threads: CPU threads; None: one a core.
         progress: called with the positions solved and the positions in all.
 
     Returns:
@@ -268,22 +261,17 @@ def build_tables(
         ValueError: `pieces` out of range, or a distance above 250 plies, which a byte cannot hold.
         LockedError: another process builds these tables.
         WriteError: the file cannot be written.
-
-    Examples:
-        >>> from pathlib import Path
-        >>> build_tables(2, Path("tables-2.ckt"))["counts"]
-        {'2': [716, 402, 2370]}
     """
     layout = make_layout(pieces)
     with locked(path.with_name(f".{path.name}.lock")):
         remove_temporaries(path.parent, of=path.name)
-        values = _solve(layout, threads or available_cores(), progress)
+        values = _solve(layout, progress)
         header = {"pieces": pieces, "counts": _counts(layout, values)}
         write_tables(path, values, header)
     return header
 
 
-def _solve(layout: TableLayout, threads: int, progress: Callable[[int, int], None]) -> NDArray[np.uint8]:
+def _solve(layout: TableLayout, progress: Callable[[int, int], None]) -> NDArray[np.uint8]:
     values = np.full(layout.positions, UNKNOWN, np.uint8)
     solved = 0
 
@@ -300,7 +288,7 @@ def _solve(layout: TableLayout, threads: int, progress: Callable[[int, int], Non
     pairs = sorted(
         (of for of in layout.classes if of <= of.swapped), key=lambda of: (level(of), -layout.classes[of])
     )
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(available_cores()) as pool:
         for _, group in groupby(pairs, level):
             for size in pool.map(solve, group):  # it cancels after an error
                 solved += size

@@ -162,11 +162,6 @@ def make_evaluator(network: Network, backend: str = AUTO, threads: int = 1) -> E
     Raises:
         BackendError: the backend is not available; says why.
         ValueError: the backend is unknown.
-
-    Examples:
-        >>> from ckai.models import load_network
-        >>> make_evaluator(load_network("network.ckpt"), "torch").name
-        'resnet, torch float32, cpu'
     """
     if backend == AUTO:
         backend = usual_backend(network)

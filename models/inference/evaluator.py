@@ -39,13 +39,7 @@ def pack_boards(board: Boards, jumper: ArrayLike, halfmove_clock: ArrayLike) -> 
 
 
 def pack_rows(rows: Rows) -> Boards:
-    """Pack rows into the bytes that evaluators take: `[N, squares + 2]` int8, for checkers `[N, 34]`.
-
-    Examples:
-        >>> from ckai.datasets import read_rows
-        >>> pack_rows(read_rows("games.parquet"))[0, 32:].tolist()
-        [-1, 0]
-    """
+    """Pack rows into the bytes that evaluators take: `[N, squares + 2]` int8, for checkers `[N, 34]`."""
     return pack_boards(rows.board, rows.jumper, rows.quiet)
 
 
@@ -89,13 +83,13 @@ class Evaluator(ABC):
             [-1, 1] for the side to move; the output arrays, if given.
 
         Raises:
-            ValueError: wrong shape or type.
+            ValueError: boards of another shape or type.
         """
         width = self.position_bytes or boards.shape[-1]
         if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
             raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
-        logits = _output("out_logits", out_logits, (len(boards), self.num_actions))
-        values = _output("out_values", out_values, (len(boards),))
+        logits = np.empty((len(boards), self.num_actions), np.float32) if out_logits is None else out_logits
+        values = np.empty(len(boards), np.float32) if out_values is None else out_values
         self._fill(boards, logits, values)
         return logits, values
 
@@ -119,14 +113,6 @@ class Evaluator(ABC):
 
     def close(self) -> None:  # noqa: B027
         """Release its resources; it must not be used afterwards."""
-
-
-def _output(name: str, out: Floats | None, shape: tuple[int, ...]) -> Floats:
-    if out is None:
-        return np.empty(shape, np.float32)
-    if out.dtype != np.float32 or out.shape != shape:
-        raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
-    return out
 
 
 def non_finite_error(evaluator: Evaluator) -> BackendError:

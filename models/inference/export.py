@@ -10,7 +10,7 @@ import io
 import json
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
 from inspect import cleandoc
@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import refuse_to_replace, write_whole
@@ -128,8 +127,15 @@ def export_network(
     if hub:
         said = contract(network)
         if source is not None:
-            said |= {"metrics": _plain(source.metrics), "info": _plain(source.info)}
-        write_whole(path.with_name(CONFIG), json.dumps(said, indent=2) + "\n")
+            metrics = {
+                name: value
+                for name, value in source.metrics.items()
+                if not isinstance(value, float) or math.isfinite(value)
+            }
+            said |= {"metrics": metrics, "info": source.info}
+        # Tensors, such as the keys of the games, are left out.
+        text = json.dumps(said, indent=2, skipkeys=True, default=lambda tensor: None)
+        write_whole(path.with_name(CONFIG), text + "\n")
         write_whole(path.with_name(CARD), _card(said, path, source, network))
     write_whole(path, data)
     return found
@@ -210,7 +216,7 @@ def _card(said: dict[str, Any], path: Path, source: Checkpoint | None, network: 
     """The model card of a network, from what `config.json` says."""
     ours = source is not None and source.path.parent == network_path(CKAI).parent
     numbers = {k: v for k, v in said.get("metrics", {}).items() if isinstance(v, int | float)}
-    rows = [f"| {name.replace('|', ' ')} | {value:,.4g} |" for name, value in numbers.items()]
+    rows = [f"| {printable(str(name)).replace('|', ' ')} | {value:,.4g} |" for name, value in numbers.items()]
     game = ["checkers", "draughts"] if said["game"] == DEFAULT_GAME_NAME else [said["game"]]
     return _CARD.format_map(
         said
@@ -227,15 +233,3 @@ def _card(said: dict[str, Any], path: Path, source: Checkpoint | None, network: 
             else "None was chosen yet: put it here and after `license:` above, with regard to the data.",
         }
     )
-
-
-def _plain(value: Any) -> Any:
-    """What a checkpoint records, as plain data without tensors; it may be a stranger's."""
-    if isinstance(value, Mapping):
-        each = ((k, v) for k, v in value.items() if not isinstance(v, Tensor))
-        return {printable(str(k), 200): _plain(v) for k, v in each}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, int) else printable(str(value), 200)

@@ -30,23 +30,19 @@ class Cnn2x2(Network):
     On the 8x4 grid a 2x2 window holds one whole step of each direction, whatever the parity of its row.
     """
 
-    WINDOW, PADDING = 2, 0
+    WINDOW, PADDING = 2, (0, 1, 0, 1)
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
         self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
-        self.conv1 = nn.Conv2d(self.encode.PLANES, settings.channels, self.WINDOW, padding=self.PADDING)
-        self.conv2 = nn.Conv2d(settings.channels, settings.channels, self.WINDOW, padding=self.PADDING)
+        self.conv1 = nn.Conv2d(self.encode.PLANES, settings.channels, self.WINDOW)
+        self.conv2 = nn.Conv2d(settings.channels, settings.channels, self.WINDOW)
         self.dense = nn.Linear(settings.channels * self.encode.board_size, settings.hidden)
-
-    def pad(self, x: Tensor) -> Tensor:
-        """Put zeros after the last row and column."""
-        return functional.pad(x, (0, 1, 0, 1))
 
     def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See `Network.forward_planes`."""
-        x = functional.relu(self.conv1(self.pad(x)))
-        x = functional.relu(self.conv2(self.pad(x)))
+        x = functional.relu(self.conv1(functional.pad(x, self.PADDING)))
+        x = functional.relu(self.conv2(functional.pad(x, self.PADDING)))
         x = functional.relu(self.dense(x.flatten(1)))
         return self.policy(x), self.value(x)

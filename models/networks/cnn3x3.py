@@ -1,7 +1,5 @@
 """The same published network with 3x3 windows."""
 
-from torch import Tensor
-
 from ckai.models.network import register
 from ckai.models.networks.cnn2x2 import Cnn2x2, Settings
 
@@ -14,8 +12,4 @@ class Cnn3x3(Cnn2x2):
     more square that no step reaches.
     """
 
-    WINDOW, PADDING = 3, 1
-
-    def pad(self, x: Tensor) -> Tensor:
-        """The convolutions do."""
-        return x
+    WINDOW, PADDING = 3, (1, 1, 1, 1)

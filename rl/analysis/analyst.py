@@ -151,7 +151,8 @@ class Analyst:
         """Return position `n` of a game, with its points where the tables or the rules have them."""
         here = Game(game.positions[n])
         here.positions = game.positions[: n + 1]
-        verdict = self.tables.result(here.position) if self.tables else None
+        tables, at = self.tables, here.position
+        verdict = tables.probe(at).value if tables and tables.knows(at) else None
         node = _Node(here, here.legal_moves(), game.moves[n] if n < len(game.moves) else None, verdict)
         if not node.legal:
             node.points = 0.0

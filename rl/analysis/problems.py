@@ -191,5 +191,5 @@ def verdict(problem: Problem, moves: list[Move], tables: Tables | None) -> Proof
         position = position.push(move)
     found: Proof | None = "loss"
     if position.legal_moves():
-        found = tables.result(position) if tables else None
+        found = tables.probe(position).value if tables and tables.knows(position) else None
     return found if found is None or len(moves) % 2 == 0 else REVERSED[found]

@@ -11,8 +11,8 @@ import pytest
 COUNT = Path(__file__).parent.parent / "support" / "count_compiled.py"
 SAMPLE = Path(__file__).parent.parent.parent / "data" / "sample.pdn"
 EXEMPT = {
-    "count_moves", "write_legal", "index_of", "place", "jump_paths", "_spread", "exceeds", "playouts",
-    "rank_position", "unrank_position", "_unrank",
+    "write_legal", "index_of", "place", "_spread", "exceeds", "playouts", "rank_position", "unrank_position",
+    "_unrank",
 }  # fmt: skip
 """Kernels that only tests, benchmarks and other kernels call; with a full cache they are not loaded."""
 TIMED = """

@@ -192,7 +192,7 @@ def test_empty_data_and_labels_that_are_not_legal_are_refused(tmp_path, rows):
         bad = [dict(row) for row in rows[:150]]
         bad[120]["label"] = label
         path = make_rows.write(tmp_path / "bad.parquet", bad)
-        refuse(path, rf"row 120 \(game {bad[120]['game']}, ply {bad[120]['ply']}\): expected a legal label")
+        refuse(path, "row 120: expected a legal label of")
 
 
 def test_a_side_without_games_is_refused(tmp_path, rows):
@@ -251,8 +251,8 @@ def visit(label, count):
         ({"visits": visit(128, 0)}, r"expected visits of the legal actions \[.*\], found 0 of 128"),
         ({"z": 2}, "expected a z of -1, 0 or 1, found 2"),
         ({"quiet": -1}, "expected quiet >= 0, found -1"),
-        ({"board": [2] + [0] * 31}, r"expected a board of -3, -1, 0, 1 and 3, found \[0, 2\]"),
-        ({"board": [0] * 31 + [-128]}, r"expected a board of -3, -1, 0, 1 and 3, found \[-128, 0\]"),
+        ({"board": [2] + [0] * 31}, r"expected a board of -3, -1, 0, 1 and 3, found \[2, 0"),
+        ({"board": [0] * 31 + [-128]}, r"expected a board of -3, -1, 0, 1 and 3, found \[0.* -128\]"),
         ({"jumper": 32}, "expected a jumper from -1 to 31 .*, found 32"),
         ({"ply": -1}, "expected a row after the one before"),
         ({"jumper": 31}, "expected a jumper .* that is one of the mover's pieces, found 31"),

@@ -1,6 +1,5 @@
 """Cores and memory of this process: its affinity, and the limits of a container; the cache folder."""
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from ckai.datasets.machine import (
     available_cores,
     available_memory,
     cache_folder,
-    keep_freed_memory,
 )
 
 GIB = 1 << 30
@@ -68,14 +66,6 @@ def test_the_cache_folder(monkeypatch):
     assert cache_folder().name == "ckai"
     monkeypatch.setenv("CKAI_CACHE", "here")
     assert cache_folder() == Path("here")
-
-
-def test_a_system_whose_c_library_has_no_such_function(monkeypatch):
-    def load(name):
-        raise TypeError("argument of type 'NoneType' is not iterable")  # what Windows says to None
-
-    monkeypatch.setattr(ctypes, "CDLL", load)
-    keep_freed_memory()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from positions import rotated
 
 from ckai.cli.tables import command
 from ckai.datasets.files import LockedError
-from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, Tables, build_tables, table_path
+from ckai.datasets.tables import ProbeResult, Tables, build_tables, table_path
 from ckai.datasets.tables.index import STARTS, class_key, read_tables, unrank_position
 from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
@@ -114,7 +114,7 @@ def test_four_pieces(folder):
 def forces(position, black, worth, tables, plies):
     """Whether a side can force a draw (`worth` 0) or a win (1) of it within so many plies and the tables."""
     if tables.knows(position):
-        value = {LOSS: -1, DRAW: 0, WIN: 1}[tables.probe(position).value]
+        value = {"loss": -1, "draw": 0, "win": 1}[tables.probe(position).value]
         return (value if position.black == black else -value) >= worth
     if not position.legal_moves() or plies == 0:
         return position.black != black and plies > 0
@@ -153,7 +153,7 @@ def after(position):
 def wins(position, answers, tables, won):
     """Whether the answers, one for each position when it is first met, win against every reply."""
     if tables.knows(position):
-        return tables.probe(position).value == WIN
+        return tables.probe(position).value == "win"
     board = position.own, position.opp, position.kings
     if board not in won:
         replies = after(after(position)[int(next(answers), 36)])
@@ -182,15 +182,15 @@ def test_five_pieces(folder):
 def test_a_position_is_answered_with_its_best_play(three):
     position = Position.from_fen("W:WK1,K5:BK30")
     found = three.probe(position)
-    assert found == ProbeResult(WIN, 31)
+    assert found == ProbeResult("win", 31)
     line = three.line(position)
     assert len(line) == 31
     for left, move in zip(range(31, 0, -1), line, strict=True):
-        assert three.probe(position) == ProbeResult(WIN if left % 2 else LOSS, left)
+        assert three.probe(position) == ProbeResult("win" if left % 2 else "loss", left)
         assert move in three.best_moves(position)
         position = position.push(move)
     assert position.legal_moves() == []
-    assert three.probe(Position.from_fen("B:WK1:BK32")) == ProbeResult(DRAW, None)
+    assert three.probe(Position.from_fen("B:WK1:BK32")) == ProbeResult("draw", None)
     assert three.line(Position.from_fen("B:WK1:BK32")) == []
     assert len(three.best_moves(Position.from_fen("B:WK1:BK32"))) == 2
 
@@ -232,11 +232,11 @@ def test_two_builds_of_one_table_do_not_share_a_folder(tmp_path):
 
     def second(done, total):
         with pytest.raises(LockedError, match="held by another process"):
-            build_tables(2, path, threads=1)
+            build_tables(2, path)
         tried.append(done)
 
     tried = []
-    assert build_tables(2, path, threads=1, progress=second)["counts"]["2"] == COUNTS["2"]
+    assert build_tables(2, path, progress=second)["counts"]["2"] == COUNTS["2"]
     assert tried
 
 

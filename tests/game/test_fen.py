@@ -96,24 +96,6 @@ def test_jumpers_and_counts_that_cannot_be(fen, fields, message):
         Position.from_fen(fen, **fields)
 
 
-def test_the_quiet_count_stops_where_rows_end():
-    assert Position.from_fen("B:WK32:BK1:H32767").push("1-5").halfmove_clock == 32767
-
-
-@pytest.mark.parametrize(
-    ("boards", "message"),
-    [
-        ((1, 1, 0), "two pieces on square 1"),
-        ((1, 2, 4), "a king on an empty square 3"),
-        ((1 << 32, 2, 0), "boards of 32 bits"),
-        ((-1, 2, 0), "boards of 32 bits"),
-    ],
-)
-def test_boards_that_cannot_be(boards, message):
-    with pytest.raises(PositionError, match=message):
-        Position(*boards)
-
-
 def test_piece_and_text_board():
     position = Position.from_fen("W:W30,K9:B1,K22")
     assert [position.piece(square) for square in (1, 9, 22, 30, 5)] == ["b", "W", "B", "w", "."]

@@ -3,10 +3,7 @@
 import gc
 import importlib
 import importlib.util
-import multiprocessing
-import os
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -98,16 +95,6 @@ def test_threads_may_share_one(networks, positions, backend):
     logits, values = differences(evaluator, positions, wanted, calls=12, threads=3)
     assert max(logits / 20, values) <= ROUGH
     evaluator.close()
-
-
-def test_a_conversion_starts_no_process(networks, monkeypatch):
-    """OpenVINO would report it to its makers."""
-    begun = []
-    monkeypatch.setattr(os, "fork", lambda: begun.append("fork"))
-    monkeypatch.setattr(multiprocessing.Process, "start", lambda self: begun.append("process"))
-    made(networks["cnn2x2"], "openvino").close()
-    time.sleep(0.2)  # it does so from a thread
-    assert not begun
 
 
 def test_signals_are_handled_after_evaluators_have_gone(networks):

@@ -57,15 +57,6 @@ def test_threads_share_an_evaluator(cuda):
     assert Event.waits - before == 32
 
 
-def test_a_few_positions_do_not_wait_for_many(cuda):
-    net, rows = network("cnn2x2"), sample_positions(64, network("cnn2x2").encode)
-    mine = CudaEvaluator(net, CPU, torch.float32)
-    for _ in range(LANES):
-        cuda_backend._gpus[CPU].turns.get()  # as threads that evaluate large batches
-    found = mine.evaluate(rows)[1]
-    np.testing.assert_allclose(found, TorchEvaluator(net).evaluate(rows)[1], atol=1e-5)
-
-
 def test_without_a_graph_it_goes_on_and_says_so_once(cuda, logged):
     net, rows = network("cnn2x2"), sample_positions(100, network("cnn2x2").encode)
     cuda.fails = RuntimeError(

@@ -3,16 +3,13 @@
 import json
 
 import pytest
-from make_rows import random_games, with_search, write
+from make_rows import random_games, write
 
 from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.evaluation import evaluate_checkpoint
 from ckai.models.network import build
 from ckai.models.training.config import PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
-from ckai.rl.run.config import LearnConfig
-from ckai.rl.run.generation import learn
 
 TINY = {"model": "mlp", "settings": {"hidden": 4}, "train": TrainConfig(epochs=1)}
 
@@ -32,10 +29,10 @@ def test_held_out_games_were_never_learned_whatever_file_they_are_in(tmp_path, c
     moved = [row | {"game": row["game"] + 60} for row in games]
     more = write(tmp_path / "more.parquet", others + moved)
     found, err = evaluated(ckai, network, "--data", more)
-    assert (found["split"], found["heldout"], found["other_data"]) == ("heldout", 0.3, False)
+    assert (found["split"], found["heldout"]) == ("heldout", 0.3)
     assert "learned" not in err
     new, err = evaluated(ckai, network, "--data", write(tmp_path / "new.parquet", others))
-    assert (new["split"], new["rows"], new["other_data"]) == ("all", len(others), True)
+    assert (new["split"], new["rows"]) == ("all", len(others))
     assert "was trained on g.parquet, not on" in err
     # Held-out: games that the training held out, and a part of the others.
     first = load_checkpoint(network).metrics["rows"]
@@ -51,28 +48,10 @@ def test_a_pretraining_does_not_hold_out_what_its_start_has_learned(tmp_path):
         pretrain([data], tmp_path / "next.ckpt", config)
 
 
-def test_a_network_of_self_play_knows_its_games(tmp_path):
-    """It holds out what the network that it began from held out, and what was learned stays learned."""
-    first = write(tmp_path / "first.parquet", random_games(60, seed=3, max_plies=6))
-    config = PretrainConfig(split_seed=9, **TINY)
-    start = pretrain([first], tmp_path / "start.ckpt", config).output
-    rows = write(tmp_path / "rows.parquet", with_search(random_games(60, max_plies=6)))
-    learn(
-        start, [rows], tmp_path / "next.ckpt", LearnConfig(epochs=1, batch_size=64),
-        generation=1, seed=0, game="checkers", run="run", progress=lambda *_, **__: None,
-    )  # fmt: skip
-    info = load_checkpoint(tmp_path / "next.ckpt").info
-    assert [entry["name"] for entry in info["data"]] == ["first.parquet", "rows.parquet"]
-    assert info["split"] == {"seed": 9, "heldout": 0.05}
-    for path in (first, rows):
-        found = evaluate_checkpoint(load_checkpoint(tmp_path / "next.ckpt"), [path], split="train")
-        assert (found.split_seed, found.heldout, found.other_data) == (9, 0.05, False)
-
-
 def test_a_network_that_does_not_know_its_games_says_so(tmp_path, ckai):
     data = write(tmp_path / "g.parquet", random_games(60, max_plies=6))
     info = {"data": [{"name": "e.parquet", "rows": 3}]}
     save_checkpoint(tmp_path / "old.ckpt", build("mlp", {"hidden": 4}), info=info)
     found, err = evaluated(ckai, tmp_path / "old.ckpt", "--data", data)
-    assert (found["split"], found["other_data"]) == ("heldout", False)
+    assert found["split"] == "heldout"
     assert "does not say which games it learned" in err

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from examples import write_examples
@@ -17,7 +16,6 @@ import ckai.datasets
 import ckai.game
 import ckai.models
 import ckai.pdn
-from ckai.datasets.reader import read_rows
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import TorchEvaluator, predict
@@ -69,20 +67,6 @@ def test_importing_the_faces_loads_nothing_heavy():
     code = "import sys, ckai.datasets, ckai.models; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"numpy", "torch", "numba", "pyarrow"} & set(out.split())
-
-
-def test_predictions_of_rows_are_those_of_the_network_on_their_planes(folder):
-    rows = read_rows(folder / "games.parquet")
-    small = build("resnet", {"channels": 4, "blocks": 1}).eval()
-    policy, value = predict(small, rows, batch_size=4)  # 11 rows: two whole batches and a smaller one
-    with torch.inference_mode():
-        columns = (torch.from_numpy(column.copy()) for column in (rows.board, rows.jumper, rows.quiet))
-        logits, raw = small.forward_planes(small.encode(*columns, torch.float32))
-    legal = torch.from_numpy(rows.legal_mask())
-    expected = torch.softmax(logits.masked_fill(~legal, -torch.inf), 1)
-    np.testing.assert_allclose(policy, expected, atol=1e-6)
-    np.testing.assert_allclose(value, torch.tanh(raw[:, 0]), atol=1e-6)
-    assert not policy[~rows.legal_mask()].any()
 
 
 def test_a_position_without_a_move_is_refused():

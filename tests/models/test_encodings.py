@@ -11,12 +11,10 @@ from positions import games, setups
 from tiny_networks import ENCODING_NAMES
 
 from ckai.datasets import choices
-from ckai.game import Position
 from ckai.models import encodings
 from ckai.models.encodings import (
     ENCODINGS,
     MovesEncoding,
-    TacticsEncoding,
     encoding_type,
     register_encoding,
 )
@@ -130,13 +128,3 @@ def test_an_encoding_without_a_version_of_its_own_is_refused():
 
     with pytest.raises(ValueError, match="encoding mine: expected Mine to define VERSION, found none"):
         register_encoding("mine")(Mine)
-
-
-def test_a_hop_into_a_capture_is_seen_to_lose():
-    position = Position.from_fen("B:W22,26:B13,3")
-    planes = TacticsEncoding()(*tensors(position), torch.float32)
-    assert planes[0, :, 3, 0].any()
-    # 13-17 gives a man for nothing (22x13), 3-7 and 3-8 do not.
-    amount = planes[0, MovesEncoding.PLANES : MovesEncoding.PLANES + 4]
-    assert amount.min() == pytest.approx(-2 / 6)
-    assert amount[:, 0].min() == 0

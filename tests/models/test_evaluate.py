@@ -66,7 +66,6 @@ def test_the_held_out_side_is_measured_with_the_split_of_the_training(tmp_path, 
     assert found["unseen"] == 0.5, "the start position is in the training games, the next one is not"
     v = float(torch.tanh(torch.tensor(0.5)))
     assert found["value_mse"] == pytest.approx(((v - 1) ** 2 + (v + 1) ** 2) / 2, rel=1e-5)
-    assert found["value_sign"] == 0.5
     assert found["model"] == "cnn2x2"
     assert found["parameters"] == sum(p.numel() for p in network.parameters())
     assert [(g["from"], g["rows"]) for g in found["by_ply"]] == [(0, 2)]

@@ -11,7 +11,6 @@ from ckai.models.checkpoint import load_network
 from ckai.models.inference.evaluator import pack_positions
 from ckai.models.networks.swift import integers_of
 from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, integers_path, network_path
-from ckai.rl import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
 
@@ -50,12 +49,3 @@ for text in ("level:3", "alphabeta:ckai@d4", "ckai@20"):
 assert {"torch", "pyarrow", "pandas"}.isdisjoint(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_a_name_means_the_installed_network(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in PRETRAINED:
-        (tmp_path / name).touch()
-    assert Engine.load("level:3").play("B:W18:B14,1").move
-    assert network_path(tmp_path / CKAI) == tmp_path / CKAI
-    assert str(network_path("other.ckpt")) == "other.ckpt"

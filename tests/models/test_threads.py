@@ -34,17 +34,3 @@ def test_an_error_in_a_call_stops_the_others_and_is_raised_after_them():
     with pytest.raises(ValueError, match="a call"):
         run_all([fail, lambda: ended.append(stop.wait(30))], stop)
     assert ended == [True]
-
-
-def test_a_thread_that_the_system_refuses_is_not_waited_for(monkeypatch):
-    def refuse(thread):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    worker = JoinableThread(target=print)
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        worker.start()
-    worker.join()
-    assert not worker.is_alive()
-    with pytest.raises(RuntimeError, match="can't start new thread"):
-        run_all([print], threading.Event())

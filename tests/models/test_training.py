@@ -154,11 +154,9 @@ def test_metrics_of_four_rows_by_hand():
         "top2_legal": 1.0,
         "top3_legal": 1.0,
         "top5_legal": 1.0,
-        "forced": 0.25,
         "top1_unforced": 2 / 3,
         "unseen": 0.5,
         "top1_unseen": 0.0,
-        "top1_legal_unseen": 0.5,
         "illegal_top1": 0.5,
         "illegal_probability": (1 / (1 + e(-1)) + 1) / 4,
         "random_legal": (0.5 + 0.5 + 1 + 1 / 3) / 4,
@@ -167,7 +165,6 @@ def test_metrics_of_four_rows_by_hand():
         "value_rows": 3,
         "value_mse": (0.25 + 2.25 + 0.01) / 3,
         "value_mse_constant": 2 / 3,
-        "value_sign": 0.5,
         "value_auc": 0.5,  # the same value for the won and the lost row
         "value_calibration_error": (2 * 0.5 + 1 * 0.1) / 3,
     }

@@ -252,14 +252,6 @@ def test_brackets_where_no_variation_can_be_are_remarks():
     assert not any(each.variations for each in game.moves)
 
 
-def test_a_pipe_that_gives_little_at_a_time():
-    class Pipe(io.BytesIO):
-        def read(self, size=-1):
-            return super().read(min(size, 7))
-
-    assert [moves(g) for g in read_games(Pipe(MANCHESTER * 3))] == [moves(one(MANCHESTER))] * 3
-
-
 def test_text_before_between_and_after_games_is_no_game():
     games = read('Games of the year\n\n[Event "a"]\n1. 11-15 * The end.\n\n[Event "b"]\n1. 9-13 *\nBye\n')
     assert [moves(g) for g in games] == [["11-15"], ["9-13"]]

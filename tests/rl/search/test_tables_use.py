@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ckai.datasets.tables import ADJUDICATED, DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
+from ckai.datasets.convert import ADJUDICATED
+from ckai.datasets.tables import Tables, build_tables, table_path
+from ckai.datasets.tables.probe import SHIPPED
 from ckai.game import Game, Position
 from ckai.rl import TreeEngine
 from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
@@ -53,14 +55,14 @@ def test_the_search_proves_what_the_tables_know(tables, evaluator):
         probed, found = tables.probe(position), engine.search(position, sims=50)
         assert (found.proven, found.plies) == (probed.value, probed.plies)
         assert found.move in tables.best_moves(position)
-        assert found.value == {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}[probed.value]
+        assert found.value == {"win": 1.0, "loss": -1.0, "draw": 0.0}[probed.value]
         if probed.plies is not None:
             assert len(found.pv) == min(probed.plies, 40)
 
 
 def test_a_win_that_the_count_would_take_is_not_taken_for_one(tables):
     engine, position = TreeEngine(UniformEvaluator(), tables=tables), Position.from_fen("B:WK9:BK18,K24")
-    for clock, proof in ((57, (WIN, 23)), (58, (None, None))):  # the same engine: no tree is taken over
+    for clock, proof in ((57, ("win", 23)), (58, (None, None))):  # the same engine: no tree is taken over
         found = engine.search(replace(position, halfmove_clock=clock), sims=50)
         assert (found.proven, found.plies) == proof
 
@@ -71,12 +73,12 @@ def test_a_won_ending_is_not_left_for_one_that_the_count_draws(tables):
     engine = TreeEngine(UniformEvaluator(), tables=tables)
     for position in placements(rng, 200, ((2, 1),)):
         position = replace(position, kings=position.own | position.opp)
-        if not position.legal_moves() or tables.probe(position).value != WIN:
+        if not position.legal_moves() or tables.probe(position).value != "win":
             continue
         plies = tables.probe(position).plies
         position = replace(position, halfmove_clock=80 - plies)
         found = engine.search(position, sims=50)
-        assert (found.proven, found.plies) == (WIN, plies)
+        assert (found.proven, found.plies) == ("win", plies)
         game = Game(position)
         game.push(found.move)
         assert game.outcome() is None or game.outcome().winner is not None
@@ -87,11 +89,11 @@ def test_a_draw_is_not_left_for_a_loss_that_the_count_might_save(tables):
     engine = TreeEngine(UniformEvaluator(), tables=tables)
     for position in placements(rng, 4000, ((1, 2),)):
         position = replace(position, halfmove_clock=74)
-        if tables.probe(position).value != DRAW:
+        if tables.probe(position).value != "draw":
             continue
         found = engine.search(position, sims=50)
-        assert found.proven == DRAW
-        assert tables.probe(position.push(found.move)).value == DRAW
+        assert found.proven == "draw"
+        assert tables.probe(position.push(found.move)).value == "draw"
 
 
 def played(n=24, **settings):
@@ -116,7 +118,7 @@ def test_adjudicated_games_end_with_the_truth(tables):
         assert not any(few(position) for position in replayed.history[1:])
         if game.header.adjudicated:
             value = tables.probe(last).value
-            score = {WIN: 1, LOSS: -1, DRAW: 0}[value] * (1 if last.black else -1)
+            score = {"win": 1, "loss": -1, "draw": 0}[value] * (1 if last.black else -1)
             assert game.result == score
             assert replayed.outcome() is None
         else:
