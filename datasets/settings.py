@@ -170,9 +170,9 @@ def all_settings(cls: Any, path: str = "", heading: str = "") -> Iterator[Settin
         if is_dataclass(field.annotation):
             yield from all_settings(field.annotation, f"{path}{name}.", field.description or "")
         else:
-            default, extra = field.get_default(call_default_factory=True), field.json_schema_extra or {}
-            option: Any = extra.get("option")
-            yield Setting(path + name, heading, field, default, field.description or "", option)
+            extra: Any = field.json_schema_extra or {}
+            default, help = field.get_default(call_default_factory=True), field.description or ""
+            yield Setting(path + name, heading, field, default, help, extra.get("option"))
 
 
 def read_settings(cls: type[T], data: Any) -> T:

@@ -151,7 +151,7 @@ class Game:
         return f"<Game {' '.join([*shown, f'({state})'])}>"
 
     def _repr_svg_(self) -> str:
-        return self.position.svg(last_move=self.moves[-1] if self.moves else None)
+        return self.position.svg(self.moves[-1] if self.moves else None)
 
 
 def _pdn() -> Any:

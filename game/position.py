@@ -243,17 +243,12 @@ class Position:
         jumper = "" if self.jumper_square is None else f", jumper={self.jumper_square}"
         return f"Position.from_fen({self.fen!r}{jumper})"
 
-    def svg(self, *, flipped: bool = False, last_move: Move | None = None) -> str:
-        """The board as an SVG image. Notebooks draw a position by themselves.
+    def svg(self, last_move: Move | None = None) -> str:
+        """The board as an SVG image, one `<svg>` element. Notebooks draw a position by themselves.
 
-        Args:
-            flipped: draw Black at the bottom instead of White.
-            last_move: the move that led here; its squares are shaded, with an arrow along them.
-
-        Returns:
-            One `<svg>` element as text.
+        The squares of the move that led here are shaded, with an arrow along them.
         """
-        return board_svg(self.pieces(), self.fen, flipped, last_move.path if last_move else ())
+        return board_svg(self.pieces(), self.fen, last_move.path if last_move else ())
 
     def _repr_svg_(self) -> str:
         return self.svg()

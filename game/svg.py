@@ -54,11 +54,9 @@ class Layout:
         """Height of the drawing."""
         return self.rows * CELL + 2 * MARGIN
 
-    def center(self, square: int, flipped: bool = False) -> tuple[float, float]:
+    def center(self, square: int) -> tuple[float, float]:
         """Return the center of a square."""
         row, column = self.squares[square]
-        if flipped:
-            row, column = self.rows - 1 - row, self.columns - 1 - column
         return MARGIN + (column + 0.5) * CELL, MARGIN + (row + 0.5) * CELL
 
 
@@ -68,7 +66,7 @@ DRAUGHTS = Layout(
 """The draughts board, with White at the bottom."""
 
 
-def board_svg(pieces: Mapping[int, str], title: str, flipped: bool, last_move: Sequence[int]) -> str:
+def board_svg(pieces: Mapping[int, str], title: str, last_move: Sequence[int]) -> str:
     """Draw the draughts board, see `Position.svg`; `title` is for screen readers and tooltips.
 
     Each piece is a `<g>` of class "piece" with its letter in `data-piece` and its square in `data-square`.
@@ -77,20 +75,20 @@ def board_svg(pieces: Mapping[int, str], title: str, flipped: bool, last_move: S
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {DRAUGHTS.width} {DRAUGHTS.height}"'
         ' width="400" height="400" font-family="sans-serif">',
         f"<title>{title}</title>",
-        _squares(flipped, last_move),
+        _squares(last_move),
     ]
     for square in sorted(pieces):
-        x, y = DRAUGHTS.center(square, flipped)
+        x, y = DRAUGHTS.center(square)
         parts.append(
             f'<g class="piece" data-piece="{pieces[square]}" data-square="{square}"'
             f' transform="translate({x:g},{y:g})">{piece_shapes(pieces[square])}</g>'
         )
     for start, end in itertools.pairwise(last_move):
-        parts.append(_arrow(DRAUGHTS.center(start, flipped), DRAUGHTS.center(end, flipped)))
+        parts.append(_arrow(DRAUGHTS.center(start), DRAUGHTS.center(end)))
     return "\n".join([*parts, "</svg>"])
 
 
-def _squares(flipped: bool, last: Sequence[int]) -> str:
+def _squares(last: Sequence[int]) -> str:
     """The frame and the squares of an empty board, as elements; those in `last` are shaded."""
     width = DRAUGHTS.width
     parts = [
@@ -99,7 +97,7 @@ def _squares(flipped: bool, last: Sequence[int]) -> str:
         f' height="{8 * CELL}" fill="{STYLE["light"]}"/>',
     ]
     for square in DRAUGHTS.squares:
-        x, y = DRAUGHTS.center(square, flipped)
+        x, y = DRAUGHTS.center(square)
         shade = "last" if square in last else "dark"
         left, top = x - CELL / 2, y - CELL / 2
         parts.append(

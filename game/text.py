@@ -80,8 +80,6 @@ def printable(text: str, most: int | None = None) -> str:
     """
     if most is not None and len(text) > most:
         text = text[: most - 3] + "..."
-    if text.replace("\n", "").isprintable():
-        return text
     return "".join(
         c if c == "\n" or unicodedata.category(c)[0] != "C" else " " if c == "\t" else "?" for c in text
     )

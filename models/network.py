@@ -266,11 +266,6 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
     Raises:
         ValueError: an unknown architecture or setting, an invalid value, or planes or outputs of other
             shapes than declared.
-
-    Examples:
-        >>> network = build("resnet", {"channels": 8, "blocks": 1})
-        >>> sum(p.numel() for p in network.parameters())
-        18593
     """
     cls = network_type(name)
     try:

@@ -116,9 +116,9 @@ def drawn(svg, kind="piece"):
 
 
 @OVER_SETUPS
-@given(setups(), st.booleans())
-def test_a_picture_has_the_pieces_of_the_position(position, flipped):
-    groups = drawn(position.svg(flipped=flipped))
+@given(setups())
+def test_a_picture_has_the_pieces_of_the_position(position):
+    groups = drawn(position.svg())
     assert {int(g.get("data-square")): g.get("data-piece") for g in groups} == position.pieces()
     assert len({g.get("transform") for g in groups}) == len(groups)
     crowned = [g for g in groups if g.find(f"{SVG}path") is not None]
