@@ -281,7 +281,7 @@ def _check(path: Path, rows: Rows, first: int, before: Key, game: str) -> Key:
         np.empty(0, np.float32) if rows.q is None else rows.q, visits.offsets, visits.labels, visits.counts,
     )  # fmt: skip
     at, fault, entry = _first_fault(game == DEFAULT_GAME_NAME, before, *map(_read_only, arrays))
-    number = -1 if not fault else at
+    number = at if fault else -1
     key = int(rows.game[number]), int(rows.ply[number]), int(rows.hop[number])
     if not fault:
         return key

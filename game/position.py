@@ -354,8 +354,8 @@ class Position:
         Raises:
             MoveError: the text is not a move, or see `find_path`.
         """
-        squares = [int(square) for square in re.findall(r"\d+", text)] if MOVE.match(text) else [0]
-        if not all(1 <= square <= SQUARES for square in squares):
+        squares = [int(square) for square in re.findall(r"\d+", text)] if MOVE.match(text) else []
+        if not squares or not all(1 <= square <= SQUARES for square in squares):
             raise MoveError(self._refusal(text.strip(), "is not a move such as 11-15 or 26x17x10"))
         return self.find_path(squares, text.strip())
 

@@ -133,7 +133,7 @@ def export_network(
                 if not isinstance(value, float) or math.isfinite(value)
             }
             said |= {"metrics": metrics, "info": source.info}
-        # Tensors, such as the keys of the games, are left out.
+        # Tensors, such as the keys of the games, become null.
         text = json.dumps(said, indent=2, skipkeys=True, default=lambda tensor: None)
         write_whole(path.with_name(CONFIG), text + "\n")
         write_whole(path.with_name(CARD), _card(said, path, source, network))
