@@ -48,7 +48,6 @@ MAX_HISTORY = 16_384
 PROGRESS = np.dtype(
     [
         ("nodes", np.int64),  # searched
-        ("evaluations", np.int64),  # of them, by the network
         ("limit", np.int64),  # of nodes
         ("age", np.int64),  # number of the search
         ("action", np.int64),  # the best at the root so far, -1 before any
@@ -218,7 +217,6 @@ def is_repeated(game, memory, state, key, at):
 def evaluate(game, evaluation, memory, state, at):
     """Fill `evaluation.hidden` with a state, number `at` of the path."""
     contract.encode(game, state, evaluation.board)
-    memory.progress[0].evaluations += 1
     activate(evaluation.weights, evaluation.board, evaluation.hidden, at & 1)
 
 

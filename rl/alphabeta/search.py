@@ -49,8 +49,6 @@ class AlphaBetaResult:
     """Depth of the last complete iteration, in plies."""
     nodes: int
     """Positions searched, by all threads."""
-    evaluations: int
-    """Of these, evaluated by the network."""
     pv: tuple[int, ...]
     """The main line, as actions."""
 
@@ -194,7 +192,7 @@ class AlphaBetaSearch:
             if self.seed is not None:
                 size = len(memory.history)
                 memory.history[:] += self._random.integers(-SHUFFLE, SHUFFLE, size, endpoint=True)
-            memory.progress[0] = 0, 0, np.iinfo(np.int64).max, age, -1, 0
+            memory.progress[0] = 0, np.iinfo(np.int64).max, age, -1, 0
         self.memory.stop[0] = 0
 
     def _help(self, evaluation: InlineNetwork, memory: Memory, state: Any, first: int, root: int) -> None:
@@ -223,7 +221,6 @@ class AlphaBetaSearch:
             plies=WON - abs(score) if proven else None,
             depth=depth,
             nodes=sum(int(memory.progress[0]["nodes"]) for _, memory in self.workers),
-            evaluations=sum(int(memory.progress[0]["evaluations"]) for _, memory in self.workers),
             pv=pv,
         )
 

@@ -140,7 +140,7 @@ class AlphaBetaEngine(Engine):
             search.reseed(task.seed)
 
         def result(found: AlphaBetaResult, reason: StopReason | None = None) -> SearchResult:
-            same: dict[str, Any] = {n: getattr(found, n) for n in ("nodes", "evaluations", "depth", "plies")}
+            same: dict[str, Any] = {n: getattr(found, n) for n in ("nodes", "depth", "plies")}
             same["proven"] = None if found.plies is None else "win" if found.value > 0 else "loss"
             value, pv = Value.at(game.position, found.value), whole_moves(game.position, found.pv)
             seconds = time.perf_counter() - begun

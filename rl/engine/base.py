@@ -137,8 +137,6 @@ class SearchResult:
     """Wall time of this call."""
     nodes: int = 0
     """Positions that this search added to the tree, or that alpha-beta visited."""
-    evaluations: int = 0
-    """Positions that this search evaluated, or playouts."""
     depth: int = 0
     """Plies from the root to the deepest position in the tree; of alpha-beta, the last complete depth."""
     reason: StopReason | None = None

@@ -377,7 +377,7 @@ class TreeEngine(Engine):
         times = limit.move_time(len(task.game.history), OVERHEAD + 2 * latency)
         too_large = times is not None and tree.nodes * REUSE_SECONDS > times.maximum / 2
         tree.set_root(task.game, keep=not too_large)
-        kept, evaluated = tree.nodes if tree.visits else 0, searcher.evaluations
+        kept = tree.nodes if tree.visits else 0
         timer = None if times is None else MoveTimer(times, begun, tree.visits, early=clocked)
         most = MAX_COUNT if limit.visits is None else int(limit.visits)
 
@@ -405,9 +405,8 @@ class TreeEngine(Engine):
         def result(reason: StopReason | None) -> SearchResult:
             nonlocal told
             told = tree.visits
-            seconds, evaluations = time.perf_counter() - begun, searcher.evaluations - evaluated
-            added = tree.nodes - kept
-            return tree.result(task.lines, reason, seconds=seconds, nodes=added, evaluations=evaluations)
+            seconds, added = time.perf_counter() - begun, tree.nodes - kept
+            return tree.result(task.lines, reason, seconds=seconds, nodes=added)
 
         with one_torch_thread():
             searcher.run(np.ones(1, np.int32))  # the root is evaluated under any limit

@@ -141,10 +141,10 @@ def _register(
     return register
 
 
-def by_class(options: dict[str, Any] = HOT) -> Callable[[F], F]:
+def by_class(options: dict[str, Any] = HOT) -> Callable[[Callable[..., Any]], Any]:
     """Let kernels call, in place of a function, what it returns for the class of their first argument."""
 
-    def make(choose: F) -> F:
+    def make(choose: Callable[..., Any]) -> Any:
         overload(choose, jit_options=options, strict=False)(lambda of, *args: choose(of.instance_class))
         return choose
 

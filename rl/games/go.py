@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
 from typing import Any, ClassVar
 
 import torch
@@ -228,15 +227,6 @@ class GoEncoding(StonesEncoding):
         return planes.view(-1, self.PLANES, *self.SHAPE)
 
 
-@cache
-def _openings(first: GoPosition, plies: int) -> tuple[GoPosition, ...]:
-    def moves(position: GoPosition) -> Iterable[GoMove]:
-        black, white = position.stones
-        return (GoMove(at) for at in _OPENING_POINTS if not (black | white) >> at & 1)
-
-    return tuple(positions_after(first, plies, moves))
-
-
 class GoSpec(GameSpec):
     """9x9 Go: area scoring, positional superko, no suicide; 7 points of komi unless another is set."""
 
@@ -261,15 +251,9 @@ class GoSpec(GameSpec):
     search_defaults: ClassVar[Mapping[str, Any]] = {"c_init": C_PUCT, "c_base": 19652.0}
 
     def with_komi(self, komi: float) -> "GoSpec":
-        """Return the same game with another komi.
-
-        Raises:
-            ValueError: the komi is not a multiple of a half from -`POINTS` to `POINTS`.
-        """
-        if not -POINTS <= komi <= POINTS or komi * 2 != int(komi * 2):
-            raise ValueError(f"expected a komi from -{POINTS} to {POINTS} in halves, found {komi:g}")
+        """Return the same game with another komi."""
         other = GoSpec()
-        other.rules = Go(float(komi))
+        other.rules = Go(komi)
         return other
 
     def position(self, state: State | None = None) -> GoPosition:
@@ -281,7 +265,12 @@ class GoSpec(GameSpec):
 
     def openings(self, plies: int = 3) -> tuple[GoPosition, ...]:
         """Return the positions after a few stones, at most three, on the third line or above."""
-        return _openings(self.position(), min(plies, 3))
+
+        def moves(position: GoPosition) -> Iterable[GoMove]:
+            black, white = position.stones
+            return (GoMove(at) for at in _OPENING_POINTS if not (black | white) >> at & 1)
+
+        return tuple(positions_after(self.position(), min(plies, 3), moves))
 
     # --- for people ---------------------------------------------------------------------------------
 

@@ -141,10 +141,9 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
     """Search every tree until its root is proven, the tree is full or the root has enough visits.
 
     `target_visits` is `[T]` int32, `chunk` the most visits of a root in this call, `evaluation` `Playouts`
-    or an `InlineNetwork`. Returns the number of evaluations, of all trees.
+    or an `InlineNetwork`.
     """
     game, trees, evaluation = borrowed(game), borrowed(trees), borrowed(evaluation)
-    num_evaluations = 0
     for t in range(len(target_visits)):
         tree = get_tree(trees, t)
         until = min(np.int64(target_visits[t]), tree.nodes[0].visits + chunk)
@@ -157,10 +156,8 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
                 value = evaluate_leaf(evaluation, game, tree, node)
                 tree.nodes[node].status = OPEN
                 backup(tree, node, value, 1)
-                num_evaluations += 1
             elif ending != BACKED_UP:
                 break
-    return num_evaluations
 
 
 @kernel

@@ -106,7 +106,6 @@ class Searcher:
         constants: the `SearchConstants`.
         batch_sizer: chooses the sizes of batches in a search by time, in place of `visits_per_leaf`; None:
             there is no time limit.
-        evaluations: positions evaluated and backed up so far, of all trees.
     """
 
     def __init__(
@@ -160,7 +159,6 @@ class Searcher:
         ]
         self._pool = ThreadPoolExecutor(batches, "evaluator", use_one_torch_thread)
         self._visits = np.zeros(trees, np.int32)
-        self.evaluations = 0
         self._compile()
 
     def _compile(self) -> None:
@@ -203,7 +201,7 @@ class Searcher:
         if self.inline is not None:
             before = self.tree_batch.info["simulations"].sum()
             step = (self.game, self.tree_batch, self._visits, self.chunk, self.constants, self.inline)
-            self.evaluations += self._search(*step)
+            self._search(*step)
             return int(self.tree_batch.info["simulations"].sum() - before)
         most, batches = len(self._batches), self._batches
         if self.batch_sizer is not None:
@@ -248,7 +246,6 @@ class Searcher:
             return
         if not self._expand(batch.tree_batch, batch.slots, batch.logits, batch.values):
             raise non_finite_error(self.evaluator)
-        self.evaluations += batch.slots
         batch.slots = 0
 
     def flush(self) -> None:

@@ -190,14 +190,14 @@ def test_searches_are_those_of_alpha_beta(node, evaluator):
             found = engine.play(game, Limit(**limit))
             assert found.depth is not None
             pv = [str(move) for move in found.pv]
-            wanted.append([found.depth, found.nodes, found.evaluations, float(found.value), found.plies, pv])
+            wanted.append([found.depth, found.nodes, float(found.value), found.plies, pv])
     found = node(
         """const net = await load("ckai.bin");
            return given[0].flatMap(([history, fen]) => given[1].map((limit) => {
              search.forget();
-             const { depth, nodes, evaluations, lines: [{ value, plies, pv }] } = last(
+             const { depth, nodes, lines: [{ value, plies, pv }] } = last(
                search.search(net, rules.parseFen(fen), history.map(rules.parseFen), limit, 5));
-             return [depth, nodes, evaluations, value, plies, pv];
+             return [depth, nodes, value, plies, pv];
            }));""",
         [given, limits],
     )

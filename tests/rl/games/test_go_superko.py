@@ -72,18 +72,6 @@ def actions_of(position):
 
 
 @pytest.mark.slow
-def test_the_history_forbids_an_action_at_the_root():
-    game, slow = fight()
-    searcher = make_searcher()
-    searcher.set_root(0, game.position.state, keys(game.history))
-    search(searcher, 1)
-    assert list(edges(searcher)) == slow.legal() == actions_of(game.position)
-    searcher.set_root(0, game.position.state, keys(game.history[1:]))
-    search(searcher, 1)
-    assert set(edges(searcher)) == {*slow.legal(), B9}  # the first board is what forbids it
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("first", range(len(CYCLE.split()) + 1))
 def test_the_path_forbids_an_action_below_the_root(first):
     """From every ply of the cycle: the boards before are the history, those after it the path."""

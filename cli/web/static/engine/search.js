@@ -82,12 +82,11 @@ const keys = frame(), places = frame(), statics = frame(); // SIDE, maybe with t
 const counts = frame(), choices = frame(), flags = frame(), QUIET = 1, UNRANKED = 2, BY_POLICY = 4;
 // The action that is searched: its number, window, reduction, whether the turn passes; and the best score so far.
 const tried = frame(), lows = frame(), highs = frame(), cuts = frame(), passes = frame(), bests = frame();
-let network, age = 0, nodes = 0, evaluations = 0, limit = Infinity, stopped = false, root = 0, here = 0;
+let network, age = 0, nodes = 0, limit = Infinity, stopped = false, root = 0, here = 0;
 let rootAction = -1, rootScore = 0, excluded = [];
 
 /** A network's score of position number `at` of the path. */
 export function evaluate(network, at) {
-  evaluations++;
   return (VALUE_SCALE * network.evaluate(OWN[at], OPP[at], KINGS[at], SIDE[at] & JUMPER, SIDE[at] & BLACK)) | 0;
 }
 
@@ -325,7 +324,7 @@ export function forget() {
 export const stop = () => void (stopped = true);
 
 /** Search a position; a generator that yields null where it pauses and a result after every depth, and returns the
- * last one: {depth, nodes, evaluations, seconds, lines: [{move, value, plies, pv}]}, the best line first; value: for
+ * last one: {depth, nodes, seconds, lines: [{move, value, plies, pv}]}, the best line first; value: for
  * the side to move, [-1, 1]; plies: to the end of a game that is won or lost, else null; pv: texts of moves.
  *
  * `earlier`: the positions of the game before it, oldest first. `limits`: {depth, nodes, seconds}, any of them, and
@@ -345,9 +344,9 @@ export function* search(net, position, earlier = [], limits = {}, slice = 20) {
   age++;
   killers.fill(-1);
   for (let i = 0; i < history.length; i++) history[i] >>= 1;
-  [network, nodes, evaluations, limit, stopped, rootAction] = [net, 0, 0, limits.nodes ?? Infinity, false, -1];
+  [network, nodes, limit, stopped, rootAction] = [net, 0, limits.nodes ?? Infinity, false, -1];
   let lines = [], done = 0, complete = [-1, 0];
-  const result = () => ({ depth: done, nodes, evaluations, seconds: (performance.now() - begun) / 1000, lines });
+  const result = () => ({ depth: done, nodes, seconds: (performance.now() - begun) / 1000, lines });
   const merge = (found) => {
     const old = lines.filter((line) => found.every((each) => each.move !== line.move));
     lines = [found[0], ...[...found.slice(1), ...old].sort((a, b) => b.value - a.value)].slice(0, wanted);
