@@ -42,26 +42,14 @@ ENTRIES = 1 << 14
 """Size of the table of the searches of a game."""
 MAX_PLIES = 300
 """Longest game of alpha-beta, in rows."""
-MAX_STARTS = 1_000_000
-"""Most positions of rows that are kept in memory as starts."""
 
 
-def starting_states(paths: Sequence[str | Path], seed: int) -> NDArray[np.int64]:
-    """Return the states of rows, `[N, 2]`: all of them, or about `MAX_STARTS` drawn at random.
-
-    Games that `ckai pretrain` holds out, unless told otherwise, are left out.
-    """
+def starting_states(paths: Sequence[str | Path]) -> NDArray[np.int64]:
+    """Return the states of rows, `[N, 2]`, without games that `ckai pretrain` holds out by default."""
     data = RowsDataModule(paths, need_both_sides=False)
-    keep = MAX_STARTS / max(1, data.train_rows)
-    rng = np.random.default_rng(seed)
-    parts = [np.zeros((0, 2), np.int64)]
-    for rows in data.blocks("train"):
-        chosen = rows if keep >= 1 else rows.take(np.flatnonzero(rng.random(len(rows)) < keep))
-        parts.append(states_of(pack_rows(chosen)))
-    states = np.concatenate(parts)
-    if not len(states):
+    if not data.train_rows:
         raise DatasetError(f"expected rows to begin in, found none in {', '.join(map(str, paths))}")
-    return states
+    return np.concatenate([states_of(pack_rows(rows)) for rows in data.blocks("train")])
 
 
 class _Group:
@@ -199,7 +187,7 @@ def _write_shards(
     rules = DEFAULT_GAME.make_rules(tables)
     starts = [np.array([DEFAULT_GAME.state(position) for position in DEFAULT_GAME.openings()], np.int64)]
     if data:
-        starts.append(starting_states(data, config.seed))
+        starts.append(starting_states(data))
     lock, stop = threading.Lock(), threading.Event()
     sizes = {int(path.stem): pq.read_metadata(path).num_rows for path in folder.glob("*.parquet")}
     numbers = count()
