@@ -129,18 +129,17 @@ def command(
             game_name = game_of_engines([source])
     spec = get_game(game_name or DEFAULT_GAME_NAME)
     humans = PEOPLE[side or "black"]
-    game, found = spec.game(None if fen is None else spec.read_position(fen)), None
+    game = spec.game(None if fen is None else spec.read_position(fen))
     if opening is not None:
         game = game_of(opening_moves(opening, spec, random.Random(seed)), spec)
     elif loaded is not None:
-        path, found = file_game(loaded, spec)
-        game = found.game
+        path, game, problem = file_game(loaded, spec)
         if side is None:
-            humans = frozenset(s for s in SIDES if found.headers.get(s.capitalize()) == HUMAN) or humans
+            humans = frozenset(s for s in SIDES if game.headers.get(s.capitalize()) == HUMAN) or humans
         if source is None:  # a level continues its game
-            source = next((name for name in found.headers.values() if name.startswith(LEVEL)), None)
-        if found.problem:
-            click.echo(f"the game can be read up to ply {len(game.moves)}: {found.problem}", err=True)
+            source = next((name for name in game.headers.values() if name.startswith(LEVEL)), None)
+        if problem:
+            click.echo(f"the game can be read up to ply {len(game.moves)}: {problem}", err=True)
     alone = humans == PEOPLE["both"]
     if source is None:
         source = judge_of(spec) if alone else _usual_opponent(spec)
@@ -159,8 +158,8 @@ def command(
             spec=spec, analyst=partial(load, judge_of(spec)), control=control, show=show,
             chance=random.Random(seed),
         )  # fmt: skip
-        if found is not None:
-            terminal.adopt(path, found)
+        if loaded is not None and not problem:
+            terminal.adopt(path)
         if not alone:
             with console.status("loading the network ..."):
                 load(source)

@@ -14,7 +14,7 @@ from ckai.game import Outcome
 from ckai.rl.engine.base import Engine, SearchResult, Stop
 from ckai.rl.engine.limit import Limit
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.spec import GameSpec, LoadedGame
+from ckai.rl.games.spec import GameSpec
 
 VARIED_PLIES = 8
 """Plies at the start of a game in which a move nearly as good as the best may be played, for variety."""
@@ -92,14 +92,14 @@ def outcome_text(outcome: Outcome, spec: GameSpec) -> str:
     return f"{text} ({outcome.result})"
 
 
-def file_game(text: str, spec: GameSpec) -> tuple[Path, LoadedGame]:
-    """Read the game of `FILE` or `FILE:N`, with its number from 1; a file of such a name may exist, too."""
+def file_game(text: str, spec: GameSpec) -> tuple[Path, Any, str]:
+    """Read the game of `FILE` or `FILE:N`, from 1, and its problem; a file of such a name may exist, too."""
     path, number = Path(text), 1
     if not path.is_file() and (parts := re.fullmatch(r"(.+):(\d{1,9})", text)):
         path, number = Path(parts[1]), int(parts[2])
     if not path.is_file():
         raise ValueError(f"{path}: expected a file of games, found no such file")
-    return path, spec.read_game(path, number)
+    return path, *spec.read_game(path, number)
 
 
 def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ from ckai.rl.analysis.report import score_help
 from ckai.rl.engine.base import Engine, ResignsError, SearchResult, Stop
 from ckai.rl.engine.limit import Clock, Limit
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.spec import GameSpec, LoadedGame
+from ckai.rl.games.spec import GameSpec
 
 EVENT = "ckai play"
 """The Event of games that this program writes."""
@@ -278,11 +278,11 @@ class TerminalGame:
 
     # --- saving -------------------------------------------------------------------------------------
 
-    def adopt(self, path: Path, loaded: LoadedGame) -> None:
+    def adopt(self, path: Path) -> None:
         """Continue in the file that the game comes from, if that is just as this program wrote it."""
-        if loaded.headers.get("Event") != EVENT or loaded.result != "*" or loaded.problem:
+        if self.game.headers.get("Event") != EVENT or self.game.headers.get("Result", "*") != "*":
             return
-        headers = {name: value for name, value in loaded.headers.items() if name != "Result"}
+        headers = {name: value for name, value in self.game.headers.items() if name != "Result"}
         if path.read_bytes() == self.spec.to_pdn(self.game, headers, "*").encode():
             self.file = path
         else:

@@ -38,10 +38,9 @@ def read_tree(text: bytes, number: int = 1) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as place:
             path = Path(place, "game")
             path.write_bytes(text)
-            loaded = spec.read_game(path, number)
-        first, headers = loaded.game.positions[0], list(loaded.headers.items())
-        found |= {"result": loaded.result, "problem": loaded.problem}
-        found["line"] = steps_of(spec, first, loaded.game.moves)
+            played, found["problem"] = spec.read_game(path, number)
+        first, headers = played.positions[0], list(played.headers.items())
+        found |= {"result": played.headers.get("Result", "*"), "line": steps_of(spec, first, played.moves)}
     if first.key != spec.position().key:
         found["start"] = spec.position_text(first)
     return found | {"headers": headers}

@@ -14,7 +14,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.split import below
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.probe import tablebase_value
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
@@ -28,7 +27,7 @@ from ckai.game.text import printable
 from ckai.pdn import from_game, read_games, write_game
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, State, game, implements
-from ckai.rl.games.spec import GameSpec, LoadedGame, positions_after
+from ckai.rl.games.spec import GameSpec, positions_after
 
 _JUMPER, _CLOCK, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings
 _CLOCK_MASK = 0xFFFF
@@ -181,30 +180,6 @@ def _tablebase_value(game, state):
     if value == DRAWN:
         return DRAW, 0
     return (WIN if value & 1 else LOSS), value
-
-
-@implements(contract.playout, Checkers)
-def _playout(game, state, stream):
-    # As the general playout, twice as fast: hops are drawn from the sets of their squares, two a word.
-    own, opp, kings, jumper, clock = _parts(state)
-    sign = 1.0
-    while True:
-        up_right, down_right, down_left, up_left, _ = kernels.legal_hops(own, opp, kings, jumper)
-        right, left = up_right | down_right << 32, down_left | up_left << 32
-        if not right | left:
-            return -sign, stream
-        if clock >= game.halfmove_limit:
-            return 0.0, stream
-        rights = kernels.popcount(right)
-        stream, k = below(stream, rights + kernels.popcount(left))
-        hops, direction = (right, 0) if k < rights else (left, 2)
-        for _ in range(k if k < rights else k - rights):
-            hops &= hops - 1
-        at = kernels.lowest(hops)
-        action = (at & 31) * 4 + direction + (at >> 5)
-        own, opp, kings, jumper, clock, passed = kernels.apply_hop(own, opp, kings, clock, action)
-        if passed:
-            sign = -sign
 
 
 # --- openings ---------------------------------------------------------------------------------------
@@ -378,17 +353,14 @@ class CheckersSpec(GameSpec):
         """Return the FEN."""
         return position.fen
 
-    def read_game(self, path: Path, number: int) -> LoadedGame:
+    def read_game(self, path: Path, number: int) -> tuple[Game, str]:
         """See `GameSpec.read_game`: a game of a PDN file, as far as it can be read."""
         count = 0
         for count, pdn in enumerate(read_games(path), 1):
             if count == number:
                 if pdn.rejected and pdn.problem is not None:
                     raise pdn.problem
-                problem = "" if pdn.problem is None else pdn.problem.named("")
-                game = pdn.play()
-                result = pdn.result or "*"
-                return LoadedGame(game, dict(game.headers), result, problem)
+                return pdn.play(), "" if pdn.problem is None else pdn.problem.named("")
         if not count:
             raise ValueError(f"{path}: expected games, found none")
         raise ValueError(f"{path}: expected game 1 to {count}, found {number}")

@@ -62,19 +62,6 @@ def square_symmetries(size: int, layers: int = 1, others: int = 0) -> tuple[Symm
     return tuple(Symmetry(tuple((way + at).ravel().tolist()), (*way.tolist(), *rest)) for way in turned)
 
 
-@dataclass(frozen=True)
-class LoadedGame:
-    """A game read from a file."""
-
-    game: Any
-    """The game with its moves."""
-    headers: Mapping[str, str]
-    result: str
-    """One of `ckai.pdn.game.RESULTS`."""
-    problem: str = ""
-    """Why the game cannot be read beyond its last move; empty if it can."""
-
-
 def positions_after(
     first: Any, plies: int, moves: Callable[[Any], Iterable[Any]] = lambda position: position.legal_moves()
 ) -> list[Any]:
@@ -495,8 +482,10 @@ class GameSpec:
         lines = [f'[{name} "{value}"]' for name, value in tags.items()]
         return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
 
-    def read_game(self, path: Path, number: int) -> LoadedGame:
-        """Read game `number`, from 1, from a file that `to_pdn` wrote.
+    def read_game(self, path: Path, number: int) -> tuple[Any, str]:
+        """Read game `number`, from 1, with its tags, from a file that `to_pdn` wrote.
+
+        Returns the game, and why it cannot be read beyond its last move; empty if it can.
 
         Raises:
             ValueError: there is no such game, or it cannot be read.
@@ -514,7 +503,8 @@ class GameSpec:
                 ply += 1
         except ValueError as error:
             raise ValueError(f"{path}: game {number}: ply {ply}: {error}") from None
-        return LoadedGame(game, tags, tags.get("Result", "*"))
+        game.headers = tags
+        return game, ""
 
     # --- for players ------------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ def test_the_other_games_are_played_shown_and_gone_on_with(name, spec, move):
     assert "expected one of the moves" in result.output
     again = invoke([*words, "--load", SAVED], "board\n")
     assert again.exit_code == 0, again.output
-    assert len(get_game(name).read_game(Path(SAVED), 1).game.moves) == 2
+    assert len(get_game(name).read_game(Path(SAVED), 1)[0].moves) == 2
 
 
 def test_a_game_of_tic_tac_toe_is_played_to_its_end():
