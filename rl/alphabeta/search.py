@@ -39,8 +39,6 @@ SHUFFLE = MAX_HISTORY // 8
 class AlphaBetaResult:
     """The result of a search."""
 
-    action: int
-    """The best action."""
     value: float
     """For the side to move, [-1, 1]; 1 or -1 if proven."""
     plies: int | None
@@ -50,7 +48,7 @@ class AlphaBetaResult:
     nodes: int
     """Positions searched, by all threads."""
     pv: tuple[int, ...]
-    """The main line, as actions."""
+    """The main line, as actions: the best one first."""
 
 
 class AlphaBetaSearch:
@@ -216,7 +214,6 @@ class AlphaBetaSearch:
         score, pv = int(here["score"]), tuple(line[:length].tolist())
         proven = abs(score) >= PROVEN
         return AlphaBetaResult(
-            action=pv[0],
             value=float(np.sign(score)) if proven else score / VALUE_SCALE,
             plies=WON - abs(score) if proven else None,
             depth=depth,

@@ -214,8 +214,7 @@ def _write_shards(
             if not games:
                 raise ValueError(
                     f"expected positions to walk from, found none in {config.shard_walks:,} walks: they "
-                    "are over or in the tablebases; give other --data, a lower --tables or an "
-                    "--opening-share"
+                    "are over or in the tablebases; give other --data, or --setting tables or opening_share"
                 )
             table = to_table(games)
             with whole_file(folder / f"{shard:09d}.parquet") as file:

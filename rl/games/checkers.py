@@ -31,8 +31,6 @@ from ckai.rl.games.spec import GameSpec, positions_after
 
 _JUMPER, _CLOCK, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings
 _CLOCK_MASK = 0xFFFF
-OPENING_DEPTH = 8
-"""Plies searched for the balance of an opening, captures at the end not counted."""
 VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfmove_limit=HALFMOVE_LIMIT)
 """Values of pieces, here and for the alpha-beta player."""
 MAX_TEXT = 60
@@ -187,9 +185,9 @@ def _tablebase_value(game, state):
 
 @cache
 def balanced_openings(plies: int = 3) -> tuple[Position, ...]:
-    """Return the distinct positions after `plies` plies where no side loses a man by force."""
+    """Return the distinct positions after `plies` plies where no side loses a man by force in eight more."""
     after = positions_after(Position.start(), plies)
-    return tuple(p for p in after if abs(material_value(p, OPENING_DEPTH)) < VALUES.man)
+    return tuple(p for p in after if abs(material_value(p, 8)) < VALUES.man)
 
 
 def material_value(position: Position, depth: int) -> int:

@@ -34,8 +34,6 @@ _COLUMNS = np.array([0o77 << column * 7 for column in (3, 2, 4, 1, 5, 0, 6)], np
 """Columns from the middle outwards: most lines of four go through the middle."""
 _BOUND = 50
 """Added to a lower bound of a score in the table, taken from an upper one."""
-BYTES = 5
-"""Memory of an entry of the table."""
 
 
 @game(num_actions=7, max_legal_actions=7, bits=BITS, lookahead=True)
@@ -185,7 +183,7 @@ class Connect4Solver(Solver):
 
     def __init__(self, megabytes: int = 80) -> None:
         """Allocate the table of bounds, of so much memory; the first position takes about 500."""
-        size = megabytes * 2**20 // BYTES | 1
+        size = megabytes * 2**20 // 5 | 1  # 5 bytes an entry
         self._table = np.zeros(size, np.uint32), np.zeros(size, np.int8)
 
     def score_of(self, own: int, taken: int) -> int:

@@ -31,10 +31,6 @@ INLINE_SIMULATIONS = 256
 """Most simulations of one tree in a step inside the kernels: 1 or 2 ms."""
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Sizes of calls."""
-MEASURED = (1, 16, 64)
-"""Sizes of the calls that measure the latency."""
-CALLS = 7
-"""Calls of each size, of which the fastest counts: other work only makes calls slower."""
 
 
 @dataclass(frozen=True)
@@ -69,15 +65,16 @@ class BatchSizer:
     @staticmethod
     def measure(evaluator: Evaluator, game: Any) -> "BatchSizer":
         """Time some calls of an evaluator from this thread, some milliseconds in all; `game` is the rules."""
-        latencies = []
-        for size in MEASURED:
+        sizes, latencies = (1, 16, 64), []
+        for size in sizes:
             boards = np.zeros((size, game.POSITION_BYTES), np.int8)
             outputs = np.zeros((size, game.NUM_ACTIONS), np.float32), np.zeros(size, np.float32)
             with one_torch_thread():
                 evaluate = partial(evaluator.evaluate, boards, *outputs)
                 evaluate()  # prepares the size
-                latencies.append(min(timeit.repeat(evaluate, number=1, repeat=CALLS)))
-        cost, overhead = np.polyfit(MEASURED, latencies, 1)
+                # The fastest counts: other work only makes calls slower.
+                latencies.append(min(timeit.repeat(evaluate, number=1, repeat=7)))
+        cost, overhead = np.polyfit(sizes, latencies, 1)
         cost = max(float(cost), 1e-9)
         return BatchSizer(max(float(overhead) / cost, 0.1), cost)
 

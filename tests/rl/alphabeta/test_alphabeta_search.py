@@ -195,7 +195,7 @@ def test_a_search_can_be_stopped_from_elsewhere(evaluator):
     stopper.start()
     result = search.search(pack(Position.start()))
     stopper.join()
-    assert result.action in Position.start().legal_actions()
+    assert result.pv[0] in Position.start().legal_actions()
 
 
 def test_several_threads_search_one_position(evaluator):
@@ -204,7 +204,7 @@ def test_several_threads_search_one_position(evaluator):
     for fen in POSITIONS:
         position = Position.from_fen(fen)
         result = search.search(pack(position), seconds=0.05)
-        assert result.action in position.legal_actions()
+        assert result.pv[0] in position.legal_actions()
         assert threading.active_count() == before
     counted = [int(memory.progress["nodes"][0]) for _, memory in search.workers]
     assert all(counted)
@@ -219,7 +219,7 @@ def test_a_search_to_a_limit_that_can_be_repeated_has_one_thread(evaluator):
             AlphaBetaSearch(evaluator, threads=n).search(pack(Position.start()), **limit) for n in (1, 3)
         )
         assert one == three
-        assert one.action in Position.start().legal_actions()
+        assert one.pv[0] in Position.start().legal_actions()
     assert one.depth >= 2
     assert one.nodes <= 3000
 
@@ -231,4 +231,4 @@ def test_other_games_are_searched():
     search = AlphaBetaSearch(IntegerEvaluator(network), game=Connect4())
     three = np.int64(0b111)  # the side to move has three in the first column
     result = search.search((three, np.int64(0b111 << 7)), depth=4)
-    assert (result.action, result.plies) == (0, 1)
+    assert (result.pv[0], result.plies) == (0, 1)
