@@ -96,11 +96,6 @@ def states_of(boards: NDArray[np.int8]) -> NDArray[np.int64]:
     return np.stack([own | opp << 32, kings | jumper + 1 << _JUMPER | clock << _CLOCK], 1)
 
 
-@implements(contract.start, Checkers)
-def _start(game):
-    return (np.int64(kernels.START) | np.int64(kernels.START_OPP) << 32, np.int64(1) << _BLACK)
-
-
 @hot
 def _parts(state):
     """Return (own pieces, the other side's, kings, jumper or -1, halfmove clock)."""

@@ -1,10 +1,10 @@
 """The contract between a game and the search: compiled functions, selected by the type of the game.
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
-plus implementations of the functions below, registered with `implements`. Most have a default; those of
-`start` and `encode` are for games of stones on squares, which have `bits`. The search
-calls these functions with the rules as first argument and uses nothing else of a game. A state is
-a tuple of int64 words; the side to move is part of the state, and every value is for the side to move.
+plus implementations of the functions below, registered with `implements`. Most have a default; the one of
+`encode` is for games of stones on squares, which have `bits`. The search calls these functions with the rules
+as first argument and uses nothing else of a game. A state is a tuple of int64 words; the side to move is part
+of the state, and every value is for the side to move.
 
 `ckai.rl.games.spec` is the other half: what matches, self-play and commands need of a game.
 """
@@ -153,14 +153,8 @@ def by_class(options: dict[str, Any] = HOT) -> Callable[[Callable[..., Any]], An
 
 def not_implemented(rules: Any) -> list[str]:
     """Return the names of the functions without a default that the class of some rules does not implement."""
-    required = (legal, play, outcome, *(() if rules.BITS else (start, encode)))
+    required = (legal, play, outcome, *(() if rules.BITS else (encode,)))
     return [each.__name__ for each in required if type(rules) not in _implementations.get(each, ())]
-
-
-@overridable
-def start(game):
-    """Return the initial state of a game; in a game of stones the empty board."""
-    return np.int64(0), np.int64(0)
 
 
 def legal(game, state, out):

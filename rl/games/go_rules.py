@@ -55,7 +55,7 @@ HIGH_BITS = POINTS - LOW_POINTS
 """The bit of White's first point in a word that has both sides' stones on the rows 7 and 8."""
 PASSES_BIT, PLIES_BIT = HIGH_BITS, HIGH_BITS + 2
 """The first bits of the successive passes and of the plies in word 4."""
-_EMPTY, _NO_HISTORY = (0,) * STATE_WORDS, (0,) * (STATE_WORDS - 3)
+_NO_HISTORY = (0,) * (STATE_WORDS - 3)
 
 
 # --- sets of points ------------------------------------------------------------------------------------
@@ -216,11 +216,6 @@ def stones(state):
     if black_to_move(state):
         return black, white
     return white, black
-
-
-@implements(contract.start, Go)
-def _start(game):
-    return _EMPTY
 
 
 @implements(contract.legal, Go, INNER)

@@ -82,11 +82,6 @@ class Oracle:
         pass
 
 
-@implements(contract.start, TreeGame)
-def _start(game):
-    return (np.int64(0), np.int64(0))
-
-
 @implements(contract.legal, TreeGame)
 def _legal(game, state, out):
     n = 0
