@@ -110,7 +110,7 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
         if digits.isdecimal() and 1 <= int(digits) <= len(ballots):
             return ballots[int(digits) - 1]
         raise ValueError(f"expected ballot:1 to ballot:{len(ballots)}, found {text[:40]!r}")
-    if re.match(r"\s*\S*\d", text):
+    if re.match(r"\s*[A-Za-z]?\d", text):
         game = spec.game()
         for word in text.split():
             if not re.fullmatch(r"\d+\.", word):

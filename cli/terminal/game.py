@@ -3,6 +3,7 @@
 import datetime
 import difflib
 import random
+import re
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TextIO
@@ -206,7 +207,7 @@ class TerminalGame:
             if over and found.playing:
                 raise ValueError(OVER)
             return found.run(self, argument.strip()) is not False
-        if any(map(str.isdigit, word)) or text.lower() in map(str, position.legal_moves()):
+        if re.match(r"[a-z]?\d", word.lower()) or text.lower() in map(str, position.legal_moves()):
             if over:
                 raise ValueError(OVER)
             self.reply = None
