@@ -127,13 +127,6 @@ def bucket_index(table, key):
 
 
 @hot
-def fetch(table, place):
-    """Ask for the rows of a state, `place` being its `bucket_index`: they are seldom in the CPU's caches."""
-    prefetch(table, place, np.int64(0))
-    prefetch(table, place ^ 1, np.int64(table.shape[1] - 1))
-
-
-@hot
 def entry_if(row, key):
     """Return the entry of a row if it is a state's, else 0."""
     entry = row[len(key)]
@@ -346,7 +339,9 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     left_plies = contract.plies_left(game, state)
     row = state if depth >= left_plies else key
     place = bucket_index(memory.table, row)
-    fetch(memory.table, place)
+    # The two rows are seldom in the CPU's caches.
+    prefetch(memory.table, place, np.int64(0))
+    prefetch(memory.table, place ^ 1, np.int64(memory.table.shape[1] - 1))
     actions = memory.actions[at]
     count = contract.legal(game, state, actions)
     if at > root:

@@ -41,16 +41,6 @@ class Connect4(NamedTuple):
     """No settings."""
 
 
-@inner
-def four(stones):
-    """Whether a set of stones holds four in a row."""
-    for shift in (1, 6, 7, 8):
-        pairs = stones & stones >> shift
-        if pairs & pairs >> 2 * shift:
-            return True
-    return False
-
-
 @implements(contract.legal, Connect4)
 def _legal(game, state, out):
     tops = (state[0] | state[1]) & BOTTOM << 5
@@ -72,8 +62,10 @@ def _play(game, state, action):
 
 @implements(contract.outcome, Connect4)
 def _outcome(game, state, count):
-    if four(state[1]):
-        return True, -1.0
+    for shift in (1, 6, 7, 8):
+        pairs = state[1] & state[1] >> shift
+        if pairs & pairs >> 2 * shift:
+            return True, -1.0
     return state[0] | state[1] == BOARD, 0.0
 
 

@@ -151,17 +151,6 @@ def playable(own, other):
     return found
 
 
-@inner
-def area(black, white):
-    """Return the area of Black less that of White: stones, and empty points that reach one colour only.
-
-    The scoring of Tromp and Taylor, https://tromp.github.io/go.html.
-    """
-    empty = without(ALL, union(black, white))
-    black, white = flood(black, union(black, empty)), flood(white, union(white, empty))
-    return size(without(black, white)) - size(without(white, black))
-
-
 # --- rules ----------------------------------------------------------------------------------------------
 
 
@@ -264,9 +253,15 @@ def _outcome(game, state, count):
 
 @quick_kernel
 def black_area(state):
-    """Return the area of Black less that of White, without komi."""
+    """Return the area of Black less that of White, without komi.
+
+    Stones, and empty points that reach one colour only: the scoring of Tromp and Taylor,
+    https://tromp.github.io/go.html.
+    """
     black, white = board(state, 0)
-    return area(black, white)
+    empty = without(ALL, union(black, white))
+    black, white = flood(black, union(black, empty)), flood(white, union(white, empty))
+    return size(without(black, white)) - size(without(white, black))
 
 
 @quick_kernel

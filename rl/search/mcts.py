@@ -123,18 +123,6 @@ def add_node(game, tree, state, parent, edge, passed):
 
 
 @hot
-def add_child(game, tree, node, e):
-    """Add the node that edge `e` of a node leads to; return its index, or -1 if the tree is full."""
-    state = contract.load_state(game, tree.nodes[node].state)
-    state, passed = contract.play(game, state, tree.edges[e].action)
-    prefetch_transposition(tree, state)
-    child = np.int64(add_node(game, tree, state, node, e, passed))
-    if child >= 0:
-        tree.edges[e].child = child
-    return child
-
-
-@hot
 def prepare(game, tree, constants):
     """Prepare an OPEN root for its search, once: noise (Silver et al. 2017), and what is proven at once."""
     if tree.nodes[0].status == OPEN and tree.info[0].root_prepared == 0:
@@ -206,9 +194,13 @@ def descend(game, tree, constants, node, e):
     child = np.int64(tree.edges[e].child)
     is_new = child < 0
     if is_new:
-        child = np.int64(add_child(game, tree, node, e))
+        state = contract.load_state(game, tree.nodes[node].state)
+        state, passed = contract.play(game, state, tree.edges[e].action)
+        prefetch_transposition(tree, state)
+        child = np.int64(add_node(game, tree, state, node, e, passed))
         if child < 0:
             return FULL, np.int64(-1)
+        tree.edges[e].child = child
     if tree.nodes[child].proof != NONE:
         value = PROOF_VALUE[tree.nodes[child].proof]
     elif not is_new:
