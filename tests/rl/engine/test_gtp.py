@@ -63,7 +63,6 @@ def conversation(*lines, load=RandomEngine):
         ("play b A2;play w J9;play b B1;play w A1", "? illegal move"),  # suicide
         ("boardsize 19", "? unacceptable size"),
         ("komi nan", "? syntax error"),
-        ("komi 0.3", "? expected a komi from -81 to 81 in halves, found 0.3"),
         ("undo", "? cannot undo"),
         ("final_score", "= W+7"),
         ("komi 6.5 # the usual;play black E5;final_score", "= B+74.5"),
