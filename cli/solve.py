@@ -14,11 +14,8 @@ from ckai.rl.analysis.report import expected_score, score_text
 
 if TYPE_CHECKING:
     from ckai.rl.analysis.problems import Outcome
-    from ckai.rl.engine.base import Engine, Line
+    from ckai.rl.engine.base import Line
     from ckai.rl.engine.limit import Limit
-
-SECONDS = 2.0
-"""Time of a problem if nothing else is given."""
 
 _HELP = """Solve the problems of FILES, and check their results by the tablebases.
 
@@ -31,7 +28,7 @@ A file named .fen has one in each line: a FEN, then a result (1-0 is a win for B
 the side to move) and the moves of the solution, if any, then a comment after a semicolon.
 
 A problem is solved when the search ends on the first move of the solution, or on one that keeps the result.
-The time shown is the point after which the answer stayed correct. The limit applies to each problem.
+The time shown is the point after which the answer stayed correct.
 
 The exit status is 0 if all problems that can be checked are solved and no stated result is refuted, 1 if
 not, or if a problem cannot be read.
@@ -50,10 +47,9 @@ Examples:
     "--engine",
     "spec",
     metavar="SPEC",
-    default=STRONGEST,
+    default=f"{STRONGEST}@2s",
     show_default=True,
-    help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK; without @LIMIT, "
-    f"{SECONDS:g} seconds per problem.",
+    help="Player, as in `ckai match`; its @LIMIT is for each problem.",
 )
 @tables_option
 @json_option
@@ -82,7 +78,7 @@ def command(files: Sequence[Path], spec: str, tables: str, as_json: bool) -> int
     engine = Engine.load(spec, tables=endgames)
     outcomes: list[Outcome] = []
     try:
-        limit = _limit(engine)
+        limit = engine.limit or engine.default_limit
         with progress_bar("solving", "problems") as progress:
             for problem in problems:
                 progress(len(outcomes), len(problems))
@@ -95,13 +91,6 @@ def command(files: Sequence[Path], spec: str, tables: str, as_json: bool) -> int
     return 1 if failed else 0
 
 
-def _limit(engine: "Engine") -> "Limit":
-    from ckai.rl.engine.limit import Limit
-
-    limit = Limit(seconds=SECONDS)
-    return engine.limit or (limit if limit.given <= engine.takes else Limit())
-
-
 def _learn(spec: str, tables: str) -> None:
     """Ask for the better moves in place of mistakes."""
     from ckai.cli.terminal.learn import ask_all
@@ -111,7 +100,7 @@ def _learn(spec: str, tables: str) -> None:
 
     load(MISTAKES)  # before an engine is loaded
     with Engine.load(spec, tables=open_tables(tables)) as engine:
-        ask_all(MISTAKES, Screen(make_console(), sys.stdin), engine, _limit(engine))
+        ask_all(MISTAKES, Screen(make_console(), sys.stdin), engine)
 
 
 def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limit", as_json: bool) -> None:

@@ -15,11 +15,8 @@ from ckai.rl.games.spec import parse_games
 
 GAMES = Path("games")
 """The folder of games, under the current folder."""
-MAX_VALUE = 200
-"""Most characters of a header in a list."""
 Row: TypeAlias = dict[str, Any]
-"""A game in a list: number, black, white, result, event, date, opening, plies; `start`, its first byte;
-`problem`, why it can be read only in part or not at all, empty if it can."""
+"""A game in a list: number, black, white, result, event, date, opening, plies; `start`, its first byte."""
 
 _SHOWN = ("black", "white", "event", "date", "opening", "result")
 
@@ -34,11 +31,10 @@ def list_games(data: bytes) -> list[Row]:
     for chunk in read_chunks(io.BytesIO(data)):
         games = PdnGames(chunk, 1)
         headers = games.headers.select([*_SHOWN, "plies"]).to_pylist()
-        for g, (header, begin) in enumerate(zip(headers, chunk.begins.tolist(), strict=True)):
-            problem = "" if games.played.whole[g] else str(games.read(g).problem)
-            texts = {name: (header[name] or "")[:MAX_VALUE] for name in _SHOWN}
+        for header, begin in zip(headers, chunk.begins.tolist(), strict=True):
+            texts = {name: header[name] or "" for name in _SHOWN}
             row = {"number": len(rows) + 1, **texts, "plies": header["plies"]}
-            rows.append(row | {"problem": problem[:MAX_VALUE], "start": chunk.offset + begin})
+            rows.append(row | {"start": chunk.offset + begin})
     if not rows:
         raise ValueError("expected games in PDN, found none")
     return rows
@@ -60,7 +56,7 @@ def _saved(path: Path, changed: int) -> list[Row]:
     if (game := game_named(data)) != DEFAULT_GAME.name:
         tags, words = next(parse_games(data.decode(errors="replace")))
         known = {name: tags.get(name.capitalize(), "") for name in _SHOWN}
-        return [{"number": 1, **known, "game": game, "plies": len(words) - 1, "problem": ""}]
+        return [{"number": 1, **known, "game": game, "plies": len(words) - 1}]
     try:
         return [row | {"game": game} for row in list_games(data) if row["plies"]]
     except (ValueError, OSError):  # something else has that name

@@ -67,6 +67,13 @@ def print_games(rows: list[dict[str, Any]], most: int | None = None) -> None:
 # --- progress -----------------------------------------------------------------------------------------------
 
 
+def progress_bars(console: Console) -> Progress:
+    """Return bars with a description, counts, a field `note` and the time left; none if it is no terminal."""
+    columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn()
+    name, hidden = TextColumn("{task.description}"), not console.is_terminal
+    return Progress(name, *columns, console=console, transient=True, disable=hidden)
+
+
 @contextmanager
 def progress_bar(label: str, unit: str, console: Console | None = None) -> Iterator[Callable[..., None]]:
     """Show a progress bar on standard error, if that is a terminal.
@@ -74,16 +81,10 @@ def progress_bar(label: str, unit: str, console: Console | None = None) -> Itera
     Yields a function to call with the amount done, the total and, if there is more to say, a text. `console`
     prints other messages above the bar.
     """
-    console = console or stderr_console()
-    columns = (TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(
-        TextColumn(label), BarColumn(), MofNCompleteColumn(), *columns,
-        console=console, transient=True, disable=not console.is_terminal,
-    ) as bar:  # fmt: skip
-        task = bar.add_task(unit, total=None)
+    with progress_bars(console or stderr_console()) as bars:
+        task = bars.add_task(label, total=None, note=unit)
 
         def update(done: int, total: int, detail: str = "") -> None:
-            text = f"{unit}, {detail}" if detail else unit
-            bar.update(task, completed=done, total=total, description=text)
+            bars.update(task, completed=done, total=total, note=f"{unit}, {detail}" if detail else unit)
 
         yield update

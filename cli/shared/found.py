@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -35,18 +36,16 @@ def newest_network(game: str = DEFAULT_GAME_NAME) -> str:
     )
 
 
-def networks_in() -> Iterator[tuple[Path, str | None]]:
-    """Yield `pretrained.ckpt` and the best networks of runs, newest first, with the game: None if damaged."""
+def networks_in() -> Iterator[tuple[Path, str]]:
+    """Yield `pretrained.ckpt` and the best networks of runs that can be read, newest first, with the game."""
     paths = [path for place in NETWORK_PATTERNS for path in Path().glob(place) if path.is_file()]
     if not paths:
         return
     from ckai.models.checkpoint import CheckpointError, load_checkpoint  # PyTorch takes seconds to import
 
     for path in sorted(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)), reverse=True):
-        try:
+        with suppress(CheckpointError):
             yield path, load_checkpoint(path).network().encode.GAME
-        except CheckpointError:
-            yield path, None
 
 
 def short_name(text: str) -> str:

@@ -5,9 +5,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ckai.cli.shared.console import stderr_console
+from ckai.cli.shared.console import progress_bars, stderr_console
 from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
@@ -24,16 +23,7 @@ class RunScreen:
 
     def __init__(self, run: "Run", generations: int) -> None:
         self.run, self._console = run, stderr_console()
-        self.bars = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=12),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[note]}"),
-            TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
+        self.bars = progress_bars(self._console)
         self._all = self.bars.add_task("generations", total=generations, completed=run.generations, note="")
         self._stages = {stage: self.bars.add_task(STAGES[stage], visible=False, note="") for stage in STAGES}
         self._lock = threading.Lock()

@@ -2,7 +2,6 @@
 
 import datetime
 import difflib
-import random
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -17,7 +16,6 @@ from ckai.cli.playing.saved import new_file
 from ckai.cli.playing.sides import (
     SIDES,
     Side,
-    choose_move,
     game_of,
     other,
     outcome_text,
@@ -90,8 +88,7 @@ class TerminalGame:
     """A game between people at a terminal (or a pipe) and an engine.
 
     `humans` are the sides that people play. `opponent` returns the engine, which is called `name`; `analyst`
-    the one that gives hints, explains and answers draws. `chance` draws among nearly best moves of the
-    opponent at the start of a game.
+    the one that gives hints, explains and answers draws.
     """
 
     def __init__(
@@ -107,13 +104,11 @@ class TerminalGame:
         spec: GameSpec = DEFAULT_GAME,
         control: Limit | None = None,
         show: bool = False,
-        chance: random.Random | None = None,
     ) -> None:
         self.game, self.spec, self.opponent, self.opponent_name = game, spec, opponent, name
         self.file: Path | None = None
         self.screen, self.console = Screen(console, lines), console
         self.analyst, self.control, self.show_search = analyst, control, show
-        self.chance = chance
         self.humans = frozenset(humans)
         self.flipped = spec.turnable and self.humans == {"black"}
         self.ended: Outcome | None = None
@@ -230,13 +225,12 @@ class TerminalGame:
 
     def _engine_move(self) -> None:
         """Let the engine play for the side to move."""
-        own = self.clocks.get(self.side)
-        clock = None if own is None else own.limit
-        self.opinion = None
-        self.reply = self._wait(
-            self.opponent,
-            lambda engine, stop: choose_move(engine, self.game, clock, chance=self.chance, stop=stop),
-        )
+        own, self.opinion = self.clocks.get(self.side), None
+
+        def play(engine: Engine, stop: Stop) -> SearchResult:
+            return engine.play(self.game, own.limit if own and "clock" in engine.takes else None, stop=stop)
+
+        self.reply = self._wait(self.opponent, play)
         # With a clock its time would be the engine's.
         if self.show_search and self.reply.lines[0].value is None and not self.clocks:
             try:

@@ -9,11 +9,10 @@ from ckai.game import Game, MoveError
 from ckai.pdn import PdnGame
 from ckai.rl.analysis import mistakes
 from ckai.rl.engine.base import Engine, SearchResult
-from ckai.rl.engine.limit import Limit
 from ckai.rl.games.registry import DEFAULT_GAME
 
 
-def ask_all(path: Path, screen: Screen, engine: Engine, limit: Limit) -> None:
+def ask_all(path: Path, screen: Screen, engine: Engine) -> None:
     """Ask for the better move of each puzzle of a file that is due, until `quit`; keep each answer at once.
 
     The engine judges moves that are not the solution, and shows refutations.
@@ -23,7 +22,7 @@ def ask_all(path: Path, screen: Screen, engine: Engine, limit: Limit) -> None:
     answers: list[bool] = []
     for n, puzzle in enumerate(due, 1):
         screen.print(f"\n{n} of {len(due)}: {puzzle.header('Event')}")
-        if (right := _ask(puzzle, screen, lambda game: engine.play(game, limit))) is None:
+        if (right := _ask(puzzle, screen, engine.play)) is None:
             break
         answers.append(right)
         mistakes.answer(puzzle, right, path)

@@ -14,7 +14,6 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.puzzles import Judge, task
 from ckai.cli.playing.saved import list_games, saved_games
-from ckai.cli.playing.sides import choose_move
 from ckai.cli.shared.output import error_text
 from ckai.cli.web import files
 from ckai.cli.web.rules import Asked, describe, look, played
@@ -45,10 +44,11 @@ def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
         return _inside(spec, game, engine, asked, search)
     if asked.kind == "play":
         search.tell({"begun": True})  # its clock does not run while it is loaded or waits for others
-        left = asked.clock
-        clock = None if left is None else Limit(clock=max(0.01, left), increment=asked.increment)
+        clock = None
+        if asked.clock is not None and "clock" in engine.takes:
+            clock = Limit(clock=max(0.01, asked.clock), increment=asked.increment)
         try:
-            result = choose_move(engine, game, clock, chance=server.chance, stop=search.stop)
+            result = engine.play(game, clock, stop=search.stop)
         except ResignsError:
             return {"resigns": True}
         return describe(spec, game.position, result)

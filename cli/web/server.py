@@ -1,7 +1,6 @@
 """What the requests of all tabs share: the games, the engines, the one search."""
 
 import asyncio
-import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -118,7 +117,7 @@ class Server:
     """
 
     def __init__(self, given: Sequence[str] = ()) -> None:
-        self.chance, self.searches = random.Random(), Searches()
+        self.searches = Searches()
         self._given = [EngineText.read(text) for text in given]
         self._engines: dict[tuple[str, str], Engine] = {}
         """By game and text, the least recently used one first."""
@@ -138,24 +137,19 @@ class Server:
         from ckai.rl.engine.loading import game_of
 
         main, limit = DEFAULT_GAME.name, FULL_STRENGTH_SECONDS
-        networks = [(str(path), game) for path, game in networks_in() if game is not None]
         note = f"tree search, {limit:g} s a move"
         found = [
             *level_players(),
             Player(main, judge_of(DEFAULT_GAME), "Alpha-beta, ckai", "engine", "the strongest; 1 s a move"),
             *(
-                Player(game, f"{name}@{limit:g}s", name, "network", note)
-                for name, game in [*networks, (CKAI, main), (SMALL, main)]
+                Player(game, f"{name}@{limit:g}s", str(name), "network", note)
+                for name, game in [*networks_in(), (CKAI, main), (SMALL, main)]
             ),
-            Player(main, "alphabeta@6", "Alpha-beta, material only", "other", "6 plies deep"),
         ]
         for spec in all_games():
             found.append(Player(spec.name, "rollout@1000", "Random playouts", "search", "1,000 a move"))
-            note = "400 visits a move"
-            found.append(Player(spec.name, "uniform@400", "Search without a network", "search", note))
             if spec.solver:
                 found.append(Player(spec.name, "perfect", "Perfect play", "other"))
-            found.append(Player(spec.name, "random", "Random moves", "other"))
         for given in self._given:
             game = main
             with suppress(ValueError):  # the error comes when the player is to move

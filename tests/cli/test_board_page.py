@@ -166,8 +166,6 @@ def test_moves_are_taken_back_and_the_game_is_given_up_and_played_again(board):
     play(board, ["11-15", "23-19", "8-11"])
     board.button("Take back").click()
     board.until_moves(2)
-    board.button("Redo").click()
-    board.until_moves(3)
     board.button("Hint").click()
     board.until_text("#toast", "A good move: ")
     assert board.page.locator(".arrow.best").count() > 0
@@ -175,7 +173,7 @@ def test_moves_are_taken_back_and_the_game_is_given_up_and_played_again(board):
     board.button("Keep playing").click()
     board.button("Resign").click()
     board.page.locator("dialog .danger").click()
-    board.until_text(".status", "Black won: White resigned (1-0)")
+    board.until_text(".status", "White won: Black resigned (0-1)")
     board.button("Rematch").click()
     board.until_moves(0)
     play(board, ["11-15"])

@@ -140,7 +140,7 @@ def test_an_analysis_grows_until_it_is_stopped_and_gives_way_to_a_move(client):
         assert len(first["lines"]) == 3
         assert other.find("players")["players"]
         assert here.until(number, lambda message: message.get("visits", 0) > first["visits"])
-        assert other.find("play", engine="random")["lines"][0]["pv"]
+        assert other.find("play", engine="level:1")["lines"][0]["pv"]
         assert here.until(number, lambda message: message.get("visits", 0) > first["visits"])
         assert other.find("ask", engine="rollout", visits=5)["visits"] >= 5
         newer = other.send("analyse", engine="uniform", moves=["11-15", "23-19"])
@@ -241,7 +241,6 @@ def test_a_thousand_games_are_listed_and_read_one_by_one(client):
     rows = ask(client, "pdn", text=body.decode())["rows"]
     assert len(rows) > 20
     assert (rows[-1]["event"], rows[-1]["plies"]) == ("<script>", 1)
-    assert "1-2" in rows[-1]["problem"]
     for n in (0, 7, len(rows) - 2):
         found = ask(client, "read", text=body[rows[n]["start"] : rows[n + 1]["start"]].decode())
         assert (len(found["line"]), found["result"]) == (rows[n]["plies"], rows[n]["result"])

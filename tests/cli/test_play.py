@@ -2,13 +2,11 @@
 
 import json
 import os
-import random
 import re
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,15 +15,13 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import parse, play
-from ckai.cli.playing.sides import choose_move
 from ckai.cli.shared.found import newest_network
 from ckai.cli.terminal.game import COMMANDS
-from ckai.game import Game, Position
+from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.network import build
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine import loading
-from ckai.rl.engine.base import MoveMap, Value
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 
@@ -95,34 +91,6 @@ def test_saved_games_are_listed_as_they_are_loaded():
 def test_a_game_against_a_level_continues_against_it():
     Path("game.pdn").write_text('[Black "human"]\n[White "level:2"]\n[Result "*"]\n\n1. 11-15 22-18 *\n')
     assert "You play Black against level:2" in invoke(["--load", "game.pdn"], "quit\n").output
-
-
-def test_openings_vary_with_the_seed_and_are_the_same_with_it():
-    assert first_moves(Varied(), 1) == first_moves(Varied(), 1)
-    assert len({tuple(first_moves(Varied(), seed)) for seed in range(5)}) > 1
-    assert set(first_moves(Varied(), None)) == {"9-13"}
-    game = Game()
-    for move in ("11-15", "23-19", "8-11", "22-17", "4-8", "17-13", "15-18", "24-20"):
-        game.push(move)
-    assert {str(choose_move(Varied(), game, chance=random.Random(1)).move) for _ in range(6)} == {
-        str(game.position.legal_moves()[0])
-    }
-
-
-def first_moves(engine, seed, times=6):
-    """The moves that an engine plays in the initial position."""
-    chance = None if seed is None else random.Random(seed)
-    return [str(choose_move(engine, Game(), chance=chance).move) for _ in range(times)]
-
-
-class Varied(FirstMove):
-    """An engine whose moves are all searched alike; each has a value of its own, 0.01, 0.02, ..."""
-
-    def _search(self, task, *more):
-        result = super()._search(task, *more)
-        turn = result.value.turn
-        lines = [replace(e, value=Value((i + 1) / 100, turn), visits=10) for i, e in enumerate(result.lines)]
-        return replace(result, lines=lines, visits=MoveMap(dict.fromkeys(result.visits, 10)))
 
 
 # --- commands ------------------------------------------------------------------------------------------

@@ -96,10 +96,10 @@ export class GamesView {
     this.show();
   }
   show() {
-    const { found = [], rows } = this, names = this.table.game.sideNames, broken = rows.filter(({ problem }) => problem).length;
-    this.count.textContent = [!rows.length ? this.source === "mine" ? "No games yet: those that you play are listed here."
+    const { found = [], rows } = this, names = this.table.game.sideNames;
+    this.count.textContent = !rows.length ? this.source === "mine" ? "No games yet: those that you play are listed here."
       : "Open a PDN file, or drop one anywhere on this page." : found.length === rows.length ? count(rows.length, "game")
-      : `${found.length} of ${count(rows.length, "game")}`, broken && `${broken} cannot be read to the end`].filter(Boolean).join(" · ");
+      : `${found.length} of ${count(rows.length, "game")}`;
     refill(this.heads, ...Object.entries(COLUMNS).map(([name, title]) => {
       const order = this.sort === name ? "ascending" : this.sort === `-${name}` ? "descending" : "none";
       return el("span", { role: "columnheader", class: `of-${name}`, "aria-sort": order }, el("button.sort", { "data-key": name, click: () => {
@@ -117,12 +117,9 @@ export class GamesView {
   }
   row(row) {
     const open = () => this.open(row);
-    const made = el("div.game-row", { role: "row", title: row.problem ? `cannot be read to its end: ${row.problem}` : null,
-      click: (event) => !event.target.closest("button") && open() },
-    ...Object.keys(COLUMNS).map((name) => el("span", { role: "cell", class: `of-${name}` }, name === "black"
-      ? el("button.open-game", { click: open }, String(row.black || "?")) : String(row[name] || ""))));
-    if (row.problem) made.querySelector(".of-event").prepend(icon("warning"));
-    return made;
+    return el("div.game-row", { role: "row", click: (event) => !event.target.closest("button") && open() },
+      ...Object.keys(COLUMNS).map((name) => el("span", { role: "cell", class: `of-${name}` }, name === "black"
+        ? el("button.open-game", { click: open }, String(row.black || "?")) : String(row[name] || ""))));
   }
   async open(row) {
     const { table, app, file } = this;

@@ -52,7 +52,6 @@ export class PlayView {
       else button("hint", "Hint", () => this.hint());
       if (pass) button("next", "Pass", () => table.move(pass));
       button("undo", "Take back", () => table.undo(), { disabled: !table.canUndo });
-      button("redo", "Redo", () => table.redo(), { disabled: !table.undone || !table.current.children.length });
       button("draw", "Offer a draw", () => this.offer(), { disabled: !played || !table.human(turn) });
       button("flag", "Resign", () => this.resign(), { disabled: !played });
     }

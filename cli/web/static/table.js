@@ -6,7 +6,7 @@ import { sideName } from "./words.js";
 
 const PREFIX = "ckai-tree-", MOST_GAMES = 60, PAUSE = 150; // milliseconds between a change and the storage
 const HUMAN = { spec: "human", name: "human" }, SIDES = ["black", "white"];
-const KEPT = ["key", "version", "start", "mode", "players", "control", "ended", "headers", "result", "file", "touched", "interrupted", "from", "undone"];
+const KEPT = ["key", "version", "start", "mode", "players", "control", "ended", "headers", "result", "file", "touched", "interrupted", "from"];
 const NOTES = ["comment", "nags", "value", "arrows", "clock"], STEP = ["move", "path", "changes"];
 const picked = (object, names) => Object.fromEntries(names.map((name) => [name, object[name]]));
 const walk = (node) => [node, ...node.children.flatMap(walk)]; // the node and all after it, in order
@@ -45,7 +45,7 @@ export class Table extends EventTarget {
     for (const old of storedGames().slice(MOST_GAMES)) store(PREFIX + old.key, null);
     const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (n) => n.toString(36)).join("").slice(0, 12);
     Object.assign(this, { game, start, key, version: 0, mode: "analysis", players: { black: HUMAN, white: HUMAN },
-      control: null, clock: null, ended: null, undone: 0, headers: [], result: "*", file: null, touched: 0, interrupted: false, from: "",
+      control: null, clock: null, ended: null, headers: [], result: "*", file: null, touched: 0, interrupted: false, from: "",
       problem: "", puzzle: false }, fields);
     const step = { move: "", path: [], changes: {} };
     this.root = this.node = this.current = this.begin = this.make(null, step, game.rules ? replay(start)[0] : null);
@@ -206,7 +206,7 @@ export class Table extends EventTarget {
     const node = this.add(at, step);
     if (playing) {
       this.toFront(node);
-      Object.assign(this, { node: this.node === at || this.human(side) ? node : this.node, current: node, undone: 0 });
+      Object.assign(this, { node: this.node === at || this.human(side) ? node : this.node, current: node });
     } else {
       this.node = node;
       if (at.children.length > known) this.touched += known ? 10 : 1;
@@ -226,22 +226,10 @@ export class Table extends EventTarget {
   undo() {
     const target = this.undoTarget(), { ended, clock } = this;
     this.ended = null;
-    if (target && (!ended || ended.engine)) {
-      this.undone += this.current.ply - target.ply;
-      this.current = target;
-    }
+    if (target && (!ended || ended.engine)) this.current = target;
     this.run(null);
     if (clock && this.current.clock) [clock.black, clock.white] = this.current.clock;
     for (const side of clock ? SIDES : []) clock[side] = Math.max(clock[side], 10); // the time may have been up
-    this.node = this.current;
-    this.changed();
-  }
-
-  /** Play moves that were taken back, until a person is to move. */
-  redo() {
-    do [this.current] = this.current.children;
-    while (--this.undone && this.current.children.length && !this.human(this.turn(this.current)));
-    this.run(null);
     this.node = this.current;
     this.changed();
   }
@@ -294,7 +282,6 @@ export class Table extends EventTarget {
   }
   promote() {
     this.toFront(this.node);
-    this.undone = 0; // what was taken back may not come first any more
     this.annotate({});
   }
 
@@ -303,7 +290,7 @@ export class Table extends EventTarget {
     const { node } = this, { parent } = node, played = this.path(this.current).includes(node);
     if (this.interrupted && played) return false;
     parent.children.splice(parent.children.indexOf(node), 1);
-    Object.assign(this, { undone: 0, node: parent, current: played ? parent : this.current });
+    Object.assign(this, { node: parent, current: played ? parent : this.current });
     this.annotate({});
     return true;
   }
