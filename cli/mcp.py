@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 from pydantic import Field, ValidationError
 
-from ckai.cli.shared.found import STRONGEST
-from ckai.cli.shared.options import open_tables
 from ckai.cli.shared.output import error_text
 from ckai.models.pretrained import CKAI
 
@@ -159,27 +157,17 @@ def make_server(load: "Callable[[], Engine]") -> Any:
 
 
 @click.command("mcp")
-@click.option(
-    "--engine",
-    "spec",
-    metavar="SPEC",
-    default=f"{STRONGEST}@1s",
-    show_default=True,
-    help="Player, as in `ckai match`.",
-)
-def command(spec: str) -> None:
+def command() -> None:
     """Serve language models by the Model Context Protocol (MCP) on standard input and output.
 
     Its tools list legal moves, make a move, evaluate a position, explain a move, analyse a game and draw the
-    board. Add the command `ckai mcp` to a client.
+    board. They search by alpha-beta with the installed network, for a second. Add the command `ckai mcp` to
+    a client.
     """
+    from ckai.cli.playing.sides import judge_of, load_engine
+    from ckai.rl.games.registry import DEFAULT_GAME
 
-    from ckai.rl import Engine
-    from ckai.rl.engine.limit import EngineText
-    from ckai.rl.engine.loading import check
-
-    check(EngineText.read(spec), clock=False)  # say what is wrong before a client waits
-    server = make_server(lambda: Engine.load(spec, tables=open_tables()))
+    server = make_server(lambda: load_engine(judge_of(DEFAULT_GAME), DEFAULT_GAME))
     if sys.stdin.isatty():
         click.echo("waiting for a client on standard input; Ctrl-C ends", err=True)
     server.run()

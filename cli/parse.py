@@ -2,15 +2,11 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ckai.cli.shared.options import PATH, force_option, json_option, output_option
 from ckai.cli.shared.output import count_text, print_json
-
-if TYPE_CHECKING:
-    from ckai.datasets.convert import Tally
 
 
 @click.command("parse")
@@ -44,10 +40,6 @@ def command(files: tuple[Path, ...], output: Path | None, force: bool, as_json: 
         told["files_without_games"] = [error.path for error in told.pop("without_games")]
         print_json(told | {"seconds": round(seconds, 3)})
         return
-    _print(tally, seconds)
-
-
-def _print(tally: "Tally", seconds: float) -> None:
     click.echo(
         f"{count_text(tally.games_read, 'game')} read: {tally.games_kept:,} kept, "
         f"{tally.games_truncated:,} truncated, {tally.games_rejected:,} rejected"

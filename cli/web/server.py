@@ -18,8 +18,6 @@ from ckai.rl.engine.limit import FULL_STRENGTH_SECONDS, LEVEL, EngineText
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
-MAX_LOADED = 10
-"""Most engines that stay loaded; the least recently used one goes first."""
 KINDS = ("play", "ask", "explain", "learn", "inside", "analyse")
 """Kinds of searches: what goes first. An analysis gives way to everything, also to a newer one."""
 
@@ -120,7 +118,7 @@ class Server:
         self.searches = Searches()
         self._given = [EngineText.read(text) for text in given]
         self._engines: dict[tuple[str, str], Engine] = {}
-        """By game and text, the least recently used one first."""
+        """Those that were asked for, by game and text."""
 
     async def __aenter__(self) -> None:
         self._runner = asyncio.create_task(self.searches.run())
@@ -169,14 +167,10 @@ class Server:
             )
         if player.limit is not None and player.limit.clock is not None:
             raise ValueError(f"{text[:60]}: expected one clock for both sides; give it as the game's")
-        engine = self._engines.pop((spec.name, text), None)
-        if engine is None:
+        if (spec.name, text) not in self._engines:
             tell({"waiting": "Loading the engine …"})
-            engine = load_engine(text, spec)
-        self._engines[spec.name, text] = engine
-        while len(self._engines) > MAX_LOADED:
-            self._engines.pop(next(iter(self._engines))).close()
-        return engine
+            self._engines[spec.name, text] = load_engine(text, spec)
+        return self._engines[spec.name, text]
 
 
 def level_players() -> list[Player]:
