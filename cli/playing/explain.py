@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ckai.cli.playing.sides import game_of, side_of
+from ckai.cli.playing.sides import game_of, outlook
 from ckai.rl.analysis.report import expected_score, percent
 from ckai.rl.analysis.shots import Shot, find_shot, find_threat
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -56,15 +56,12 @@ class Explainer:
         first, *others = self.search(game, 2).lines
         if first.value is None:
             return [], 1.0
-        best, line = float(first.value), list(first.pv)
-        value = best
+        before = later = expected_score(first.value.black())
+        line, sign = list(first.pv), 1 if game.position.black else -1
         if move != first.move:
-            result = self._value_after(game, after)
-            if result is None:
-                return [], 1.0
-            value, line = result[0], [move, *result[1]]
-        loss = max(0.0, best - value) / 2
-        before, later = (expected_score(each, black=game.position.black) for each in (best, value))
+            later, rest = outlook(after, lambda game: self.search(game, 1))
+            line = [move, *rest]
+        loss = max(0.0, sign * (before - later))
         score = f"the expected score of {self.spec.side_names[0]}"
         if loss >= SLIGHT:
             verb = "falls" if later < before else "rises"
@@ -75,21 +72,10 @@ class Explainer:
             ], loss
         kind, alone = "as good as any", ""
         if move == first.move and others and others[0].value is not None:
-            least = (best - float(others[0].value)) / 2
+            least = sign * (before - expected_score(others[0].value.black()))
             if least >= MISSED:
                 kind, alone = "the best move", f"; the next best, {others[0].move}, costs {percent(least)}"
         return [f"{move} is {kind}: {score} stays at {percent(later)}{alone}.{_then(line)}"], loss
-
-    def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]] | None:
-        """Return the value after a move for its side, and what follows; None: the engine has no values."""
-        mine = side_of(game.position)
-        if (outcome := after.outcome()) is not None:
-            return (0.0 if outcome.winner is None else 1.0 if outcome.winner == mine else -1.0), []
-        result = self.search(after, 1)
-        if result.value is None:
-            return None
-        value = float(result.value)
-        return value if side_of(after.position) == mine else -value, result.pv
 
     # --- shots ------------------------------------------------------------------------------------
 

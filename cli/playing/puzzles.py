@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from functools import cache
 
+from ckai.cli.playing.sides import outlook
 from ckai.game import Game, Move
 from ckai.pdn import PdnGame
 from ckai.rl.analysis import mistakes
-from ckai.rl.analysis.report import COSTS, NAGS, POINTS, Grade, expected_score, score_text
+from ckai.rl.analysis.report import COSTS, NAGS, Grade, score_text
 from ckai.rl.engine.base import SearchResult
 
 SHOWN = 6
@@ -50,8 +51,5 @@ class Judge:
         """Return the expected score of Black after a move, and what follows."""
         game = Game(self._puzzle.start)
         game.push(move)
-        if (outcome := game.outcome()) is not None:
-            return POINTS[outcome.result], "nothing: the game is over"
-        found = self._search(game)
-        black = expected_score(0.0 if found.value is None else found.value.black())
-        return black, " ".join(map(str, found.pv[:SHOWN]))
+        black, line = outlook(game, self._search)
+        return black, " ".join(map(str, line[:SHOWN])) or "nothing: the game is over"

@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -10,7 +10,8 @@ from typing import Any, Final, Literal, TypeAlias
 from ckai.cli.shared.found import STRONGEST, networks_in
 from ckai.cli.shared.options import open_tables
 from ckai.game import Outcome
-from ckai.rl.engine.base import Engine
+from ckai.rl.analysis.report import POINTS, expected_score
+from ckai.rl.engine.base import Engine, SearchResult
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
@@ -26,6 +27,14 @@ def judge_of(spec: GameSpec) -> str:
         return f"{STRONGEST}@1s"
     networks = (str(path) for path, game in networks_in() if game == spec.name)
     return next(networks, "rollout") + "@1s"
+
+
+def outlook(game: Any, search: Callable[[Any], SearchResult]) -> tuple[float, list[Any]]:
+    """Return the score that the first player can expect in a game, and what follows."""
+    if (outcome := game.outcome()) is not None:
+        return POINTS[outcome.result], []
+    found = search(game)
+    return expected_score(0.0 if found.value is None else found.value.black()), found.pv
 
 
 Side: TypeAlias = Literal["black", "white"]

@@ -54,11 +54,11 @@ def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
         return describe(spec, game.position, result)
 
     def tell(result: Any) -> None:
-        search.tell(describe(spec, game.position, result, asked.lines))
+        search.tell(describe(spec, game.position, result))
 
     limit = Limit(seconds=asked.seconds, visits=asked.visits)
     result = engine.play(game, limit, lines=asked.lines, stop=search.stop, on_result=tell)
-    return describe(spec, game.position, result, asked.lines)
+    return describe(spec, game.position, result)
 
 
 def _learn(game: Any, engine: Engine, asked: Asked, search: Search) -> dict[str, Any]:
@@ -68,10 +68,9 @@ def _learn(game: Any, engine: Engine, asked: Asked, search: Search) -> dict[str,
         `right`, and sentences as `text`.
     """
     move = game.pop() if asked.moves else None
-    for puzzle in mistakes.load():
-        if mistakes.key(puzzle) == (game.position, asked.mistake):
-            break
-    else:
+    wanted = game.position, asked.mistake
+    puzzle = next((each for each in mistakes.load() if mistakes.key(each) == wanted), None)
+    if puzzle is None:
         raise ValueError(f"{mistakes.MISTAKES}: expected this puzzle, found it no more; choose Next")
     judge = Judge(puzzle, lambda game: engine.play(game, stop=search.stop))
     right = move is not None and judge.right(move)

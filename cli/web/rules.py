@@ -109,10 +109,10 @@ def steps_of(spec: GameSpec, position: Any, line: Any) -> list[dict[str, Any]]:
     return steps
 
 
-def describe(spec: GameSpec, position: Any, result: Any, lines: int = 1) -> dict[str, Any]:
+def describe(spec: GameSpec, position: Any, result: Any) -> dict[str, Any]:
     """Return a result as the page gets it; values are expected scores of the first player."""
     shown = []
-    for line in result.lines[:lines]:
+    for line in result.lines:
         value = None if line.value is None else expected_score(line.value, black=position.black)
         shown.append({"value": value, "proven": line.proven, "plies": line.plies})
         shown[-1]["pv"] = steps_of(spec, position, line.pv)

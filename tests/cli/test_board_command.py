@@ -73,12 +73,6 @@ def test_a_port_in_use_is_named():
     assert "Traceback" not in result.output
 
 
-def test_a_host_that_is_none_is_named():
-    result = CliRunner().invoke(board.command, ["--no-browser", "--host", "no.such.host.invalid"])
-    assert result.exit_code == 1
-    assert "expected an address to listen on" in result.output
-
-
 def test_a_player_that_is_none_is_named():
     result = CliRunner().invoke(board.command, ["--no-browser", "--engine", "x@0"])
     assert result.exit_code != 0

@@ -189,10 +189,3 @@ def test_what_is_wrong_is_one_line(here, ckai, words, status, message):
     assert (code, out) == (status, "")
     assert message in err.splitlines()[-1]
     assert {*Path().iterdir()} == before
-
-
-def test_what_strangers_wrote_obeys_no_terminal(here, ckai):
-    Path("evil.pdn").write_bytes(b'[Black "\x1b]0;x\x07\x9b31m\ta"] 1. 11-15 *')
-    out = ckai("games", "evil.pdn")[1]
-    assert not set(out) & {"\x1b", "\x9b", "\x07"}
-    assert len(out.splitlines()) == 2

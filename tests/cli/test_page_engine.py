@@ -204,17 +204,6 @@ def test_searches_are_those_of_alpha_beta(node, evaluator):
     assert found == wanted
 
 
-def test_several_lines_begin_with_different_moves(node):
-    found = node(
-        """const net = await load("ckai.bin");
-           return last(search.search(net, rules.startPosition(), [], { depth: 6, lines: 9 })).lines;"""
-    )
-    assert {line["move"] for line in found} == {str(move) for move in Position.start().legal_moves()}
-    assert all(line["pv"][0] == line["move"] for line in found)
-    values = [line["value"] for line in found]
-    assert values == sorted(values, reverse=True)
-
-
 @pytest.mark.slow
 def test_levels_play_as_in_python(node, evaluator):
     people = IntegerEvaluator(load_network("human"))

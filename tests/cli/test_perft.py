@@ -22,11 +22,6 @@ def test_json():
     assert found["seconds"] > 0
 
 
-def test_a_position_in_another_spelling():
-    found = json.loads(run("--depth", 3, "--fen", "W:BK7,12-13,K18:W22,26,30-31.", "--json").stdout)
-    assert (found["fen"], found["nodes"]) == ("W:W22,26,30,31:BK7,12,13,K18", 26)
-
-
 def test_text_has_the_speed_of_large_counts():
     assert run("--depth", 4).stdout.startswith("depth 4: 1,469 nodes in 0.0")
     assert run("--depth", 9).stdout.rstrip().endswith("M nodes/s")

@@ -10,9 +10,8 @@ from terminal_game import FirstMove, only_game, table
 from ckai.cli.playing.sides import game_of, opening_moves
 from ckai.cli.terminal.game import COMMANDS
 from ckai.datasets.files import write_whole
-from ckai.game import Game
 from ckai.rl.engine.alphabeta import RandomEngine
-from ckai.rl.engine.base import ResignsError, SearchResult
+from ckai.rl.engine.base import ResignsError
 from ckai.rl.games.registry import get_game
 
 CHECKERS = get_game("checkers")
@@ -116,20 +115,6 @@ def test_every_ballot_leads_to_its_opening():
     names = [CHECKERS.opening_name(game) for game in games]
     assert (names[0], names[119], names[126]) == ("Edinburgh, 21-17 5-9", "Single Corner", "Will o' the Wisp")
     assert len(set(names)) == 174
-
-
-def test_an_opening_is_named_by_its_position():
-    for moves in (
-        "11-15 23-19 8-11 22-17 4-8",
-        "11-15 22-17 8-11 23-19 4-8",
-        "11-15 23-19 8-11 22-17 4-8 17-13",
-    ):
-        assert CHECKERS.opening_name(game_of(tuple(moves.split()), CHECKERS)) == "Old Fourteenth"
-    late = CHECKERS.position()
-    for move in CHECKERS.ballot[0]:
-        late = late.push(late.find_move(move))
-    assert CHECKERS.opening_name(Game(late)) == "Edinburgh, 21-17 5-9"
-    assert CHECKERS.opening_name(Game()) is None
 
 
 @pytest.mark.parametrize(
@@ -275,18 +260,6 @@ def test_the_search_is_hidden_until_it_is_asked_for():
     assert "visits" not in text
     _, text = run("11-15\nshow\nshow\n")
     assert text.count("100 visits") == 1
-
-
-def test_a_player_without_a_search_declines_draws():
-    class Silent(FirstMove):
-        def _search(self, task, *more):
-            return SearchResult(lines=super()._search(task, *more).lines)
-
-    script, shown = table("draw\ny\nhint\nexplain 11-15\nshow\n11-15\n", engine=Silent())
-    script.play()
-    assert "the engine declines the draw" in shown.getvalue()
-    assert "ckai would play 9-13" in shown.getvalue()
-    assert texts(script) == ["11-15", "21-17"]
 
 
 def test_show_has_the_analysts_value_where_the_engine_has_none():
