@@ -9,15 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.found import NO_NETWORK, newest_network, short_name
-from ckai.cli.shared.options import (
-    PATH,
-    evaluator_option,
-    force_option,
-    json_option,
-    open_tables,
-    output_option,
-    tables_option,
-)
+from ckai.cli.shared.options import PATH, force_option, json_option, open_tables, output_option, tables_option
 from ckai.cli.shared.output import count_text, print_json
 from ckai.datasets.machine import available_cores
 from ckai.models.pretrained import network_path
@@ -28,8 +20,8 @@ if TYPE_CHECKING:
     from ckai.rl.analysis.analyst import Work
     from ckai.rl.analysis.report import GameReport
 
-LISTED, PLAYERS = 10, 20
-"""Most games that cannot be read whole that are named on standard error, and most players in the table."""
+LISTED = 10
+"""Most games that cannot be read whole that are named on standard error."""
 
 _HELP = f"""Analyse games: the value of every position, mistakes, and what was better.
 
@@ -62,7 +54,6 @@ ckai analyze games.pdn --html games.html
     show_default=True,
     help="Keep the mistakes of this player in mistakes.pdn; `ckai solve` asks for them.",
 )
-@evaluator_option
 @tables_option
 @force_option
 @click.option(
@@ -79,7 +70,6 @@ def command(
     html: Path | None,
     source: str | None,
     learn: str,
-    evaluator: str,
     tables: str,
     force: bool,
     visits: int,
@@ -117,7 +107,7 @@ def command(
         raise PdnError(
             f"expected games{' that can be read' if read else ''}, found none", ", ".join(map(str, files))
         )
-    network = load_evaluator(loaded, evaluator, threads=threads)
+    network = load_evaluator(loaded, threads=threads)
     plies = sum(len(game.moves) for game in work.games)
     with locked(work.folder / "lock"):
         try:
@@ -209,9 +199,7 @@ def _print(result: dict[str, Any]) -> None:
 
     columns = {"name": ("player", ""), "games": ("games", ""), "accuracy": ("accuracy", ".1f")}
     columns |= {str(grade): (sign, "") for grade, sign in SIGNS.items()}
-    print_rows(result["players"][:PLAYERS], columns)
-    if (more := len(result["players"]) - PLAYERS) > 0:
-        click.echo(f"and {count_text(more, 'player')} more, in --json and on the page of --html")
+    print_rows(result["players"], columns)
     grades = result["grades"]
     marks = f"{count_text(grades['blunder'], 'blunder')}, {count_text(grades['mistake'], 'mistake')}, "
     marks += count_text(grades["inaccuracy"], "inaccuracy", "inaccuracies")

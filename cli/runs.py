@@ -9,7 +9,7 @@ from ckai.cli.shared.options import PATH, force_option, json_option
 from ckai.cli.shared.output import print_json
 
 TRAINED = {
-    "name": ("run", ""),
+    "run": ("run", ""),
     "model": ("network", ""),
     "status": ("status", ""),
     "epochs": ("epochs", ""),
@@ -22,7 +22,7 @@ TRAINED = {
     "minutes": ("min", ".1f"),
 }
 PLAYED = {
-    "name": ("self-play run", ""),
+    "path": ("self-play run", ""),
     "status": ("status", ""),
     "generations": ("gen", ""),
     "accepted": ("accepted", ""),
@@ -75,15 +75,12 @@ def command(folders: tuple[Path, ...], plot: Path | None, force: bool, as_json: 
         told = {"model": run.model, "settings": run.changed, "epochs": len(run.history)}
         seconds = run.history[-1]["seconds"] if run.history else 0.0
         told |= {"finished": run.status == "finished", "status": run.status, "seconds": seconds}
-        trained.append({"run": str(run.path), "name": run.path.with_suffix(""), **told, "best": run.best})
+        trained.append({"run": str(run.path), **told, "best": run.best})
     for each in selfplay:
         last = each["last"].get("selfplay", {})
         best = {"drawn": last["drawn"] / last["games"], **each["last"]["learn"]} if last else {}
-        told = {**each, "path": str(each["path"]), "name": each["path"], "best": best}
+        told = {**each, "path": str(each["path"]), "best": best}
         played.append({**told, "settings": told.pop("changed")})
-    for row in trained + played:  # as it is shown: relative to the folder, if there is but one above it
-        alone = len(folders) == 1 and row["name"] != folders[0]
-        row["name"] = str(row["name"].relative_to(folders[0]) if alone else row["name"])
     if as_json:
         print_json({"runs": trained, "selfplay": played})
         return
@@ -106,4 +103,4 @@ def _print(runs: list[dict[str, Any]], columns: dict[str, tuple[str, str]], left
     for run in runs:
         if run["settings"]:
             changed = " ".join(f"{key}={value}" for key, value in run["settings"].items())
-            click.echo(f"  {run['name']}: {changed}")
+            click.echo(f"  {run[next(iter(columns))]}: {changed}")

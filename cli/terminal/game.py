@@ -13,14 +13,7 @@ from rich.text import Text
 
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.saved import new_file
-from ckai.cli.playing.sides import (
-    SIDES,
-    Side,
-    game_of,
-    other,
-    outcome_text,
-    side_of,
-)
+from ckai.cli.playing.sides import SIDES, Side, game_of, other, outcome_text, side_of
 from ckai.cli.shared.output import error_text
 from ckai.cli.terminal.screen import (
     PANEL_COLUMNS,
