@@ -10,6 +10,7 @@ from ckai.cli.shared.options import PATH, evaluator_option, json_option
 from ckai.cli.shared.output import print_json
 
 PARTS = ("network", "selfplay")
+COLUMNS = ("name", "unit", "median", "least", "most")
 ROUNDS = 5
 """Repetitions of each measurement."""
 SECONDS = 2.0
@@ -55,11 +56,8 @@ def command(parts: tuple[str, ...], engine: Path | None, evaluator: str, as_json
     if as_json:
         print_json({"measures": measures})
         return
-    columns = {"name": ("", ""), **{name: (name, "") for name in ("median", "least", "most")}}
-    for unit in dict.fromkeys(measure["unit"] for measure in measures):
-        of_unit = (each for each in measures if each["unit"] == unit)
-        rows = ({name: _short(value) for name, value in each.items()} for each in of_unit)
-        print_rows(rows, columns | {"name": (unit, "")})
+    columns = {name: ("" if name in ("name", "unit") else name, "") for name in COLUMNS}
+    print_rows(({name: _short(each[name]) for name in COLUMNS} for each in measures), columns, left=2)
 
 
 def _short(value: Any) -> Any:

@@ -4,9 +4,11 @@ import gc
 import io
 import os
 import random
+import re
 import sys
 from contextlib import ExitStack
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -101,7 +103,7 @@ def command(
     # Startup makes a million objects that stay; collecting garbage among them would take a tenth of its time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    from ckai.cli.playing.sides import SIDES, file_game, game_of, judge_of, load_engine, opening_moves
+    from ckai.cli.playing.sides import SIDES, game_of, judge_of, load_engine, opening_moves
     from ckai.cli.shared.found import short_name
     from ckai.cli.terminal.game import HUMAN, PEOPLE, TerminalGame
     from ckai.cli.terminal.screen import make_console
@@ -133,7 +135,12 @@ def command(
     if opening is not None:
         game = game_of(opening_moves(opening, spec, random.Random(seed)), spec)
     elif loaded is not None:
-        path, game, problem = file_game(loaded, spec)
+        path, number = Path(loaded), 1
+        if not path.is_file() and (parts := re.fullmatch(r"(.+):(\d{1,9})", loaded)):
+            path, number = Path(parts[1]), int(parts[2])
+        if not path.is_file():
+            raise ValueError(f"{path}: expected a file of games, found no such file")
+        game, problem = spec.read_game(path, number)
         if side is None:
             humans = frozenset(s for s in SIDES if game.headers.get(s.capitalize()) == HUMAN) or humans
         if source is None:  # a level continues its game

@@ -4,7 +4,6 @@ import random
 import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from ckai.cli.shared.found import STRONGEST, networks_in
@@ -67,16 +66,6 @@ def outcome_text(outcome: Outcome, spec: GameSpec) -> str:
     for word, name in zip(("Black", "White"), spec.side_names, strict=True):
         text = text.replace(word, name)
     return f"{text} ({outcome.result})"
-
-
-def file_game(text: str, spec: GameSpec) -> tuple[Path, Any, str]:
-    """Read the game of `FILE` or `FILE:N`, from 1, and its problem; a file of such a name may exist, too."""
-    path, number = Path(text), 1
-    if not path.is_file() and (parts := re.fullmatch(r"(.+):(\d{1,9})", text)):
-        path, number = Path(parts[1]), int(parts[2])
-    if not path.is_file():
-        raise ValueError(f"{path}: expected a file of games, found no such file")
-    return path, *spec.read_game(path, number)
 
 
 def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str, ...]:

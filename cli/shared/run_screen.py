@@ -1,6 +1,5 @@
 """The screen of `ckai selfplay`: progress bars, a line for each generation, what a generation will cost."""
 
-import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -26,31 +25,29 @@ class RunScreen:
         self.bars = progress_bars(self._console)
         self._all = self.bars.add_task("generations", total=generations, completed=run.generations, note="")
         self._stages = {stage: self.bars.add_task(STAGES[stage], visible=False, note="") for stage in STAGES}
-        self._lock = threading.Lock()
         self._ceiling = 0.0
 
     def on_event(self, event: "RunEvent") -> None:
         """Show an event of the run; may be called from any thread."""
-        with self._lock:
-            if "evaluator" in event.info:
-                from ckai.rl.bench import estimate
+        if "evaluator" in event.info:
+            from ckai.rl.bench import estimate
 
-                self._ceiling, size = event.info["ceiling"], self.run.network.stat().st_size
-                alone = f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone"
-                self._console.print(alone)
-                self._console.print(estimate_text(estimate(self.run.config, self._ceiling, size)))
-            elif "warning" in event.info:
-                self._console.print(f"ckai: warning: {event.info['warning']}")
-            elif event.stage == "done":
-                for task in self._stages.values():
-                    self.bars.reset(task, visible=False)
-                self.bars.update(self._all, completed=event.generation)
-                self._console.print(generation_text(event.info))
-            else:
-                title, note = f"gen {event.generation} {STAGES[event.stage]}", self._note(event.info)
-                task = self._stages[event.stage]
-                self.bars.update(task, description=title, note=note, visible=True)
-                self.bars.update(task, completed=event.done, total=event.total)
+            self._ceiling, size = event.info["ceiling"], self.run.network.stat().st_size
+            alone = f"evaluator {event.info['evaluator']}: {self._ceiling:,.0f} evaluations/s alone"
+            self._console.print(alone)
+            self._console.print(estimate_text(estimate(self.run.config, self._ceiling, size)))
+        elif "warning" in event.info:
+            self._console.print(f"ckai: warning: {event.info['warning']}")
+        elif event.stage == "done":
+            for task in self._stages.values():
+                self.bars.reset(task, visible=False)
+            self.bars.update(self._all, completed=event.generation)
+            self._console.print(generation_text(event.info))
+        else:
+            title, note = f"gen {event.generation} {STAGES[event.stage]}", self._note(event.info)
+            task = self._stages[event.stage]
+            self.bars.update(task, description=title, note=note, visible=True)
+            self.bars.update(task, completed=event.done, total=event.total)
 
     def _note(self, info: dict[str, Any]) -> str:
         rate = info.get("evaluations_per_second")
