@@ -96,13 +96,6 @@ def test_a_game_against_a_level_continues_against_it():
 # --- commands ------------------------------------------------------------------------------------------
 
 
-def test_undo_is_in_the_file_too():
-    script, shown = table("11-15\n8-11\nundo\n")
-    script.play()
-    assert re.search(r"taken back: 8-11, \d+", shown.getvalue())
-    assert [str(m.move) for m in only_game(script.file).moves] == ["11-15", "21-17"]
-
-
 @pytest.mark.parametrize(("value", "agreed"), [(0.0, True), (0.3, True), (-0.1, False)])
 def test_the_engine_takes_a_draw_unless_it_is_better(value, agreed):
     script, shown = table("draw\nyes\n", engine=FirstMove(value))  # value: for Black, who offers
