@@ -60,12 +60,7 @@ def command(spec: str | None, protocol: str, tables: str) -> None:
     from ckai.rl.engine.program import serve_lines
 
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    if protocol == "gtp":
-        if tables not in ("auto", "none"):
-            raise click.UsageError("--tables is for --protocol hub; omit it with gtp")
-        session = _gtp(spec or GTP_PLAYER)
-    else:
-        session = _hub(spec or CKAI, tables)
+    session = _gtp(spec or GTP_PLAYER, tables) if protocol == "gtp" else _hub(spec or CKAI, tables)
     if sys.stdin is not None:
         serve_lines(sys.stdin.buffer, output, session)
 
@@ -81,7 +76,7 @@ def _claim_output() -> int:
     return output
 
 
-def _gtp(spec: str) -> Any:
+def _gtp(spec: str, tables: str) -> Any:
     """Return what makes a session of an output."""
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.gtp import GtpSession
@@ -89,6 +84,7 @@ def _gtp(spec: str) -> Any:
     from ckai.rl.games.go import SPEC
 
     check(EngineText.read(spec), SPEC, clock=False)
+    open_tables(tables, SPEC)  # says that there are none
     return partial(GtpSession, lambda game: Engine.load(spec, game=game))
 
 

@@ -56,6 +56,9 @@ Examples:
 def command(files: Sequence[Path], spec: str, tables: str, as_json: bool) -> int:
     """Solve problems, see `_HELP`."""
     from ckai.cli.shared.console import progress_bar
+    from ckai.cli.terminal.learn import ask_all
+    from ckai.cli.terminal.screen import Screen, make_console
+    from ckai.rl.analysis import mistakes
     from ckai.rl.analysis.problems import Problem, read_problems, solve
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.limit import EngineText
@@ -65,7 +68,9 @@ def command(files: Sequence[Path], spec: str, tables: str, as_json: bool) -> int
         raise click.UsageError("--json needs FILES")
     check(EngineText.read(spec), clock=False)
     if not files:
-        _learn(spec, tables)
+        mistakes.load()  # before an engine is loaded
+        with Engine.load(spec, tables=open_tables(tables)) as engine:
+            ask_all(Screen(make_console(), sys.stdin), engine)
         return 0
     found = [each for path in files for each in read_problems(path)]
     problems = [each for each in found if isinstance(each, Problem)]
@@ -89,18 +94,6 @@ def command(files: Sequence[Path], spec: str, tables: str, as_json: bool) -> int
             _print(outcomes, errors, spec, limit, as_json)
     failed = errors or any(each.solved is False or each.refutation for each in outcomes)
     return 1 if failed else 0
-
-
-def _learn(spec: str, tables: str) -> None:
-    """Ask for the better moves in place of mistakes."""
-    from ckai.cli.terminal.learn import ask_all
-    from ckai.cli.terminal.screen import Screen, make_console
-    from ckai.rl.analysis.mistakes import MISTAKES, load
-    from ckai.rl.engine.base import Engine
-
-    load(MISTAKES)  # before an engine is loaded
-    with Engine.load(spec, tables=open_tables(tables)) as engine:
-        ask_all(MISTAKES, Screen(make_console(), sys.stdin), engine)
 
 
 def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limit", as_json: bool) -> None:

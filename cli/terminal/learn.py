@@ -1,7 +1,6 @@
 """Learn from mistakes in the terminal: find the better move."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 from ckai.cli.playing.puzzles import Judge, task
 from ckai.cli.terminal.screen import Screen, draw_board, has_colors
@@ -12,12 +11,12 @@ from ckai.rl.engine.base import Engine, SearchResult
 from ckai.rl.games.registry import DEFAULT_GAME
 
 
-def ask_all(path: Path, screen: Screen, engine: Engine) -> None:
-    """Ask for the better move of each puzzle of a file that is due, until `quit`; keep each answer at once.
+def ask_all(screen: Screen, engine: Engine) -> None:
+    """Ask for the better move of each puzzle that is due, until `quit`; keep each answer at once.
 
     The engine judges moves that are not the solution, and shows refutations.
     """
-    puzzles = mistakes.load(path)
+    puzzles = mistakes.load()
     due = [each for each in puzzles if mistakes.is_due(each)]
     answers: list[bool] = []
     for n, puzzle in enumerate(due, 1):
@@ -25,7 +24,7 @@ def ask_all(path: Path, screen: Screen, engine: Engine) -> None:
         if (right := _ask(puzzle, screen, engine.play)) is None:
             break
         answers.append(right)
-        mistakes.answer(puzzle, right, path)
+        mistakes.answer(puzzle, right)
     left = len(due) - len(answers)
     told = [f"{sum(answers)} of {len(answers)} right at once"] if answers else []
     told += [

@@ -56,4 +56,4 @@ def test_the_exchange_of_the_page():
 def test_options_of_hub_are_refused_with_gtp(ckai):
     status, out, err = ckai("engine", "--protocol", "gtp", "--tables", "3")
     assert (status, out) == (2, "")
-    assert "--tables is for --protocol hub" in err
+    assert "expected auto or none for go, which has no tablebases, found 3" in err
