@@ -91,7 +91,6 @@ def test_positions_and_moves_are_judged(server):
         ),
         ("legal_moves", {"position": "hello\n\x1b[1mworld" * 99}, "expected"),
         ("make_move", {"move": "1-5"}, "'1-5' is illegal here (legal: 9-13"),
-        ("make_move", {}, "move: Field required"),
         (
             "evaluate",
             {"position": "W:W:B1"},

@@ -86,11 +86,9 @@ def test_a_game_of_tic_tac_toe_is_played_to_its_end():
             "expected an engine of connect4, found one of checkers",
         ),
         (["--engine", "perfect"], 1, "expected a game that can be solved, found checkers"),
-        (["--engine", "."], 1, ".: expected a checkpoint, a run folder, "),
         (["--opening", "nonsense"], 1, "expected the name of an opening, ballot"),
         (["--load", "x.pdn"], 1, "expected a file of games, found no such file"),
         (["--load", "club.pdn:2"], 1, "expected game 1 to 1, found 2"),
-        (["--load", "club.pdn:0"], 1, "expected game 1 to 1, found 0"),
     ],
 )
 def test_what_cannot_be_begun(words, code, text):
