@@ -306,7 +306,7 @@ def test_captures_short_and_long(line):
         ("e2e4", "type a move such as 11-15, or help"),
         ("H", "let the engine move"),
         ("resign\ny\n11-15", "the game is over; type new"),
-        ("\x1b]0;owned\x07", "'?]0;owned?' is not a move such as 11-15"),
+        ("\x1b]0;owned\x07", "'?]0;owned?' is neither a move nor a command"),
         ("caf\u00e9" * 300, "caf\u00e9caf\u00e9caf\u00e9caf\u00e9caf\u00e9c...' is neither"),
     ],
 )
