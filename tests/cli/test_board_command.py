@@ -76,4 +76,4 @@ def test_a_port_in_use_is_named():
 def test_a_player_that_is_none_is_named():
     result = CliRunner().invoke(board.command, ["--no-browser", "--engine", "x@0"])
     assert result.exit_code != 0
-    assert re.search("expected a limit above 0 .*, found 'x@0'", str(result.exception or result.output))
+    assert re.search("expected a limit from 1 .*, found 'x@0'", str(result.exception or result.output))
