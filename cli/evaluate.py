@@ -1,7 +1,6 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -113,21 +112,15 @@ def _evaluate_solved(checkpoint: Path, as_json: bool) -> None:
     classes = solved_classes(spec)
     found = mistakes_of_network(load_evaluator(checkpoint, game=spec.name), spec, SOLVED_VISITS, classes)
     if as_json:
-        players = {
-            player: {
-                name: {**asdict(each), "share": each.share, "interval": each.interval}
-                for name, each in by_class.items()
-            }
-            for player, by_class in found.items()
-        }
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest, "game": spec.name}
-        print_json({**identity, "players": players})
+        print_json({**identity, "players": found})
         return
     click.echo(f"mistakes of {checkpoint}: moves that give away a win or a draw, with 95 % intervals")
     rows: dict[str, dict[str, Any]] = {name: {"class": name} for name in classes}
     for player, by_class in found.items():
         for name, each in by_class.items():
-            low, high = each.interval
-            rows[name] |= {"positions": each.positions, player: f"{each.share:.1%} ({low:.1%} to {high:.1%})"}
+            low, high = each["interval"]
+            share = f"{each['share']:.1%} ({low:.1%} to {high:.1%})"
+            rows[name] |= {"positions": each["positions"], player: share}
     columns = {"class": ("", ""), "positions": ("positions", ",d"), **{each: (each, "") for each in found}}
     print_rows(rows.values(), columns)

@@ -126,8 +126,8 @@ def mistakes_in_percent(path: Path, spec: GameSpec, sims: int) -> dict[str, floa
     names = {POLICY: POLICY, f"{sims} visits": "search"}
     return {
         names[player]: 100
-        * sum(each.mistakes for each in classes.values())
-        / sum(each.positions for each in classes.values())
+        * sum(each["mistakes"] for each in classes.values())
+        / sum(each["positions"] for each in classes.values())
         for player, classes in counted.items()
     }
 

@@ -195,7 +195,7 @@ def match(
         else:
             print(
                 f"tables of {number} against none, {sims} simulations: +{result.wins} ={result.draws} "
-                f"-{result.losses}, {result.score:.1%}, {scored}",
+                f"-{result.losses}, {result.pairs.score:.1%}, {scored}",
                 flush=True,
             )
 

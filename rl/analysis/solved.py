@@ -9,7 +9,6 @@ positions are our own, drawn at random by `benchmarks/games/connect4.py`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,28 +49,19 @@ Classes = Mapping[str, Sequence[SolvedPosition]]
 """Solved positions by the name of their class."""
 
 
-@dataclass(frozen=True)
-class Mistakes:
-    """The mistakes of a player in a class of positions."""
+Mistakes = dict[str, dict[str, Any]]
+"""What `count` returns, by the name of a class."""
 
-    positions: int
-    mistakes: int
 
-    @classmethod
-    def of(cls, positions: Sequence[SolvedPosition], moves: Sequence[Any]) -> "Mistakes":
-        """Count those among the moves of a player, one for each position."""
-        found = zip(positions, moves, strict=True)
-        return cls(len(positions), sum(each.moves[move].value < each.value for each, move in found))
+def count(positions: Sequence[SolvedPosition], moves: Sequence[Any]) -> dict[str, Any]:
+    """Count the mistakes among the moves of a player, one for each position.
 
-    @property
-    def share(self) -> float:
-        """Share of the positions, [0, 1]."""
-        return self.mistakes / self.positions
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % interval of the share (Wilson 1927)."""
-        return wilson(self.share, self.positions)
+    Returns:
+        The numbers of `positions` and `mistakes`, their `share`, and its 95 % `interval` (Wilson 1927).
+    """
+    found = zip(positions, moves, strict=True)
+    mistakes, n = sum(each.moves[move].value < each.value for each, move in found), len(positions)
+    return {"positions": n, "mistakes": mistakes, "share": mistakes / n, "interval": wilson(mistakes / n, n)}
 
 
 @cache
@@ -92,26 +82,24 @@ def solved_classes(spec: GameSpec) -> Classes:
     return classes
 
 
-def count_mistakes(engine: Engine, classes: Classes, limit: Limit | None = None) -> dict[str, Mistakes]:
+def count_mistakes(engine: Engine, classes: Classes, limit: Limit | None = None) -> Mistakes:
     """Return the mistakes of an engine by class; it begins a game in every position."""
     counted = {}
     for name, positions in classes.items():
         engine.new_game()
         games = [engine.spec.game(each.position) for each in positions]
         found = engine.play_many(games, limit, seeds=range(len(games)))
-        counted[name] = Mistakes.of(positions, [result.move for result in found])
+        counted[name] = count(positions, [result.move for result in found])
     return counted
 
 
 def mistakes_of_network(
     evaluator: Evaluator, spec: GameSpec, visits: Sequence[int], classes: Classes
-) -> dict[str, dict[str, Mistakes]]:
+) -> dict[str, Mistakes]:
     """Return the mistakes of the bare policy, and of searches with so many visits, by player and class."""
     with TreeEngine(evaluator, nodes=1, spec=spec) as engine:
         policy = {
-            name: Mistakes.of(
-                positions, [next(iter(engine.policy(each.position).priors)) for each in positions]
-            )
+            name: count(positions, [engine.policy(each.position).move for each in positions])
             for name, positions in classes.items()
         }
         searches = {f"{each} visits": count_mistakes(engine, classes, Limit(visits=each)) for each in visits}

@@ -76,9 +76,6 @@ class MoveMap(UserDict[Move, T]):
     def __contains__(self, move: object) -> bool:
         return move in self.data or move in set(map(str, self))
 
-    def __repr__(self) -> str:
-        return f"MoveMap({ {str(move): item for move, item in self.items()} })"
-
 
 class StopReason(StrEnum):
     """Why a search ended: which field of its `Limit` was reached, or what else ended it."""
@@ -205,18 +202,15 @@ class Task:
     """A search in progress, as an engine's `_search` gets it."""
 
     game: Any
-    """The game, see `read_game`."""
     limit: Limit
     """One that the engine takes, or its own."""
     lines: int
     """Most lines in the result; 0: the move and its value are enough."""
     chance: random.Random
     stop: Stop
-    """Whether to end, and what `Stop.attach` ends a long search with."""
     seed: int | None = None
     """Of `chance`; None: these are the engine's own random numbers, which continue."""
     publish: Publish | None = None
-    """Takes results during the search."""
     _told: float = -math.inf
 
     def tell(self, result: Callable[[], SearchResult]) -> None:
@@ -297,14 +291,13 @@ class Analysis:
 
 
 class Engine(ABC):
-    """Chooses moves in positions of one game, one search at a time.
+    """Chooses moves in positions of one game, `spec`, one search at a time.
 
     `stop` and `close` may be called from any thread, other methods only while no search is in progress. An
     engine of your own implements `_search`. `seed` is of its random choices; None: random.
 
     Attributes:
         name: what it is called in messages and PDN headers.
-        spec: the game.
         default_limit: the limit of its moves where none is given and it has no `limit`.
         takes: the fields of a `Limit` that it can honour.
         evaluator: the network, or what stands in its place; None: it has none.
@@ -464,8 +457,7 @@ class Engine(ABC):
             history: earlier positions of a position or FEN, oldest first.
             lines: most lines in the result; a tree search does not depend on it. 0: the move and its value.
             stop: ends the search from another thread, also before it has begun.
-            on_result: called with results during the search, the first one as soon as possible, then at most
-                ten times a second.
+            on_result: called with results during the search, at most ten times a second.
 
         Raises:
             ValueError: there is no legal move, the engine cannot honour the limit, or a text cannot be read.
@@ -485,9 +477,10 @@ class Engine(ABC):
             if limit is not None:
                 raise ValueError("expected a limit, or sims and seconds, found both")
             limit = Limit(visits=sims, seconds=seconds)
-        task = self._task(game, limit, lines, history, stop=stop or Stop(), publish=on_result)
-        self._begin(task.stop)
-        return self._run([task])[0]
+        stop = stop or Stop()
+        task = self._task(game, limit, lines, history, stop=stop, publish=on_result)
+        self._begin(stop)
+        return self._run([task], stop)[0]
 
     search = play
 
@@ -504,7 +497,7 @@ class Engine(ABC):
         stop, each = Stop(), zip(games, cast(Any, seeds) or [None] * len(games), strict=True)
         tasks = [self._task(game, limit, lines, stop=stop, seed=seed) for game, seed in each]
         self._begin(stop)
-        return self._run(tasks, many=True)
+        return self._run(tasks, stop, many=True)
 
     def analysis(self, game: Any, limit: Limit | None = None, *, lines: int = 1) -> Analysis:
         """Search in a thread of its own, and read results during the search.
@@ -517,7 +510,7 @@ class Engine(ABC):
 
         def work(publish: Publish) -> SearchResult:
             task.publish = publish
-            return self._run([task])[0]
+            return self._run([task], task.stop)[0]
 
         return Analysis(work, task.stop.set)
 
@@ -549,18 +542,17 @@ class Engine(ABC):
             self._check(idle=True)
             self._stop = stop
 
-    def _run(self, tasks: Sequence[Task], *, many: bool = False) -> list[SearchResult]:
+    def _run(self, tasks: Sequence[Task], stop: Stop, *, many: bool = False) -> list[SearchResult]:
         """Return what the searches find; then the engine is idle again."""
         begun = time.perf_counter()
         try:
             found = self._search_many(tasks) if many and tasks else [self._search(task) for task in tasks]
         except BaseException:
-            tasks[0].stop.attach(None)  # what it ends may go now
+            stop.attach(None)  # what it ends may go now
             self._spoiled()
             raise
         finally:
-            for task in tasks:
-                task.stop.attach(None)
+            stop.attach(None)
             with self._changed:
                 self._stop = None
                 self._changed.notify_all()

@@ -46,12 +46,7 @@ def score_of(elo: float) -> float:
 
 
 def wilson(share: float, trials: float) -> tuple[float, float]:
-    """Return the 95 % interval of a share, within [0, 1] (Wilson 1927).
-
-    Args:
-        share: the observed one, [0, 1].
-        trials: how many it was observed in; without any the interval is all of [0, 1].
-    """
+    """Return the 95 % interval of a share observed in some trials, within [0, 1] (Wilson 1927)."""
     if not trials:
         return 0.0, 1.0
     centre = share + Z95**2 / (2 * trials)
@@ -74,17 +69,13 @@ def elo_text(elo: float, low: float, high: float) -> str:
 
 @dataclass(frozen=True)
 class PairStatistics:
-    """The score of A against B, estimated from pairs of games.
-
-    Attributes:
-        pairs: number of pairs.
-        score: A's mean score, [0, 1].
-        error: standard error of the score.
-    """
+    """The score of A against B, estimated from pairs of games."""
 
     pairs: int
     score: float
+    """A's mean score, [0, 1]."""
     error: float
+    """Standard error of the score."""
 
     @classmethod
     def of(cls, scores: Sequence[float]) -> "PairStatistics":
@@ -137,17 +128,14 @@ class PairStatistics:
 
 @dataclass(frozen=True)
 class SprtResult:
-    """What a test has found so far, or decided.
-
-    Attributes:
-        verdict: True if elo1 was accepted, False if elo0 was, None if undecided.
-        ratio: log-likelihood ratio of elo1 to elo0.
-        pairs: the pairs that the ratio is of: those up to the one that decided, or all.
-    """
+    """What a test has found so far, or decided."""
 
     verdict: bool | None
+    """True if elo1 was accepted, False if elo0 was, None if undecided."""
     ratio: float
+    """Log-likelihood ratio of elo1 to elo0."""
     pairs: PairStatistics
+    """The pairs that the ratio is of: those up to the one that decided, or all."""
 
 
 @dataclass(frozen=True)

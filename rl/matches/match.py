@@ -101,11 +101,6 @@ class MatchResult:
         return scores.count(0.0), scores.count(1.0)
 
     @property
-    def score(self) -> float:
-        """A's share of the points, [0, 1]; 0.5 with no pair."""
-        return self.pairs.score
-
-    @property
     def pairs(self) -> PairStatistics:
         """Score and Elo difference from the complete pairs."""
         return PairStatistics.of(self.pair_scores)
@@ -127,7 +122,7 @@ class MatchResult:
     def summary(self) -> dict[str, Any]:
         """Return the result as plain numbers: `games`, `wins`, `draws`, `losses`, `score`."""
         counts = {"wins": self.wins, "draws": self.draws, "losses": self.losses}
-        return {"games": len(self.paired), **counts, "score": self.score}
+        return {"games": len(self.paired), **counts, "score": self.pairs.score}
 
 
 def play_match(
@@ -148,14 +143,13 @@ def play_match(
     """Play every opening twice, A with Black and A with White.
 
     Args:
-        a: the first engine, with its limit. Its twins play, one in each thread.
-        b: the second engine.
+        a, b: the engines, with their limits. Their twins play, one of each in each thread.
         openings: start positions.
         spec: the game.
         max_plies: a game of as many is drawn.
         threads: most threads; two where the networks are on a GPU.
         in_flight: most games at once in all threads; one per thread if an engine plays by time.
-        seed: seed of the engines' random choices; each game has a stream of its own.
+        seed: of the engines' random choices; each game has a stream of its own.
         done: finished games of this match, not played again.
         pairs: indices of the openings to play; None: all.
         on_game: called with every finished game, one call at a time.
@@ -316,14 +310,7 @@ def match_pdn(result: MatchResult, a: str, b: str, spec: GameSpec) -> str:
 
 
 def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec, match: str = "") -> str:
-    """Return a game of a match as PDN.
-
-    Args:
-        game: the game.
-        a, b: names of the players.
-        spec: the rules.
-        match: what identifies the match, for `read_match_games`.
-    """
+    """Return a game of two players as PDN; `match` identifies their match for `read_match_games`."""
     black, white = (a, b) if game.a_black else (b, a)
     number = f"{game.pair + 1}.{1 if game.a_black else 2}"
     headers = {"Event": f"{a} against {b}", "Round": number, "Black": black, "White": white}
@@ -356,9 +343,8 @@ def read_match_games(path: Path, openings: Sequence[Any], spec: GameSpec, match:
 
     Args:
         path: the file; it may have games of other matches.
-        openings: openings of the match; games from later ones are left out.
-        spec: the rules.
-        match: see `match_game_pdn`.
+        openings: of the match; games from later ones are left out.
+        spec, match: see `match_game_pdn`.
 
     Raises:
         ValueError: a game of the match is damaged.

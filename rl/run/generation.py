@@ -196,7 +196,7 @@ def play_gate_match(
         accepted = decided.verdict is True
         sprt = {"sprt_ratio": round(decided.ratio, 3), "sprt_pairs": decided.pairs.pairs}
     elif gate.rule == "score":
-        accepted = result.score >= gate.threshold
+        accepted = result.pairs.score >= gate.threshold
     measured, second = result, {}
     if accepted and gate.rule != "none":
         stop.clear()

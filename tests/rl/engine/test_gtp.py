@@ -177,4 +177,4 @@ def test_a_game_with_gnu_go():
     command = f"{GNUGO} --mode gtp --chinese-rules --positional-superko --capture-all-dead --level 0"
     with Engine.load(f"gtp:{command}", game=SPEC) as engine:
         result = play_match(engine, RandomEngine(SPEC), [SPEC.position()], spec=SPEC)
-    assert result.score == 1.0
+    assert result.pairs.score == 1.0

@@ -54,7 +54,7 @@ def test_a_fault_loses_the_game_and_the_program_is_started_again(
     with Engine.load(f"hub:{PROGRAM} {how}") as engine:
         result = play_match(engine, RandomEngine(), openings, threads=1)
     assert [game.reason for game in result.games] == [fault] * 4
-    assert (result.losses, result.score, len(started)) == (4, 0.0, 4)
+    assert (result.losses, result.pairs.score, len(started)) == (4, 0.0, 4)
     assert all(words in game.outcome.detail for game in result.games)
     text = match_pdn(result, "a", "b", DEFAULT_GAME)
     assert text.count(f'[Termination "{fault}"]') == 4
