@@ -464,14 +464,6 @@ class Engine(ABC):
             RuntimeError: the engine is closed, or searching.
             ProgramError: another program ends, takes too long or plays an illegal move.
             ResignsError: another program resigns.
-
-        Example:
-            >>> engine = Engine.load("uniform")
-            >>> result = engine.play("B:W18:B14,1", Limit(visits=50), lines=2)
-            >>> [(str(line.move), line.proven) for line in result.lines]
-            [('14x23', 'win')]
-            >>> result.visits["14x23"], result.reason
-            (0, <StopReason.PROVEN: 'proven'>)
         """
         if sims is not None or seconds is not None:
             if limit is not None:
@@ -500,10 +492,9 @@ class Engine(ABC):
         return self._run(tasks, stop, many=True)
 
     def analysis(self, game: Any, limit: Limit | None = None, *, lines: int = 1) -> Analysis:
-        """Search in a thread of its own, and read results during the search.
+        """Search in a thread of its own, and read results during the search; see `play`.
 
-        It takes the arguments of `play`. Without a limit it ends when it is stopped, the root is proven or
-        the tree is full; an engine that takes no time has its own limit.
+        Without a limit an engine that takes `seconds` searches until it is stopped or has nothing left to do.
         """
         task = self._task(game, limit or Limit(), lines, stop=Stop())
         self._begin(task.stop)
@@ -515,11 +506,10 @@ class Engine(ABC):
         return Analysis(work, task.stop.set)
 
     def policy(self, position: Any) -> SearchResult:
-        """Evaluate a position, or the text of one, with the network alone; a RuntimeError says there is none.
+        """Return what the network alone says of a position, or the text of one, the likeliest move first.
 
-        Returns:
-            The value, and as `priors` the probability of every legal move, the highest first; of a capture of
-            several hops, the product over the hops.
+        The probability of a capture of several hops is their product. A RuntimeError says that there is no
+        network.
         """
         self._check()
         if self.evaluator is None:

@@ -78,10 +78,6 @@ class Limit:
 
     A search also ends when the root is proven, the tree is full or it is stopped. What an earlier search left
     in the tree counts, but for `nodes`: to compare limits, call `Engine.new_game` before each.
-
-    Example:
-        >>> Limit(clock=60, increment=0.5)
-        Limit(clock=60, increment=0.5)
     """
 
     visits: int | None = None
@@ -183,9 +179,9 @@ class MoveTimer:
 
 
 def read_clock(text: str) -> Limit:
-    """Parse the time of a player for a game, `TIME[+INCREMENT]`; a ValueError refuses what is none.
+    """Parse the time of a player for a game, and what every move adds to it, in ms, s or m.
 
-    Times are in ms, s or m. The increment is added after every move (Fischer).
+    A ValueError refuses what is none.
 
     >>> read_clock("5m+3s")
     Limit(clock=300.0, increment=3.0)
@@ -201,10 +197,7 @@ def read_clock(text: str) -> Limit:
 
 
 class Clock:
-    """The clock of one player in one game, which begins with a `Limit`; it stands still until it is started.
-
-    `now` returns the time in seconds.
-    """
+    """The clock of one player in one game, with the time of a `Limit`; it stands still until it is started."""
 
     def __init__(self, limit: Limit, now: Callable[[], float] = time.perf_counter) -> None:
         self._increment, self._now, self._left = limit.increment, now, limit.clock or 0.0

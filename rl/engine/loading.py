@@ -93,33 +93,31 @@ def check(wanted: EngineText, game: GameSpec = DEFAULT_GAME, *, clock: bool = Tr
     A ValueError says that it names no engine, a limit that the engine does not have, or another game.
     """
     text, who, kind, rest = wanted.text, wanted.who, wanted.kind, wanted.rest
-    (of, only), path, expected, found = _KINDS[kind], network_path(rest), "", rest
-    takes = ProgramEngine.takes if who == f"{LEVEL}{FULL_LEVEL}" else of.takes
-    takes = frozenset() if wanted.policy else takes
-    allowed = takes if clock else takes - {"clock"}
-    given = wanted.limit.given if wanted.limit else set()
-    if only not in (None, game.name):
-        expected, found = f"an engine of {game.name}", f"one of {only}; choose another engine or game"
-    elif kind == "perfect" and game.solver is None:
-        expected, found = "a game that can be solved", game.name
-    elif kind == LEVEL and rest not in map(str, range(1, FULL_LEVEL + 1)):
-        expected = f"a level from 1 to {FULL_LEVEL}"
-    elif kind in ("", ALPHA_BETA) and who not in SEARCHES and not os.path.isfile(path):
+    (of, only), path = _KINDS[kind], network_path(rest)
+
+    def expect(holds: bool, expected: str, found: str) -> None:
+        if not holds:
+            raise ValueError(f"{text}: expected {expected}, found {found}")
+
+    other = f"one of {only}; choose another engine or game"
+    expect(only in (None, game.name), f"an engine of {game.name}", other)
+    expect(kind != "perfect" or game.solver is not None, "a game that can be solved", game.name)
+    known = kind != LEVEL or rest in map(str, range(1, FULL_LEVEL + 1))
+    expect(known, f"a level from 1 to {FULL_LEVEL}", rest)
+    if kind in ("", ALPHA_BETA) and who not in SEARCHES:
         before, at, limit = text.rpartition("@")
         limits = "a number, a depth such as d9, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
         hint = f"; a limit is {limits}, not {limit!r}" if at and before and who == text else ""
         names = ", ".join((*PRETRAINED, *SEARCHES, "alphabeta, random, perfect"))
-        expected = (
-            f"a checkpoint, a run folder, {names}, level:N, alphabeta:NETWORK, hub:COMMAND or gtp:COMMAND"
-        )
-        found = f"no file {path}{hint}"
-    elif not given <= allowed:
-        wants = (name for name in ("visits", "depth", "seconds", "clock") if name in allowed)
-        expected, found = f"{' or '.join(wants) or 'no limit'} after {who}", text.removeprefix(who)
-    elif wanted.policy and (kind or who in SEARCHES):
-        expected, found = "a network with @policy", who
-    if expected:
-        raise ValueError(f"{text}: expected {expected}, found {found}")
+        forms = f"a checkpoint, a run folder, {names}, level:N, alphabeta:NETWORK, hub:COMMAND or gtp:COMMAND"
+        expect(os.path.isfile(path), forms, f"no file {path}{hint}")
+    takes = ProgramEngine.takes if who == f"{LEVEL}{FULL_LEVEL}" else of.takes
+    takes = frozenset() if wanted.policy else takes
+    allowed = takes if clock else takes - {"clock"}
+    wants = [name for name in ("visits", "depth", "seconds", "clock") if name in allowed]
+    given = wanted.limit.given if wanted.limit else set()
+    expect(given <= allowed, f"{' or '.join(wants) or 'no limit'} after {who}", text.removeprefix(who))
+    expect(not wanted.policy or not (kind or who in SEARCHES), "a network with @policy", who)
     return takes
 
 

@@ -141,8 +141,7 @@ class ProgramEngine(Engine):
         return ProgramError(f"{self.command}: expected {text}", fault)
 
     def _new_moves(self, game: Any) -> tuple[Any, list[Any], bool]:
-        """Return the position before the moves that the program does not know yet, these, and whether the
-        game is a new one to it."""
+        """Return the position before the moves that the program does not know, these, and if all is new."""
         self._stopped = math.inf
         if self._process is None:
             self._known = []
@@ -277,9 +276,6 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
     """Return the command of a line, "" for a blank one, and its arguments, the value of a flag being empty.
 
     A ValueError says that the line is not `command name=value name="a value" flag`.
-
-    >>> read_line('pos pos=Bb moves="11-15 23-19"')
-    ('pos', {'pos': 'Bb', 'moves': '11-15 23-19'})
     """
     line, end, words = line.rstrip(), 0, list[tuple[str, str]]()
     while end < len(line):
@@ -359,9 +355,6 @@ def read_level(arguments: Mapping[str, str]) -> Limit:
     """Return the limit of a `level` message; a ValueError says that it has none, or one out of range.
 
     Of `move-time`, `OVERHEAD`, or a quarter if that is less, is kept back for what is not search.
-
-    >>> read_level({"time": "59.5", "inc": "0.5"})
-    Limit(clock=60.0, increment=0.5)
     """
     limits: dict[str, Any] = {}
     for word in (word for word in _LEVEL if word in arguments):
