@@ -197,7 +197,7 @@ def read_clock(text: str) -> Limit:
 
 
 class Clock:
-    """The clock of one player in one game, with the time of a `Limit`; it stands still until it is started."""
+    """The clock of one player in one game, with the time of a `Limit`; it stands still until `start`."""
 
     def __init__(self, limit: Limit, now: Callable[[], float] = time.perf_counter) -> None:
         self._increment, self._now, self._left = limit.increment, now, limit.clock or 0.0
