@@ -358,14 +358,10 @@ class Engine(ABC):
         """Make a memory that changes with searches; as the twin of another engine, one of its own."""
 
     def _forget(self, game: Any = None) -> None:  # noqa: B027
-        """Drop what is kept from earlier searches, or only what `play_many` keeps of a game."""
+        """Drop what searches have left, also one that failed, or only what `play_many` keeps of a game."""
 
     def _release(self) -> None:  # noqa: B027
         """Free what the engine holds."""
-
-    def _spoiled(self) -> None:
-        """Drop what a search has left that failed."""
-        self._forget()
 
     @property
     def limit(self) -> Limit | None:
@@ -539,7 +535,7 @@ class Engine(ABC):
             found = self._search_many(tasks) if many and tasks else [self._search(task) for task in tasks]
         except BaseException:
             stop.attach(None)  # what it ends may go now
-            self._spoiled()
+            self._forget()
             raise
         finally:
             stop.attach(None)

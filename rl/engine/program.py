@@ -204,9 +204,8 @@ class ProgramEngine(Engine):
 
     def _forget(self, game: Any = None) -> None:
         self._known = []
-
-    def _spoiled(self) -> None:
-        self._release()
+        if self._stop is not None:  # the search has failed
+            self._release()
 
     def _release(self) -> None:
         """Ask the program to quit, and kill it if it does not."""
