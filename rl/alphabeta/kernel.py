@@ -207,7 +207,7 @@ def is_repeated(game, memory, state, key, at):
 
 
 @hot
-def evaluate(game, evaluation, memory, state, at):
+def evaluate(game, evaluation, state, at):
     """Fill `evaluation.hidden` with a state, number `at` of the path."""
     contract.encode(game, state, evaluation.board)
     activate(evaluation.weights, evaluation.board, evaluation.hidden, at & 1)
@@ -386,7 +386,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     # Often the actions after the table's are not needed.
     ranked = table_action >= 0 and not wanted and take_action(memory, at, count, table_action)
     if wanted or (by_policy and not ranked):
-        evaluate(game, evaluation, memory, state, at)
+        evaluate(game, evaluation, state, at)
         if wanted:
             static = np.int64(VALUE_SCALE * value(evaluation.weights, evaluation.hidden))
             if not entry:
@@ -406,7 +406,7 @@ def alpha_beta(tools, state, depth, alpha, beta, at, root, plies, within):
     for i in range(count):
         if i == 1 and ranked:
             if by_policy:
-                evaluate(game, evaluation, memory, state, at)
+                evaluate(game, evaluation, state, at)
             rank_actions(evaluation, memory, 1, count, at, by_policy)
         if i > 0 or not ranked:
             take_best(memory, at, i, count)

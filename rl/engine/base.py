@@ -100,8 +100,6 @@ class Line:
     value: Value | None = None
     """The move's mean value, +1, 0 or -1 if it is proven; None without visits."""
     visits: int = 0
-    prior: float = 0.0
-    """The network's probability of the move, 0 to 1; for several hops the product of theirs."""
     proven: Proof | None = None
     plies: int | None = None
     """Plies from the root to the end of a proven win or loss, else None."""
@@ -127,7 +125,7 @@ class SearchResult:
     visits: MoveMap[int] = field(default_factory=MoveMap)
     """Visit count of every legal move; empty without a tree, as the next one."""
     priors: MoveMap[float] = field(default_factory=MoveMap)
-    """The network's probability of every legal move."""
+    """The network's probability of every legal move, 0 to 1; for several hops the product of theirs."""
     sims: int = 0
     """Visits at the root, those kept from an earlier search included."""
     seconds: float = 0.0
@@ -504,8 +502,7 @@ class Engine(ABC):
     def policy(self, position: Any) -> SearchResult:
         """Return what the network alone says of a position, or the text of one, the likeliest move first.
 
-        The probability of a capture of several hops is their product. A RuntimeError says that there is no
-        network.
+        Its `priors` begin with the highest. A RuntimeError says that there is no network.
         """
         self._check()
         if self.evaluator is None:
@@ -513,7 +510,7 @@ class Engine(ABC):
         here = read_game(position, (), self.spec).position
         found, value = move_priors(self.evaluator, here, self.spec)
         priors = MoveMap({move: found[move] for move in sorted(found, key=found.__getitem__, reverse=True)})
-        lines = [Line(pv=[move], prior=prior) for move, prior in priors.items()]
+        lines = [Line(pv=[move]) for move in priors]
         return SearchResult(lines=lines, value=Value.at(here, value), priors=priors)
 
     def _task(self, game: Any, limit: Limit | None, lines: int, history: Any = (), **more: Any) -> Task:

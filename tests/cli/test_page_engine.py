@@ -178,7 +178,7 @@ def evaluator():
 
 @pytest.mark.slow
 def test_searches_are_those_of_alpha_beta(node, evaluator):
-    """From an empty table: moves, values, lines, and the numbers of positions searched and evaluated."""
+    """From an empty table: moves, values, lines, and the number of positions searched."""
     engine, chance, given, wanted = AlphaBetaEngine(evaluator), random.Random(2), [], []
     limits = [{"depth": depth} for depth in range(1, 8)] + [{"nodes": 1000}]
     for game in random_games(30):

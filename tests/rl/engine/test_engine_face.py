@@ -143,7 +143,7 @@ def test_lines_are_ordered_and_begin_with_the_move(engine):
     visits = [line.visits for line in result.lines]
     assert visits == sorted(visits, reverse=True)
     for line in result.lines:
-        assert (line.visits, line.prior) == (result.visits[line.move], result.priors[line.move])
+        assert line.visits == result.visits[line.move]
         position = START
         for move in line.pv:
             position = position.push(move)
