@@ -26,6 +26,7 @@ from ckai.rl.engine.tree import by_visits
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import SPEC, pack
+from ckai.rl.matches.elo import elo_text
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
 
@@ -195,7 +196,7 @@ def match(
         else:
             print(
                 f"tables of {number} against none, {sims} simulations: +{result.wins} ={result.draws} "
-                f"-{result.losses}, {result.pairs.score:.1%}, {scored}",
+                f"-{result.losses}, {scored.score:.1%}, {elo_text(scored.elo, *scored.interval)} Elo",
                 flush=True,
             )
 

@@ -181,7 +181,7 @@ class Tree:
             of, (proven, plies) = found[move], found[move].proven
             pv = self._pv(here, move, of.child, proven=proven is not None)
             value = None if of.value is None else Value.at(here, of.value)
-            return Line(pv=pv, value=value, visits=of.visits, prior=of.prior, proven=proven, plies=plies)
+            return Line(pv=pv, value=value, visits=of.visits, proven=proven, plies=plies)
 
         ranked = [best, *(move for move in found if move != best)]
         moves = sorted(found, key=lambda m: (m != best, -found[m].visits, -found[m].prior, m))

@@ -122,9 +122,6 @@ class PairStatistics:
         low, high = self.score_interval
         return elo_of(low), elo_of(high)
 
-    def __str__(self) -> str:
-        return f"{elo_text(self.elo, *self.interval)} Elo"
-
 
 @dataclass(frozen=True)
 class SprtResult:

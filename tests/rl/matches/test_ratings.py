@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ckai.game import Game, Outcome, Reason
-from ckai.rl.matches.elo import MAX_ELO, PairStatistics, Sprt, elo_of, score_of
+from ckai.rl.matches.elo import MAX_ELO, PairStatistics, Sprt, elo_of, elo_text, score_of
 from ckai.rl.matches.match import MatchGame, MatchResult
 
 
@@ -31,9 +31,8 @@ def test_a_match_that_was_all_lost_has_a_bound_and_no_difference():
     assert lost.json["elo"] is lost.json["interval"][0] is won.json["elo"] is won.json["interval"][1] is None
     assert lost.json["interval"][1] == pytest.approx(-won.json["interval"][0])
     assert lost.json["interval"][1] < 0
-    assert str(lost) == f"below {lost.interval[1]:+.0f} Elo"
-    assert str(won) == f"above {won.interval[0]:+.0f} Elo"
-    assert str(PairStatistics.of([])) == "unknown Elo"
+    texts = [elo_text(each.elo, *each.interval) for each in (lost, won, PairStatistics.of([]))]
+    assert texts == [f"below {lost.interval[1]:+.0f}", f"above {won.interval[0]:+.0f}", "unknown"]
     assert 0 < PairStatistics.of([1.0] * 4).shrunk_elo < 400
     assert PairStatistics.of([0.75, 0.5]).json["elo"] == pytest.approx(elo_of(0.625))
 
