@@ -4,18 +4,13 @@ import os
 import signal
 import sys
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from ckai.cli.shared.options import TABLE_CHOICES, open_tables, tables_option
+from ckai.cli.shared.options import open_tables, tables_option
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine.limit import HUB, EngineText
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ckai.rl.engine.base import Engine
 
 GTP_PLAYER = "rollout@1000"
 """The player of Go programs: no network is installed for them."""
@@ -43,8 +38,7 @@ Examples:
     "--engine",
     "spec",
     metavar="SPEC",
-    help="Player, as in `ckai match`; the parameter `engine` of Hub.  "
-    f"[default: {CKAI}, or {GTP_PLAYER} with GTP]",
+    help=f"Player, as in `ckai match`.  [default: {CKAI}, or {GTP_PLAYER} with GTP]",
 )
 @click.option(
     "--protocol",
@@ -90,29 +84,12 @@ def _gtp(spec: str, tables: str) -> Any:
 
 def _hub(spec: str, tables: str) -> Any:
     """Return what makes a session of an output."""
-    from ckai.datasets.machine import MAX_THREADS
     from ckai.rl.engine.base import Engine
     from ckai.rl.engine.loading import check
     from ckai.rl.engine.program import HubSession
 
-    def check_player(text: str) -> None:
-        """Raise the error of a spec that names no player before the other side waits for it."""
-        wanted = EngineText.read(text)
-        if wanted.kind == HUB:
-            raise ValueError(f"{text}: expected a player of ckai, found another program")
-        check(wanted, clock=False)
-
-    def load(values: "Mapping[str, str]") -> "Engine":
-        check_player(values["engine"])
-        threads = int(values["threads"]) or None
-        return Engine.load(values["engine"], tables=open_tables(values["tables"]), threads=threads)
-
-    if spec != CKAI:
-        check_player(spec)
-    parameters: dict[str, dict[str, Any]] = {
-        "variant": {"value": "english", "type": "enum", "values": "english"},
-        "engine": {"value": spec, "type": "string"},
-        "tables": {"value": tables, "type": "enum", "values": " ".join(TABLE_CHOICES)},
-        "threads": {"value": "0", "type": "int", "min": 0, "max": MAX_THREADS},
-    }
-    return partial(HubSession, parameters, load)
+    wanted = EngineText.read(spec)
+    if wanted.kind == HUB:
+        raise ValueError(f"{spec}: expected a player of ckai, found another program")
+    check(wanted, clock=False)
+    return partial(HubSession, lambda: Engine.load(spec, tables=open_tables(tables)))

@@ -12,8 +12,6 @@ from platformdirs import user_cache_path
 
 CGROUP = Path("/sys/fs/cgroup")
 """Where a container sees the limits of its control group, which psutil does not read."""
-MAX_THREADS = 1024
-"""Most threads that anything may be asked to use."""
 WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 """How OpenMP threads wait, as environment variables; the second one is GNU's."""
 CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256", "LRU_CACHE_CAPACITY": "256"}

@@ -42,6 +42,8 @@ MAX_LINE, MAX_LINES = 1 << 16, 1_000
 
 VARIANTS = ("english", "checkers", "american")
 """Names of English draughts among the values of a program's parameter `variant`."""
+VARIANT = {"name": "variant", "value": "english"}
+"""The one parameter of the server, which nothing else can be set to."""
 DURING_SEARCH, MODES = ("stop", "ponder-hit", "ping", "quit"), ("think", "ponder", "analyze")
 COMMANDS = ", ".join(("hub", "set-param", "init", "new-game", "pos", "level", "go", *DURING_SEARCH))
 MAN = 0.7
@@ -227,7 +229,7 @@ class ProgramEngine(Engine):
 class Session(ABC):
     """One conversation; nothing ends it but `quit`. What `load` raises for an engine is answered."""
 
-    def __init__(self, load: Callable[[Any], Engine], write: Callable[[str], Any]) -> None:
+    def __init__(self, load: Callable[..., Engine], write: Callable[[str], Any]) -> None:
         self._load, self._send = load, write
         self._engine: Engine | None = None
 
@@ -469,15 +471,10 @@ def _number(text: str | None) -> float | None:
 
 
 class HubSession(Session):
-    """One conversation. Every line gets its answer or one `error` line, also while a search runs.
+    """One conversation. Every line gets its answer or one `error` line, also while a search runs."""
 
-    `parameters` are what the other side may set before `init`: by name what `param` says of it, a text, an
-    `enum` of words, or an `int` from 0; `load` gets their values. `ends`: `load` and `write`, see `Session`.
-    """
-
-    def __init__(self, parameters: Mapping[str, dict[str, Any]], *ends: Callable[[Any], Any]) -> None:
-        super().__init__(*ends)
-        self.parameters = parameters
+    def __init__(self, load: Callable[[], Engine], write: Callable[[str], Any]) -> None:
+        super().__init__(load, write)
         self._pos: dict[str, str] = {"start": ""}
         self._level: dict[str, str] | None = None  # for the next search; both right or wrong
         self._thread: JoinableThread | None = None
@@ -507,14 +504,14 @@ class HubSession(Session):
         match command:
             case "hub":
                 self._write("id", name="ckai", version=version("ckai"), author="The ckai authors")
-                for name, declared in self.parameters.items():
-                    self._write("param", name=name, **declared)
+                self._write("param", **VARIANT, type="enum", values="english")
                 self._write("wait")
             case "set-param":
-                self._set_parameter(arguments.get("name", ""), arguments.get("value", ""))
+                if arguments != VARIANT:
+                    line = write_line("set-param", **VARIANT)
+                    raise ValueError(f"expected {line}, found another; the rest are options of ckai engine")
             case "init":
-                if self._engine is None:
-                    self._engine = self._load({name: each["value"] for name, each in self.parameters.items()})
+                self._engine = self._engine or self._load()
                 self._write("ready")
             case "new-game":
                 if self._engine is not None:
@@ -539,18 +536,6 @@ class HubSession(Session):
                 self._write("pong")
             case _ if command != "quit":
                 raise ValueError(f"expected one of the commands {COMMANDS}, found {command[:SHOWN]!r}")
-
-    def _set_parameter(self, name: str, value: str) -> None:
-        if (declared := self.parameters.get(name)) is None:
-            names = ", ".join(self.parameters)
-            raise ValueError(f"expected set-param name=... value=... of {names}, found {name[:SHOWN]!r}")
-        if self._engine is not None and value != declared["value"]:
-            raise ValueError(f"expected set-param before init, found it after; {name} is unchanged")
-        words = declared.get("values", "").split() or [*map(str, range(declared.get("max", -1) + 1))]
-        if value not in words if words else not value:
-            line = write_line("param", name=name, **declared)
-            raise ValueError(f"expected a value of {line}, found {value[:SHOWN]!r}")
-        declared["value"] = value
 
     def _go(self, modes: list[str]) -> None:
         if len(modes) != 1:

@@ -34,7 +34,7 @@ def pattern(line):
 @pytest.mark.programs
 @pytest.mark.slow
 def test_the_exchange_of_the_page():
-    words = [sys.executable, "-m", "ckai.cli.main", "engine"]
+    words = [sys.executable, "-m", "ckai.cli.main", "engine", "--tables", "none"]
     with subprocess.Popen(
         words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     ) as process:

@@ -140,30 +140,13 @@ class Slow(Engine):
         self.forgotten += 1
 
 
-def parameters():
-    return {
-        "variant": {"value": "english", "type": "enum", "values": "english"},
-        "engine": {"value": "ckai", "type": "string"},
-        "tables": {"value": "auto", "type": "enum", "values": "auto none"},
-        "evaluator": {"value": "auto", "type": "enum", "values": "auto torch"},
-        "threads": {"value": "0", "type": "int", "min": 0, "max": 1024},
-    }
-
-
 class Talk:
     """A session, and what it has written."""
 
     def __init__(self, engine=None):
         self.engine = engine or Slow()
         self.lines = queue.Queue()
-        self.session = HubSession(parameters(), self.load, self.lines.put)
-        self.loaded = None
-
-    def load(self, values):
-        if values["engine"] == "missing":
-            raise OSError("no such file")
-        self.loaded = dict(values)
-        return self.engine
+        self.session = HubSession(lambda: self.engine, self.lines.put)
 
     def say(self, *lines):
         for line in lines:
@@ -203,29 +186,9 @@ def test_the_beginning(talk):
     talk.say("hub")
     lines = talk.heard()
     assert lines[0] == write_line("id", name="ckai", version=version("ckai"), author="The ckai authors")
-    assert lines[1] == "param name=variant value=english type=enum values=english"
-    assert lines[-1] == "wait"
-    assert {read_line(line)[1]["name"] for line in lines[1:-1]} == {
-        "variant",
-        "engine",
-        "tables",
-        "evaluator",
-        "threads",
-    }
-    talk.say("set-param name=variant value=english", "set-param name=threads value=3")
-    talk.say('set-param name=engine value="level:3"', "init", "init")
+    assert lines[1:] == ["param name=variant value=english type=enum values=english", "wait"]
+    talk.say("set-param name=variant value=english", "init", "init")
     assert talk.heard() == ["ready", "ready"]
-    assert (talk.loaded["engine"], talk.loaded["threads"]) == ("level:3", "3")
-    assert "before init" in talk.error("set-param name=engine value=other")
-    talk.say("set-param name=engine value=level:3")
-    assert not talk.heard()
-
-
-def test_an_engine_that_cannot_be_loaded_may_be_replaced(talk):
-    talk.say("set-param name=engine value=missing")
-    assert "no such file" in talk.error("init")
-    talk.say("set-param name=engine value=there", "init")
-    assert talk.heard() == ["ready"]
 
 
 @pytest.mark.parametrize(
@@ -238,10 +201,8 @@ def test_an_engine_that_cannot_be_loaded_may_be_replaced(talk):
         ("level depth=x", "expected depth"),
         ("go think ponder", "found think and ponder"),
         ("go think", "expected init"),
-        ("set-param name=variant value=normal", "english"),
-        ("set-param name=colour value=1", "of variant, engine, tables, evaluator, threads, found 'colour'"),
-        ("set-param name=threads value=1025", "type=int min=0 max=1024, found '1025'"),
-        ("set-param name=engine value", "expected a value"),
+        ("set-param name=variant value=normal", "expected set-param name=variant value=english"),
+        ("set-param name=engine value=level:3", "options of ckai engine"),
     ],
 )
 def test_what_it_does_not_know(talk, line, message):
@@ -328,7 +289,7 @@ def served(data):
     with os.fdopen(sink, "wb") as file:
         threading.Thread(target=lambda: (file.write(data), file.close()), daemon=True).start()
         with os.fdopen(source, "rb") as lines:
-            serve_lines(lines, output, lambda write: HubSession(parameters(), lambda _: Slow(), write))
+            serve_lines(lines, output, lambda write: HubSession(Slow, write))
     os.close(output)
     with os.fdopen(answers, "rb") as file:
         return file.read().decode().splitlines()
