@@ -16,12 +16,15 @@ import ckai.datasets
 import ckai.game
 import ckai.models
 import ckai.pdn
+import ckai.rl
+import ckai.rl.analysis
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.backends import TorchEvaluator, predict
 from ckai.models.network import build
 
 FACES = (ckai.datasets, ckai.models)
+ROOMS = (ckai.game, ckai.pdn, *FACES, ckai.rl, ckai.rl.analysis)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,7 @@ def modules_of(package):
     return sorted({package.__name__, *(home for home in homes if home.startswith(package.__name__))})
 
 
-@pytest.mark.parametrize("name", [n for room in (ckai.game, ckai.pdn, *FACES) for n in modules_of(room)])
+@pytest.mark.parametrize("name", [n for room in ROOMS for n in modules_of(room)])
 def test_the_examples_run(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)

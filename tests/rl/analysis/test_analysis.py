@@ -1,6 +1,5 @@
 """Analysis of games: what moves cost, grades, verdicts of the tables, annotations, players, interruption."""
 
-import doctest
 import io
 
 import numpy as np
@@ -12,7 +11,6 @@ from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.pdn import read_games, write_game
 from ckai.rl.analysis import Analyst, accuracy_of, annotate, player_rows
-from ckai.rl.analysis import report as module
 from ckai.rl.analysis.analyst import Work
 from ckai.rl.analysis.annotation import strip
 from ckai.rl.analysis.report import NAGS, Grade
@@ -44,12 +42,6 @@ def analyst(tables):
 def analyzed(analyst, text):
     (game,) = read(text)
     return game, analyst.analyze(game.play(), game.result)
-
-
-def test_the_examples_run():
-    result = doctest.testmod(module)
-    assert result.attempted
-    assert not result.failed
 
 
 # --- moves ------------------------------------------------------------------------------------------

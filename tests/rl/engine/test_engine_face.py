@@ -1,10 +1,7 @@
 """The engine's public face: limits and reasons, lines, values, analysis, stopping, closing, errors."""
 
-import doctest
-import importlib
 import math
 import pickle
-import pkgutil
 import subprocess
 import sys
 import threading
@@ -13,7 +10,6 @@ import time
 import numpy as np
 import pytest
 
-import ckai.rl.engine
 from ckai.game import Position
 from ckai.rl.engine import base
 from ckai.rl.engine.base import Engine, MoveMap, StopReason
@@ -39,20 +35,6 @@ class Slow(UniformEvaluator):
     def evaluate(self, boards, out_logits=None, out_values=None):
         time.sleep(0.002)
         return super().evaluate(boards, out_logits, out_values)
-
-
-def modules():
-    return [m.name for m in pkgutil.iter_modules(ckai.rl.engine.__path__, "ckai.rl.engine.")]
-
-
-@pytest.mark.parametrize("name", modules())
-def test_the_examples_in_the_docstrings(name):
-    module = importlib.import_module(name)
-    names = {"Engine": Engine, "Position": Position, **vars(module)}
-    ran = doctest.testmod(module, extraglobs=names, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
-    assert ran.failed == 0
-    if name.endswith((".base", ".limit", ".result")):
-        assert ran.attempted
 
 
 # --- limits --------------------------------------------------------------------------------------------

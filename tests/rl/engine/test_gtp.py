@@ -1,6 +1,5 @@
-"""GTP: our server line by line, our client with our server, and GNU Go where it is installed."""
+"""GTP: our server line by line, our client with our server, and programs that fail."""
 
-import shutil
 import sys
 from importlib.metadata import version
 
@@ -18,7 +17,6 @@ from ckai.rl.matches import match
 from ckai.rl.matches.match import match_pdn, play_match, read_match_games
 
 SERVER = f"{sys.executable} -m ckai.cli.main engine --protocol gtp --engine"
-GNUGO = shutil.which("gnugo") or shutil.which("/usr/games/gnugo")
 
 
 class First(Engine):
@@ -168,13 +166,3 @@ def test_a_program_that_is_none_is_refused():
     code = "print('? no such command', flush=True); print(flush=True); input()"
     with pytest.raises(ProgramError, match=r"expected = after name, found '\? no such command'"):
         GtpEngine(f'{sys.executable} -c "{code}"', spec=SPEC)
-
-
-@pytest.mark.slow
-@pytest.mark.programs
-@pytest.mark.skipif(GNUGO is None, reason="needs gnugo")
-def test_a_game_with_gnu_go():
-    command = f"{GNUGO} --mode gtp --chinese-rules --positional-superko --capture-all-dead --level 0"
-    with Engine.load(f"gtp:{command}", game=SPEC) as engine:
-        result = play_match(engine, RandomEngine(SPEC), [SPEC.position()], spec=SPEC)
-    assert result.pairs.score == 1.0

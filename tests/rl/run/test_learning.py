@@ -18,7 +18,6 @@ from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.network import build
-from ckai.models.training.lightning_module import outputs_of, policy_loss, value_loss
 from ckai.models.training.trainer import TrainingError
 from ckai.rl.bench import estimate
 from ckai.rl.engine.tree import by_visits
@@ -97,38 +96,6 @@ def test_a_window_none_of_whose_games_is_held_out_is_learned(tmp_path):
     assert measured["heldout_rows"] == 0
     assert measured["train_policy_loss"] > 0
     assert not any("heldout" in name for name in measured if name != "heldout_rows")
-
-
-def test_held_out_rows_are_measured_as_those_in_training(tmp_path):
-    """Against visits and blend, with the same mask: computed here once more, from all rows at once."""
-    torch.manual_seed(0)
-    path = write(tmp_path / "rows.parquet", with_search(random_games(60)))
-    seed, batch = next(
-        (seed, batch)
-        for seed in range(99)
-        for batch in RowsDataModule([path], heldout=0.05, split_seed=seed, need_both_sides=False).batches(
-            "heldout"
-        )
-        if len(batch["label"]) > 30 and not batch["z_known"].all()
-    )
-    network, info = build("cnn2x2", {"channels": 2, "hidden": 4}), {"split": {"seed": seed, "heldout": 0.1}}
-    save_checkpoint(tmp_path / "old.ckpt", network, info=info)
-    settings = LearnConfig(batch_size=32, q_weight=0.3)
-    measured = learn(
-        tmp_path / "old.ckpt", [path], tmp_path / "new.ckpt", settings,
-        generation=9, seed=1, game="checkers", run="r", progress=lambda *_, **__: None,
-    )  # fmt: skip
-    assert measured["heldout_rows"] == len(batch["label"]) > 30
-    assert not batch["z_known"].all()
-    network = load_checkpoint(tmp_path / "new.ckpt").network()
-    with torch.inference_mode():
-        logits, raw = outputs_of(network, batch)
-        policy, _ = policy_loss(logits, batch, mask_illegal=True)
-        value, _ = value_loss(raw, batch, settings.q_weight_of(9))
-    assert measured["heldout_training_policy_loss"] == pytest.approx(float(policy), rel=1e-3)
-    assert measured["heldout_training_value_loss"] == pytest.approx(float(value), rel=1e-3)
-    assert measured["heldout_policy_loss_legal"] != pytest.approx(float(policy), rel=1e-3)
-    assert measured["heldout_value_mse"] != pytest.approx(float(value), rel=0.01)
 
 
 def test_learning_twice_is_the_same(tmp_path):
