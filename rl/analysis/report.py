@@ -168,20 +168,17 @@ class GameReport:
 
 
 def theory_of(report: GameReport) -> str:
-    """Return a sentence if the tables say otherwise than the result of the game, else an empty text."""
+    """Return a sentence about the last position of which the tables say otherwise than the game's result."""
     played = POINTS.get(report.result or "")
-    verdicts = [(n, each) for n, each in enumerate(report.black_verdicts()) if each is not None]
-    if played is None or not verdicts:
+    verdicts = enumerate(report.black_verdicts())
+    wrong = [(n, each) for n, each in verdicts if each is not None and each != played]
+    if played is None or not wrong:
         return ""
+    (n, found), plies = wrong[-1], report.plies
     named = {1.0: "Won for Black", 0.5: "Drawn", 0.0: "Won for White"}
-    ended = {1.0: "won by Black", 0.5: "drawn", 0.0: "won by White"}[played]
-    plies, (end, final), (start, first) = report.plies, verdicts[-1], verdicts[0]
-    if final != played and end == len(plies):
-        return f"{named[final]} by the tables in the last position, {ended} in the game."
-    if first == played:
-        return ""
-    when = f"after {move_number(plies, start - 1)} {plies[start - 1].move}" if start else "from the start"
-    return f"{named[first]} by the tables {when}, {ended} in the game."
+    ended = {1.0: "won by Black", 0.5: "drawn", 0.0: "won by White"}
+    when = f"after {move_number(plies, n - 1)} {plies[n - 1].move}" if n else "from the start"
+    return f"{named[found]} by the tables {when}, {ended[played]} in the game."
 
 
 def move_number(plies: Sequence[PlyReport], n: int) -> str:

@@ -51,8 +51,6 @@ MAN = 0.7
 from which a random man was taken, by the installed network and alpha-beta of 4 plies."""
 WON, MAX_MEN = 100.0, 50.0
 """Score of a game that is won, less 0.01 for each ply to its end; of a value of 1 without a proof."""
-MIN_SECONDS = 0.001
-"""Shortest time of a move; less is taken as this."""
 _COUNTS = {"depth": "depth", "nodes": "nodes", "moves": "remaining_moves"}
 _LEVEL = _COUNTS | {"move-time": "seconds", "time": "clock", "inc": "increment"}
 """The words of a `level`, and the fields of a `Limit` that they mean."""
@@ -367,7 +365,7 @@ def read_level(arguments: Mapping[str, str]) -> Limit:
     if not limits and "infinite" not in arguments and "ponder" not in arguments:
         raise ValueError("expected depth, nodes, move-time, time or infinite, found none")
     if (seconds := limits.get("seconds")) is not None:
-        limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), MIN_SECONDS)
+        limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), 0.001)  # a Limit must be above 0
     if "clock" in limits:  # the increment is added before every move, and the message comes before that
         limits["clock"] += limits.get("increment", 0.0)
     return Limit(**limits)

@@ -308,9 +308,8 @@ class TreeEngine(Engine):
 
     def _forget(self, game: Any = None) -> None:
         if game is None:
-            if self._tree.line:
-                self._tree.searcher.discard()  # leaves that were not evaluated, after an error
-                self._tree.line = []
+            self._tree.searcher.discard()  # leaves that were not evaluated, after an error
+            self._tree.line = []
             self._drop_many()
         elif (tree := self._trees.pop(id(game), None)) is not None:
             self._trees = {~tree.t: tree} | self._trees

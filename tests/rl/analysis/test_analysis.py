@@ -106,7 +106,7 @@ def test_tables_have_the_last_word(analyst):
     _, report = analyzed(analyst, text)
     assert report.plies[0].verdict == "win"
     assert report.plies[0].points == 1.0
-    assert report.theory == "Won for Black by the tables in the last position, drawn in the game."
+    assert report.theory == "Won for Black by the tables after 1... 32-28, drawn in the game."
 
 
 def test_a_drawn_game_that_was_played_away_is_named_with_its_blunder(analyst):
