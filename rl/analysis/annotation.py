@@ -9,16 +9,11 @@ from copy import deepcopy
 
 from ckai.game import Game
 from ckai.pdn import PdnGame, PdnMove, Variation
-from ckai.rl.analysis.report import NAGS, GameReport, Grade, PlyReport, percent
+from ckai.rl.analysis.report import NAGS, VERDICTS, GameReport, Grade, PlyReport, percent
 
 ANNOTATOR = "ckai"
 """First word of the Annotator tag of a game that was analysed."""
 _TABLES = "[%tables]"
-_VERDICTS = {
-    1.0: "Won for Black by the tables.",
-    0.5: "Drawn by the tables.",
-    0.0: "Won for White by the tables.",
-}
 _OURS = re.compile(r"Black \d+%\.")
 """How the comments of an analysis begin, those of moves and of better lines."""
 
@@ -38,7 +33,7 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
     clean.headers.insert(len(clean.headers) if at is None else at, tag)
     verdicts, position = report.black_verdicts(), clean.start
     for each, ply, before, after in zip(clean.moves, report.plies, verdicts, verdicts[1:], strict=False):
-        verdict = "" if after is None or after == before else _VERDICTS[after]
+        verdict = "" if after is None or after == before else f"{VERDICTS[after]} by the tables."
         each.comments.append(" ".join(filter(None, (black_text(ply.black_points), sentence(ply), verdict))))
         if ply.grade is not None:
             each.nags.append(NAGS[ply.grade])

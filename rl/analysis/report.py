@@ -56,6 +56,8 @@ POINTS = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}
 """Of Black, by the result as PDN."""
 TABLE_POINTS: dict[Proof, float] = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 """Of the side to move, by the result of the tables."""
+VERDICTS = {1.0: "Won for Black", 0.5: "Drawn", 0.0: "Won for White"}
+"""What the tables say, by Black's points."""
 
 
 class Grade(StrEnum):
@@ -175,10 +177,9 @@ def theory_of(report: GameReport) -> str:
     if played is None or not wrong:
         return ""
     (n, found), plies = wrong[-1], report.plies
-    named = {1.0: "Won for Black", 0.5: "Drawn", 0.0: "Won for White"}
     ended = {1.0: "won by Black", 0.5: "drawn", 0.0: "won by White"}
     when = f"after {move_number(plies, n - 1)} {plies[n - 1].move}" if n else "from the start"
-    return f"{named[found]} by the tables {when}, {ended[played]} in the game."
+    return f"{VERDICTS[found]} by the tables {when}, {ended[played]} in the game."
 
 
 def move_number(plies: Sequence[PlyReport], n: int) -> str:

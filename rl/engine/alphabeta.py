@@ -302,17 +302,13 @@ def level_policy(level: Level, priors: Numbers, values: Numbers | None) -> Numbe
 
 
 class LevelEngine(Engine):
-    """A level that errs as people do.
+    """A level that errs as people do: the probability of a move is proportional to
 
-    It takes the policy that the network `people` learned from people, and a search of `network` that looks
-    some plies ahead. The probability of a move is proportional to
+        policy(move) ** (1 / temperature) * exp(value(move) / regret)
 
-        policy(move) ** (1 / temperature) * exp(value(move) / regret),
-
-    the policy nearest to that of people, by KL divergence, among those that are as strong; so a level plays
-    moves that people play, and errs where people find it hard to see what is wrong (Jacob, Wu, Farina, Lerer,
-    Hu, Bakhtin, Andreas and Brown, "Modeling Strong and Human-Like Gameplay with KL-Regularized Search",
-    2022).
+    with the policy of the network `people`, learned from people, and values by a search of `network`. Of the
+    policies that are as strong it is the nearest to people's, by KL divergence (Jacob, Wu, Farina, Lerer, Hu,
+    Bakhtin, Andreas and Brown, "Modeling Strong and Human-Like Gameplay with KL-Regularized Search", 2022).
     """
 
     def __init__(
