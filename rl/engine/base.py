@@ -183,9 +183,9 @@ class Stop(threading.Event):
         """End the search soon; calling it again does nothing."""
         with self._lock:
             super().set()
-            ends, self._ends = self._ends, None
-            if ends is not None:
-                ends()
+            if self._ends is not None:
+                self._ends()
+            self._ends = None
 
     def attach(self, ends: Callable[[], None] | None) -> None:
         """Give the function that ends the search now in progress; it is called once, also after a `set`."""

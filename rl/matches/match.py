@@ -322,11 +322,7 @@ def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec, match: str =
 
 
 def append_game(path: Path, text: str) -> None:
-    """Append a game, as PDN, to a file, which is made if it is missing: whole or not at all.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Append a game, as PDN, to a file, which is made if it is missing: whole, or an OSError says why not."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+", buffering=0) as file:
         begun = file.seek(0, os.SEEK_END)

@@ -150,13 +150,9 @@ class RunConfig:
         return sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
 
     def changed(self, pairs: Sequence[str]) -> "RunConfig":
-        """Return a copy with some settings changed.
+        """Return a copy with settings changed by texts such as `learn.batch_size=256`.
 
-        Args:
-            pairs: changes as text, such as `learn.batch_size=256`.
-
-        Raises:
-            ValueError: a malformed text, an unknown setting or an invalid value, named.
+        A ValueError names what is malformed, unknown or invalid.
         """
         return change_settings(self, parse_settings(RunConfig, pairs))
 
