@@ -27,8 +27,6 @@ def _append(positions, depths, out):
     actions = np.empty(NUM_ACTIONS, np.int16)
     width = positions.shape[1]
     for row in range(len(positions)):
-        out[row, :width] = positions[row]
-        out[row, width:] = 0
         own, opp, kings = read_board(positions[row])
         now = material(own, opp, kings, VALUES)
         jumper = np.int64(positions[row, SQUARES])
@@ -55,6 +53,6 @@ def append_changes(positions: NDArray[np.int8], depths: Sequence[int]) -> NDArra
     """
     # The kernel is compiled for arrays that can be written to.
     given = np.require(positions, requirements=["C", "W"])
-    out = np.empty((len(given), given.shape[1] + len(depths) * NUM_ACTIONS), np.int8)
+    out = np.pad(given, ((0, 0), (0, len(depths) * NUM_ACTIONS)))
     _append(given, np.array(depths, np.int64), out)
     return out

@@ -86,7 +86,7 @@ def best_capture(own, opp, kings, jumper, values, lookup):
     """
     best = np.int64(UNKNOWN)
     between = np.empty((64, 4), np.int64)  # positions between two hops
-    between[0] = own, opp, kings, np.int64(jumper)
+    between[0, 0], between[0, 1], between[0, 2], between[0, 3] = own, opp, kings, jumper
     waiting = 1
     while waiting:
         waiting -= 1
@@ -99,7 +99,8 @@ def best_capture(own, opp, kings, jumper, values, lookup):
                 sources &= sources - 1
                 o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), action)
                 if not passed:
-                    between[waiting] = o, p, k, j
+                    between[waiting, 0], between[waiting, 1] = o, p
+                    between[waiting, 2], between[waiting, 3] = k, j
                     waiting += 1
                     continue
                 value = np.int64(1)  # captured the last piece

@@ -21,6 +21,7 @@ def run(*arguments):
     return result.stdout
 
 
+@pytest.mark.slow
 def test_json_says_name_unit_and_figures():
     measures = json.loads(run("network", "--json"))["measures"]
     assert {measure["unit"] for measure in measures} == {"evaluations/s"}

@@ -225,6 +225,7 @@ def test_other_games_are_played_with_a_click(board, folder):
 # --- nothing is lost -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_reload_or_another_tab_loses_nothing(board, context, address, folder):
     board.new_game("Two people")
     play(board, GAME[:5])

@@ -49,8 +49,8 @@ def test_every_player_of_matches_plays_checkers(spec):
     ("name", "spec", "move"),
     [
         pytest.param("tictactoe", "perfect", "5", marks=pytest.mark.slow),
-        ("tictactoe", "rollout@30", "1"),
-        ("tictactoe", "random", "7"),
+        pytest.param("tictactoe", "rollout@30", "1", marks=pytest.mark.slow),
+        pytest.param("tictactoe", "random", "7", marks=pytest.mark.slow),
         pytest.param("connect4", "rollout@30", "4", marks=pytest.mark.slow),
         pytest.param("connect4", "uniform@20s+0.01s", "1", marks=pytest.mark.slow),
     ],
@@ -106,7 +106,7 @@ def test_a_game_without_a_move_leaves_no_file(text):
 
 
 def test_openings_and_positions_begin_a_game():
-    result = invoke(["--side", "both", "--opening", "ballot:3"], "go\nhint\nmoves\n22-17\n")
+    result = invoke(["--side", "both", "--engine", "random", "--opening", "ballot:3"], "go\nhint\nmoves\n22-17\n")
     assert result.exit_code == 0
     result = invoke(["--side", "both", "--opening", "old fourteenth"], "17-13\n")
     moves = " ".join(str(each.move) for each in only_game("games/game-002.pdn").moves)

@@ -404,6 +404,7 @@ def test_red_is_black(tmp_path):
     assert (red.header("Black"), red.play().headers["Black"], both.header("Black")) == ("A", "A", "C")
 
 
+@pytest.mark.slow
 def test_a_game_is_cut_where_its_numbers_would_not_fit_a_row(tmp_path):
     rounds = "32-28 1-5 28-32 5-1 " * (MAX_PLIES // 4 + 1)
     tally, rows, *_ = convert(f'[FEN "W:WK32:BK1"]\n{rounds}*', tmp_path)

@@ -49,6 +49,7 @@ def test_kernels_saved_at_once_are_all_kept_apart(tmp_path):
     assert len(list(index.parent.glob("*.nbc"))) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_compiles(tmp_path):
     (tmp_path / "forked.py").write_text(

@@ -9,8 +9,8 @@ from positions import games, rotated, setups, short
 from ckai.game import MoveError, Position, PositionError, kernels
 
 # A game is 30 to 120 positions, so each test over games sees thousands.
-OVER_GAMES = settings(max_examples=60)
-OVER_SETUPS = settings(max_examples=100)
+OVER_GAMES = settings(max_examples=30)
+OVER_SETUPS = settings(max_examples=60)
 
 
 def assert_same_as_twin(position):
@@ -109,7 +109,7 @@ def test_text_names_one_move_or_is_refused(position):
             assert position.find_move(text) == fits[0]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.text(st.sampled_from('BWKbwk:,-.0123456789 HF"x'), max_size=40) | st.text(max_size=20))
 def test_any_text_is_a_position_or_a_position_error(text):
     try:
@@ -119,7 +119,7 @@ def test_any_text_is_a_position_or_a_position_error(text):
     assert Position.from_fen(position.fen).key == position.key
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(setups(), st.text(st.sampled_from("0123456789-x: "), max_size=12) | st.text(max_size=8))
 def test_any_text_is_a_move_or_a_move_error(position, text):
     try:

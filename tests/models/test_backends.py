@@ -63,7 +63,9 @@ def networks(positions):
     return found
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize(
+    "name", [name if name == "cnn2x2" else pytest.param(name, marks=pytest.mark.slow) for name in SIZES]
+)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_backends_agree_at_every_batch_size(networks, positions, name, backend):
     evaluator, exact = made(networks[name], backend), TorchEvaluator(networks[name])

@@ -110,6 +110,7 @@ class NoHostMemory(TorchDispatchMode):
         return out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ENCODING_NAMES)
 @pytest.mark.parametrize("name", names())
 def test_every_network_can_be_captured(name, encoding):

@@ -39,7 +39,9 @@ def graphs(monkeypatch):
     return cuda
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "name", [name if name == "cnn2x2" else pytest.param(name, marks=pytest.mark.slow) for name in names()]
+)
 def test_graphs_train_the_same_network(name, rows, request):
     wanted, losses, data = trained(name, "tactics" if name != "swift" else "pieces", rows)
     cuda = request.getfixturevalue("graphs")
@@ -52,7 +54,8 @@ def test_graphs_train_the_same_network(name, rows, request):
     assert cuda.modes == {"thread_local"}
 
 
-@pytest.mark.parametrize("precision", ["32", pytest.param("bf16", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["32", "bf16"])
 def test_without_a_graph_the_same_steps_are_taken(rows, graphs, logged, precision):
     wanted, losses, data = trained("mlp", "planes", rows, 2, precision)
     assert data.joined > 1

@@ -61,7 +61,9 @@ def test_a_move_that_gives_the_game_away_is_a_blunder(analyst):
     ("fen", "played", "best"),
     [
         ("B:W7,13,K8,K20,21,26,30,32:B6,10,11,14,15,18,19,23,27", "19-24", "6-9"),
-        ("W:B26,20,K25,K13,12,7,3,1:W27,23,22,19,18,15,14,10,6", "14-9", "27-24"),  # the same, turned
+        pytest.param(  # the same, turned
+            "W:B26,20,K25,K13,12,7,3,1:W27,23,22,19,18,15,14,10,6", "14-9", "27-24", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_a_win_that_only_a_deep_search_sees_is_thrown_away(fen, played, best):
@@ -72,6 +74,7 @@ def test_a_win_that_only_a_deep_search_sees_is_thrown_away(fen, played, best):
     assert (ply.grade, ply.best, ply.points) == (Grade.BLUNDER, best, 1.0)
 
 
+@pytest.mark.slow
 def test_moves_of_the_book_are_marked_only_if_they_are_blunders():
     # 9-13 is weak, and so is 10-14 after 23-18; after 21-17 it loses, though it is ballot 3.
     sharp = Analyst(IntegerEvaluator(load_network("ckai")), visits=100)

@@ -133,7 +133,9 @@ def test_a_hostile_program_costs_one_line(child, how, fault, words):
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize("how", [HOSTILE[0][0], HOSTILE[1][0], HOSTILE[4][0]])
+@pytest.mark.parametrize(
+    "how", [HOSTILE[0][0], *(pytest.param(HOSTILE[i][0], marks=pytest.mark.slow) for i in (1, 4))]
+)
 def test_a_program_that_does_not_stop_is_ended(child, how):
     """Without a limit too, whoever asks: the analysis, the engine or its end."""
     for end in ("analysis", "stop", "close"):

@@ -115,7 +115,13 @@ def test_a_limit_that_cannot_be_honoured_is_an_error_that_says_so(text, limit, t
 
 
 @pytest.mark.parametrize(
-    "text", ["uniform", "alphabeta:ckai", "ckai", f"{PROGRAM.partition('@')[0]} patient"]
+    "text",
+    [
+        "alphabeta:ckai",
+        "ckai",
+        pytest.param("uniform", marks=pytest.mark.slow),
+        pytest.param(f"{PROGRAM.partition('@')[0]} patient", marks=pytest.mark.slow),
+    ],
 )
 def test_an_engine_that_is_busy_says_so_and_survives_a_storm_of_stops(text):
     with Engine.load(text) as engine:
@@ -150,7 +156,7 @@ def test_an_engine_that_is_busy_says_so_and_survives_a_storm_of_stops(text):
     ("text", "limit"),
     [
         ("ckai", Limit(visits=1_000_000)),
-        ("ckai", Limit(seconds=60)),
+        pytest.param("ckai", Limit(seconds=60), marks=pytest.mark.slow),
         ("alphabeta:ckai", Limit(depth=99)),
         (f"{PROGRAM.partition('@')[0]} patient", Limit(depth=9)),
     ],

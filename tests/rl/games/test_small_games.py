@@ -126,11 +126,16 @@ def test_a_run_learns_and_continues(tmp_path, game, ckai):
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
 
 
-def test_files_of_another_game_are_refused(tmp_path):
+@pytest.mark.slow
+def test_rows_of_another_game_are_refused(tmp_path):
     run = Run.create(tmp_path / "run", network("tictactoe"), small("tictactoe"))
     run.go(1, lambda _: None)
     with pytest.raises(DatasetError, match="expected rows of checkers, found rows of tictactoe"):
         RowFile(run.shards()[0])
+
+
+def test_what_is_of_another_game_is_refused(tmp_path):
+    run = Run.create(tmp_path / "run", network("tictactoe"), small("tictactoe"))
     with pytest.raises(CheckpointError, match="expected a network for checkers, found one for tictactoe"):
         load_network(run.network)
     with pytest.raises(RunError, match="expected a network for connect4, found one for tictactoe"):
@@ -154,6 +159,7 @@ def test_the_game_of_players_is_that_of_their_network(tmp_path):
     assert set(game_names()) == {"checkers", "connect4", "go", "tictactoe"} == set(GAMES)
 
 
+@pytest.mark.slow
 def test_the_commands_play_small_games(tmp_path, ckai):
     run, pdn = tmp_path / "run", tmp_path / "games.pdn"
     settings = "--model mlp --set hidden=16 --generations 1 --games 8 --sims 8 --gate-games 2"

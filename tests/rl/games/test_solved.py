@@ -49,6 +49,7 @@ def solver():
     return Connect4Solver(8)
 
 
+@pytest.mark.slow
 def test_values_are_those_of_plain_search(solver):
     rng, plain = random.Random(2), Solver()
     for _ in range(30):
@@ -56,6 +57,7 @@ def test_values_are_those_of_plain_search(solver):
         assert solver.solve(position) == plain.solve(position)
 
 
+@pytest.mark.slow
 def test_the_plies_are_those_of_perfect_play(solver):
     rng = random.Random(7)
     for _ in range(20):
@@ -71,6 +73,7 @@ def test_the_plies_are_those_of_perfect_play(solver):
     assert solver.solve(played("1 2 1 2 1 2 1")) == SolvedValue(-1, 0)
 
 
+@pytest.mark.slow
 def test_there_are_200_positions_in_each_class_with_the_scores_of_the_solver():
     classes, solver, rng = solved_classes(SPEC), Connect4Solver(8), random.Random(0)
     assert tuple(classes) == CLASSES

@@ -118,7 +118,13 @@ class Slanted(UniformEvaluator):
 
 @pytest.mark.parametrize(
     ("rule", "sign", "accepted"),
-    [("score", 1, True), ("score", -1, False), ("sprt", 1, True), ("sprt", -1, False), ("none", -1, True)],
+    [
+        ("score", 1, True),
+        ("sprt", -1, False),
+        pytest.param("score", -1, False, marks=pytest.mark.slow),
+        pytest.param("sprt", 1, True, marks=pytest.mark.slow),
+        pytest.param("none", -1, True, marks=pytest.mark.slow),
+    ],
 )
 def test_gate_rules(rule, sign, accepted, tmp_path):
     good, bad = by_visits(Slanted(1), 8), by_visits(Slanted(-1), 8)

@@ -41,17 +41,22 @@ def ignore_event(_event):
     pass
 
 
-@pytest.mark.draws
-def test_generations_follow_each_other(tmp_path, network):
+def test_generations_follow_each_other_and_an_interruption(tmp_path, network):
     events = []
-    run = Run.create(tmp_path / "run", network, TINY)
+    Run.create(tmp_path / "run", network, TINY).go(1, events.append)
+    files = [path for path in (tmp_path / "run").rglob("*0*.*") if "tensorboard" not in str(path)]
+    before = {path: path.read_bytes() for path in files}
+    run = Run.open(tmp_path / "run")
+    assert run.config == TINY
     run.go(2, events.append)
+    assert len(before) > 4
+    assert {path: path.read_bytes() for path in before} == before  # the folder only grows
     check_whole(run, 2)
     assert [e.generation for e in events if e.stage == "done"] == [1, 2]
     assert {"selfplay", "learn", "gate", "done"} == {e.stage for e in events}
     for n in (1, 2):
         assert run.match_path(n).read_text().count("[Round ") == run.history()[n - 1]["match"]["games"] == 4
-    assert (run.folder / "metrics.png").stat().st_size > 10_000
+    assert (run.folder / "metrics.png").exists()
     assert (run.folder / "latest.ckpt").read_bytes() == run.network_path(2).read_bytes()
 
 
@@ -119,18 +124,6 @@ def test_the_best_of_equals_is_the_newest():
     assert best_generation([measured(10.0), measured(-10.0), measured(10.0)]) == 3
     assert best_generation([measured(10.0), measured(90.0, accepted=False), measured(-10.0)]) == 2
     assert best_generation([measured(-6.8), measured(3.4), measured(0.0)]) == 3  # equals
-
-
-def test_a_run_continues_where_it_stopped(tmp_path, network):
-    Run.create(tmp_path / "run", network, TINY).go(1, ignore_event)
-    files = [path for path in (tmp_path / "run").rglob("*0*.*") if "tensorboard" not in str(path)]
-    before = {path: path.read_bytes() for path in files}
-    run = Run.open(tmp_path / "run")
-    assert run.config == TINY
-    run.go(2, ignore_event)
-    check_whole(run, 2)
-    assert len(before) > 4
-    assert {path: path.read_bytes() for path in before} == before  # the folder only grows
 
 
 def test_what_killed_processes_left_is_removed(tmp_path, network):
@@ -261,7 +254,8 @@ def test_damaged_numbers_are_named(tmp_path, network):
     assert run.history()[0]["selfplay"] == before[0]["selfplay"]
 
 
-@pytest.mark.parametrize("writes", [16, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("writes", [16, 4])
 def test_a_full_disk_damages_nothing(tmp_path, network, monkeypatch, writes):
     run = Run.create(tmp_path / "run", network, TINY)
     left, sync = [writes], os.fsync

@@ -37,6 +37,7 @@ def seen(batch):
     )
 
 
+@pytest.mark.slow
 def test_every_symmetry_turns_board_actions_and_policy_alike(path):
     batch = to_batch(read_rows(path, game=GAME.name))
     empty = np.unpackbits(batch["legal"].numpy(), axis=1, bitorder="little")[:, :9]
@@ -54,6 +55,7 @@ def test_every_symmetry_turns_board_actions_and_policy_alike(path):
         assert (seen(turned) == seen(batch)) == (number == 0)
 
 
+@pytest.mark.slow
 def test_an_epoch_is_the_same_after_a_resume(path):
     data = RowsDataModule([path], batch_size=7, heldout=0.0, need_both_sides=False, game=GAME.name,
                           symmetries=TABLE)  # fmt: skip
