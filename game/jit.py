@@ -164,6 +164,13 @@ def _called_by_kernels(function: Any, options: dict[str, Any]) -> Any:
     """
     # Numba's type refers to it weakly.
     function.compiled = _njit(function, no_cpython_wrapper=True, **options)
+    template_of = function.compiled.get_call_template
+
+    def of_any_value(args: Any, kws: Any) -> Any:  # not one more version for each constant that is given
+        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        return template_of(tuple(map(types.unliteral, args)), plain)
+
+    function.compiled.get_call_template = of_any_value
     infer_global(function, types.Dispatcher(function.compiled))
     return function
 
