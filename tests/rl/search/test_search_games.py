@@ -40,6 +40,7 @@ def rollout(trees):
     return Searcher(RolloutEvaluator(), trees=trees, nodes=802, game=TicTacToe(), seed=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [uniform, rollout])
 @pytest.mark.parametrize("first", [True, False])
 def test_never_loses_tic_tac_toe_whatever_the_other_plays(make, first):

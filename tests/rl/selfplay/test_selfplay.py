@@ -196,6 +196,7 @@ def loses_at_once(spec, game, move):
     return False
 
 
+@pytest.mark.slow
 def test_a_target_has_no_move_that_its_search_proved_lost():
     """In tic-tac-toe a move that loses at once is proven to when it is first visited."""
     spec, games = get_game("tictactoe"), []
