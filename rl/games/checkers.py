@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.datasets.split import below
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.probe import tablebase_value
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
@@ -173,6 +174,30 @@ def _tablebase_value(game, state):
     if value == DRAWN:
         return DRAW, 0
     return (WIN if value & 1 else LOSS), value
+
+
+@implements(contract.playout, Checkers)
+def _playout(game, state, stream):
+    # As the general playout, twice as fast: hops are drawn from the sets of their squares, two a word.
+    own, opp, kings, jumper, clock = _parts(state)
+    sign = 1.0
+    while True:
+        up_right, down_right, down_left, up_left, _ = kernels.legal_hops(own, opp, kings, jumper)
+        right, left = up_right | down_right << 32, down_left | up_left << 32
+        if not right | left:
+            return -sign, stream
+        if clock >= game.halfmove_limit:
+            return 0.0, stream
+        rights = kernels.popcount(right)
+        stream, k = below(stream, rights + kernels.popcount(left))
+        hops, direction = (right, 0) if k < rights else (left, 2)
+        for _ in range(k if k < rights else k - rights):
+            hops &= hops - 1
+        at = kernels.lowest(hops)
+        action = (at & 31) * 4 + direction + (at >> 5)
+        own, opp, kings, jumper, clock, passed = kernels.apply_hop(own, opp, kings, clock, action)
+        if passed:
+            sign = -sign
 
 
 # --- openings ---------------------------------------------------------------------------------------

@@ -106,7 +106,8 @@ def test_a_game_without_a_move_leaves_no_file(text):
 
 
 def test_openings_and_positions_begin_a_game():
-    result = invoke(["--side", "both", "--engine", "random", "--opening", "ballot:3"], "go\nhint\nmoves\n22-17\n")
+    words = ["--side", "both", "--engine", "random", "--opening", "ballot:3"]
+    result = invoke(words, "go\nhint\nmoves\n22-17\n")
     assert result.exit_code == 0
     result = invoke(["--side", "both", "--opening", "old fourteenth"], "17-13\n")
     moves = " ".join(str(each.move) for each in only_game("games/game-002.pdn").moves)

@@ -1,6 +1,7 @@
 """Other games and players of the same search: tic-tac-toe, Connect-4, random playouts, UCT with playouts."""
 
 import pickle
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -9,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from numba import typeof
+from numba import njit, typeof
 from numba.core import serialize
 
-from ckai.game import Position
+from ckai.game import HALFMOVE_LIMIT, Position
 from ckai.rl.evaluators.rollout import RolloutEvaluator, UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
-from ckai.rl.games.contract import LOSS
+from ckai.rl.games.contract import LOSS, playout
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GridMove
 from ckai.rl.games.tictactoe import TicTacToe
@@ -83,6 +84,41 @@ def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
     searcher.run(np.array([50], np.int32))
     assert (searcher.root(0)["proof"], searcher.root(0)["visits"]) == (LOSS, 5)
     assert searcher.root(0)["plies"] == 2
+
+
+# --- playouts ------------------------------------------------------------------------------------------
+
+
+@njit
+def playouts(game, state, count):
+    """Number of random games won and drawn by the side to move in a state."""
+    stream, won, drawn = np.uint64(4), 0, 0
+    for _ in range(count):
+        value, stream = playout(game, state, stream)
+        won, drawn = won + (value > 0), drawn + (value == 0)
+    return won, drawn
+
+
+def random_result(position, rng):
+    """The result of a game of random hops for the side to move, by the rules of `Position`."""
+    black = position.black
+    while actions := position.legal_actions():
+        if position.halfmove_clock >= HALFMOVE_LIMIT:
+            return 0
+        position = position.push_action(rng.choice(actions))
+    return -1 if position.black == black else 1
+
+
+@pytest.mark.parametrize(
+    "fen", ["W:WK18:B14", "B:W32:BK1:H80", "B:W18:B", "B:W6,7,14,15,K30:B2,K1,K8", "W:W21,22,K30:B1,2,K7"]
+)
+def test_playouts_of_checkers_end_as_random_games_do(fen):
+    position, rng = Position.from_fen(fen), random.Random(0)
+    slow = [random_result(position, rng) for _ in range(400)]
+    found = playouts(Checkers(), pack(position), 20_000)
+    for result, count in zip((1, 0), found, strict=True):
+        share = slow.count(result) / 400
+        assert count / 20_000 == pytest.approx(share, abs=5 * (share * (1 - share) / 400) ** 0.5)
 
 
 # --- UCT with playouts -----------------------------------------------------------------------------------
