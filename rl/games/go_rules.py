@@ -140,14 +140,27 @@ def captured(at, own, other):
 def playable(own, other):
     """Return the empty points where a stone of `own` has a liberty after its captures: no suicide."""
     empty = without(ALL, union(own, other))
-    found = common(around(empty), empty)
-    left = without(empty, found)
+    free = common(around(empty), empty)
+    closed = without(empty, free)
+    if closed == NOTHING:
+        return free
+    # A point without an empty one next to it is open next to an own chain with another liberty, and next to a
+    # chain of the other side whose last liberty it is.
+    near = around(closed)
+    return union(free, union(_liberties(near, own, empty, False), _liberties(near, other, empty, True)))
+
+
+@inner
+def _liberties(near, stones, empty, last):
+    """Return the liberties of chains with a stone among `near`: of those with one (`last`) or several."""
+    found, left = NOTHING, common(near, stones)
     while left != NOTHING:
-        at = lowest_point(left)
-        left = without(left, at)
-        liberties = without(common(around(flood(at, union(own, at))), empty), at)
-        if liberties != NOTHING or captured(at, own, other) != NOTHING:
-            found = union(found, at)
+        chain = flood(lowest_point(left), stones)
+        free = common(around(chain), empty)
+        count = size(free)
+        if count == 1 if last else count > 1:
+            found = union(found, free)
+        left = without(left, chain)
     return found
 
 
