@@ -164,6 +164,17 @@ def _liberties(near, stones, empty, last):
     return found
 
 
+@inner
+def area(black, white):
+    """Return the area of Black less that of White: stones, and empty points that reach one colour only.
+
+    The scoring of Tromp and Taylor, https://tromp.github.io/go.html.
+    """
+    empty = without(ALL, union(black, white))
+    black, white = flood(black, union(black, empty)), flood(white, union(white, empty))
+    return size(without(black, white)) - size(without(white, black))
+
+
 # --- rules ----------------------------------------------------------------------------------------------
 
 
@@ -266,15 +277,9 @@ def _outcome(game, state, count):
 
 @quick_kernel
 def black_area(state):
-    """Return the area of Black less that of White, without komi.
-
-    Stones, and empty points that reach one colour only: the scoring of Tromp and Taylor,
-    https://tromp.github.io/go.html.
-    """
+    """Return the area of Black less that of White, without komi."""
     black, white = board(state, 0)
-    empty = without(ALL, union(black, white))
-    black, white = flood(black, union(black, empty)), flood(white, union(white, empty))
-    return size(without(black, white)) - size(without(white, black))
+    return area(black, white)
 
 
 @quick_kernel
@@ -331,22 +336,28 @@ def _mark(points, first, value, out):
 
 @implements(contract.playout, Go, INNER)
 def _playout(game, state, stream):
-    # As the general playout, but no stone fills an eye of one point, and a pass comes only without any move.
-    out = np.empty(PASS + 1, np.uint8)
-    sign = 1.0
-    while True:
-        count = contract.legal(game, state, out) - 1
-        over, value = contract.outcome(game, state, count)
-        if over:
-            return sign * value, stream
-        own, _ = stones(state)
-        eyes = without(ALL, around(without(ALL, own)))
-        action = np.int64(PASS)
-        while count > 0 and action == PASS:
-            stream, k = below(stream, count)
-            count -= 1
-            if common(point(np.int64(out[k])), eyes) == NOTHING:
-                action = np.int64(out[k])
-            out[k] = out[count]
-        state, _ = contract.play(game, state, action)
-        sign = -sign
+    """As the general playout, but no stone fills an eye of one point, and only who has no move passes."""
+    own, other = stones(state)
+    passed, plies = passes(state), plies_played(state)
+    while passed < 2 and plies < MAX_PLIES:
+        points = common(playable(own, other), around(without(ALL, own)))
+        passed += 1
+        if points != NOTHING:
+            stream, k = below(stream, size(points))
+            at = _nth(points, k)
+            own, other = union(own, at), without(other, captured(at, own, other))
+            passed = 0
+        own, other = other, own
+        plies += 1
+    score = area(own, other) + (game.komi if plies & 1 else -game.komi)
+    if plies - plies_played(state) & 1:  # the other side is to move now
+        score = -score
+    return 1.0 if score > 0 else -1.0 if score < 0 else 0.0, stream
+
+
+@inner
+def _nth(points, k):
+    """Return the set of the k-th lowest point of a set, from 0."""
+    for _ in range(k):
+        points = without(points, lowest_point(points))
+    return lowest_point(points)
