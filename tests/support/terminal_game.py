@@ -27,7 +27,7 @@ class FirstMove(Engine):
         value = Value(self.value, "black" if position.black else "white")
         return SearchResult(
             lines=[
-                Line(pv=pv_of(position, move), value=value, visits=60 // (i + 1), prior=1 / len(moves))
+                Line(pv=pv_of(position, move), value=value, visits=60 // (i + 1))
                 for i, move in enumerate(moves[: task.lines])
             ],
             value=value,
