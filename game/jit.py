@@ -91,7 +91,7 @@ FOLDER = _make_folder()
 """The folder of compiled code; None: there is none, and every process compiles anew."""
 
 
-def _values(options: TargetConfig) -> dict[str, Any]:
+def _values(options: Any) -> Any:
     return {name: option.default for name, option in options.options.items()} | options._values
 
 
