@@ -81,7 +81,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option("--list", "listing", is_flag=True, help="List the games in games/, as --load takes them.")
 @click.option("--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 20m.")
 @click.option(
-    "--seed", type=click.IntRange(0), help="Seed of the search and of a random ballot.  [default: random]"
+    "--seed", type=click.IntRange(0), help="Seed of the search and of random choices.  [default: random]"
 )
 @click.option(
     "--show", is_flag=True, help="Show the engine's value, moves and PV, or ckai's where it has none."
@@ -163,6 +163,7 @@ def command(
         terminal = TerminalGame(
             game, humans, partial(load, source), short_name(source), console, lines,
             spec=spec, analyst=partial(load, judge_of(spec)), control=control, show=show,
+            chance=random.Random(seed),
         )  # fmt: skip
         if loaded is not None and not problem:
             terminal.adopt(path)

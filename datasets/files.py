@@ -93,6 +93,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         if isinstance(error, OSError) and str(error.filename or temporary) == str(temporary):
             raise WriteError.of(error, path) from error
         raise
+    with suppress(OSError):  # not every system can open a folder
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def rename(source: Path, target: Path) -> None:
@@ -138,7 +144,8 @@ def plot_panels(
         path: the file.
         panels: of each, by its title, the columns that it shows, with their labels.
         along: the column of the x axis.
-        history: rows by column; those without a column, or with None, are left out of its line.
+        history: rows by column; those without a column, or with None, are left out of its line. A line that
+            would cover another one of its panel, to four digits, is left out.
         title: above all of them.
     """
     from matplotlib.figure import Figure
@@ -149,10 +156,12 @@ def plot_panels(
     figure = Figure(figsize=(4.5 * columns, 4 * lines), layout="constrained")
     every = figure.subplots(lines, columns, squeeze=False).flat
     for axes, (name, shown) in zip(every, panels.items(), strict=False):
+        drawn: list[list[tuple[Any, float]]] = []
         for key, label in shown.items():
-            points = [(row[along], row[key]) for row in history if row.get(key) is not None]
-            if points:
+            points = [(row[along], float(f"{row[key]:.4g}")) for row in history if row.get(key) is not None]
+            if points and points not in drawn:
                 axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
+                drawn.append(points)
         axes.set(xlabel=along, title=name)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)

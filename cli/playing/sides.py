@@ -3,6 +3,7 @@
 import random
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any, Final, Literal, TypeAlias
 
@@ -10,9 +11,35 @@ from ckai.cli.shared.found import STRONGEST, networks_in
 from ckai.cli.shared.options import open_tables
 from ckai.game import Outcome
 from ckai.rl.analysis.report import POINTS, expected_score
-from ckai.rl.engine.base import Engine, SearchResult
+from ckai.rl.engine.base import Engine, SearchResult, Stop
+from ckai.rl.engine.limit import Limit
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
+
+VARIED_PLIES = 8
+"""Plies at the start of a game in which a move nearly as good as the best may be played, for variety."""
+NEARLY = 0.5
+"""Share of the best move's visits that such a move needs."""
+
+
+def choose_move(
+    engine: Engine, game: Any, clock: Limit | None, chance: random.Random | None, stop: Stop
+) -> SearchResult:
+    """Let an engine choose a move, see `Engine.play`; a tree search varies its first moves.
+
+    `clock` replaces the limit of an engine that takes one. At the start of a game `chance` draws one of the
+    moves with nearly as many visits as the best: its line comes first then.
+    """
+    limit = clock if "clock" in engine.takes else None
+    if chance is None or "visits" not in engine.takes or len(game.moves) >= VARIED_PLIES:
+        return engine.play(game, limit, stop=stop)
+    result = engine.play(game, limit, lines=len(game.position.legal_moves()), stop=stop)
+    least = max(1.0, NEARLY * max(line.visits for line in result.lines))
+    likely = [line for line in result.lines if line.visits >= least and line.proven != "loss"]
+    if result.proven is not None or result.lines[0] not in likely:
+        return result
+    chosen = chance.choices(likely, [line.visits for line in likely])[0]
+    return replace(result, lines=[chosen, *(line for line in result.lines if line is not chosen)])
 
 
 def load_engine(text: str, spec: GameSpec, seed: int | None = None) -> Engine:

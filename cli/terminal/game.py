@@ -2,6 +2,7 @@
 
 import datetime
 import difflib
+import random
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.text import Text
 
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.saved import new_file
-from ckai.cli.playing.sides import SIDES, Side, game_of, other, outcome_text, side_of
+from ckai.cli.playing.sides import SIDES, Side, choose_move, game_of, other, outcome_text, side_of
 from ckai.cli.shared.output import error_text
 from ckai.cli.terminal.screen import (
     PANEL_COLUMNS,
@@ -81,7 +82,8 @@ class TerminalGame:
     """A game between people at a terminal (or a pipe) and an engine.
 
     `humans` are the sides that people play. `opponent` returns the engine, which is called `name`; `analyst`
-    the one that gives hints, explains and answers draws.
+    the one that gives hints, explains and answers draws. `chance` draws among nearly best moves of the
+    opponent at the start of a game.
     """
 
     def __init__(
@@ -97,11 +99,13 @@ class TerminalGame:
         spec: GameSpec = DEFAULT_GAME,
         control: Limit | None = None,
         show: bool = False,
+        chance: random.Random | None = None,
     ) -> None:
         self.game, self.spec, self.opponent, self.opponent_name = game, spec, opponent, name
         self.file: Path | None = None
         self.screen, self.console = Screen(console, lines), console
         self.analyst, self.control, self.show_search = analyst, control, show
+        self.chance = chance
         self.humans = frozenset(humans)
         self.flipped = spec.turnable and self.humans == {"black"}
         self.ended: Outcome | None = None
@@ -221,7 +225,7 @@ class TerminalGame:
         own, self.opinion = self.clocks.get(self.side), None
 
         def play(engine: Engine, stop: Stop) -> SearchResult:
-            return engine.play(self.game, own.limit if own and "clock" in engine.takes else None, stop=stop)
+            return choose_move(engine, self.game, own.limit if own else None, self.chance, stop)
 
         self.reply = self._wait(self.opponent, play)
         # With a clock its time would be the engine's.

@@ -14,6 +14,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.puzzles import Judge, task
 from ckai.cli.playing.saved import list_games, saved_games
+from ckai.cli.playing.sides import choose_move
 from ckai.cli.shared.output import error_text
 from ckai.cli.web import files
 from ckai.cli.web.rules import Asked, describe, look, played
@@ -44,11 +45,10 @@ def answer(server: Server, asked: Asked, search: Search) -> dict[str, Any]:
         return _inside(spec, game, engine, asked, search)
     if asked.kind == "play":
         search.tell({"begun": True})  # its clock does not run while it is loaded or waits for others
-        clock = None
-        if asked.clock is not None and "clock" in engine.takes:
-            clock = Limit(clock=max(0.01, asked.clock), increment=asked.increment)
+        left = asked.clock
+        clock = None if left is None else Limit(clock=max(0.01, left), increment=asked.increment)
         try:
-            result = engine.play(game, clock, stop=search.stop)
+            result = choose_move(engine, game, clock, server.chance, search.stop)
         except ResignsError:
             return {"resigns": True}
         return describe(spec, game.position, result)

@@ -1,6 +1,7 @@
 """What the requests of all tabs share: the games, the engines, the one search."""
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -115,7 +116,7 @@ class Server:
     """
 
     def __init__(self, given: Sequence[str] = ()) -> None:
-        self.searches = Searches()
+        self.chance, self.searches = random.Random(), Searches()
         self._given = [EngineText.read(text) for text in given]
         self._engines: dict[tuple[str, str], Engine] = {}
         """Those that were asked for, by game and text."""

@@ -10,7 +10,6 @@ positions are our own, drawn at random by `benchmarks/games/connect4.py`.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,11 +18,11 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.base import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.tree import TreeEngine
-from ckai.rl.games.connect4 import SPEC, solved_value
+from ckai.rl.games.connect4 import BOOK, SPEC, solved_value
 from ckai.rl.games.spec import GameSpec, GridMove, SolvedValue
 from ckai.rl.matches.elo import wilson
 
-SOLVED = Path(__file__).parent.parent / "games" / "connect4-classes.npz"
+SOLVED = BOOK.with_name("connect4-classes.npz")
 """Arrays `states`, `[n, 2]` int64, stones of the side to move and all stones; `moves`, `[n, 7]` int8, the
 score of each column for the side to move, `NO_SCORE` for a full one; `classes`, `[n]` int8."""
 NO_SCORE = 127

@@ -2,11 +2,13 @@
 
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,15 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import parse, play
+from ckai.cli.playing.sides import choose_move
 from ckai.cli.shared.found import newest_network
 from ckai.cli.terminal.game import COMMANDS
-from ckai.game import Position
+from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.network import build
 from ckai.models.pretrained import CKAI
 from ckai.rl.engine import loading
+from ckai.rl.engine.base import Stop
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 
@@ -91,6 +95,30 @@ def test_saved_games_are_listed_as_they_are_loaded():
 def test_a_game_against_a_level_continues_against_it():
     Path("game.pdn").write_text('[Black "human"]\n[White "level:2"]\n[Result "*"]\n\n1. 11-15 22-18 *\n')
     assert "You play Black against level:2" in invoke(["--load", "game.pdn"], "quit\n").output
+
+
+def first_moves(engine, seed, times=6):
+    """The moves that an engine plays in the initial position."""
+    chance = random.Random(seed)
+    return [str(choose_move(engine, Game(), None, chance, Stop()).move) for _ in range(times)]
+
+
+def test_openings_vary_with_the_seed_and_are_the_same_with_it():
+    assert first_moves(Varied(), 1) == first_moves(Varied(), 1)
+    assert len({tuple(first_moves(Varied(), seed)) for seed in range(5)}) > 1
+    game = Game()
+    for move in ("11-15", "23-19", "8-11", "22-17", "4-8", "17-13", "15-18", "24-20"):
+        game.push(move)
+    later = {choose_move(Varied(), game, None, random.Random(1), Stop()).move for _ in range(6)}
+    assert later == {game.position.legal_moves()[0]}
+
+
+class Varied(FirstMove):
+    """An engine whose moves are all searched alike."""
+
+    def _search(self, task):
+        result = super()._search(task)
+        return replace(result, lines=[replace(line, visits=10) for line in result.lines])
 
 
 # --- commands ------------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def played(moves):
 
 @pytest.fixture(scope="module")
 def solver():
-    return Connect4Solver(8)
+    return Connect4Solver(8, book=False)
 
 
 @pytest.mark.slow
@@ -55,6 +55,11 @@ def test_values_are_those_of_plain_search(solver):
     for _ in range(30):
         position = random_position(rng, rng.randrange(30, 42))
         assert solver.solve(position) == plain.solve(position)
+
+
+@pytest.mark.slow
+def test_the_book_is_asked_instead_of_a_search():
+    assert Connect4Solver(1).solve(played("4 4 4 4")) == SolvedValue(1, 37)  # the first player's only win
 
 
 @pytest.mark.slow
