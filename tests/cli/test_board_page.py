@@ -101,7 +101,8 @@ def until_saved(board, folder, text):
 # --- playing -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ["clicks", pytest.param("drags", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["clicks", "drags"])
 def test_a_whole_game_is_played_and_saved(board, folder, way):
     board.new_game("Two people")
     play(board, GAME, board.click_squares if way == "clicks" else board.drag_squares)

@@ -116,6 +116,10 @@ def test_legal_moves_come_with_what_they_change(client):
         "25-29": {"25": "", "29": "B"},
         "25-30": {"25": "", "30": "B"},
     }
+
+
+@pytest.mark.slow
+def test_no_move_is_legal_when_the_game_is_over(client):
     over = ask(client, "legal", game="go", moves=["E5", "pass", "pass"])
     assert (over["legal"], over["outcome"]["result"]) == ([], "1-0")
 

@@ -99,6 +99,7 @@ def test_counts_are_those_that_are_known(three):
     assert values[values != DRAWN].max() == 33
 
 
+@pytest.mark.slow
 def test_every_value_of_three_pieces_follows_from_its_successors(three):
     check(three)
 

@@ -127,7 +127,7 @@ def test_random_games_keep_the_contract(spec, seed):
     assert '[Event "contract"]' in text
 
 
-@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@slow_for("go")
 @pytest.mark.parametrize("seed", range(2))
 def test_people_see_and_type_every_position(spec, seed, tmp_path):
     """The board, the squares of a move, typed moves, positions and games as text."""

@@ -134,6 +134,7 @@ def few(count=8, names=("Middle-Easy", "End-Easy")):
     return {name: solved_classes(SPEC)[name][:count] for name in names}
 
 
+@pytest.mark.slow
 def test_the_perfect_player_makes_no_mistake_and_others_do():
     classes = few(20)
     perfect = count_mistakes(PerfectEngine(SPEC), {"End-Easy": classes["End-Easy"]})

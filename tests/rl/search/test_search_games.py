@@ -76,6 +76,7 @@ def test_a_numba_cache_with_an_unknown_game_can_be_read(monkeypatch):
     assert out.stdout == "Checkers\n"
 
 
+@pytest.mark.slow
 def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
     # Wherever the side to move plays, the other completes one of two lines: five visits prove it, the root's
     # and one of each of its moves.
