@@ -37,6 +37,7 @@ def teacher():
     return TorchEvaluator(build("mlp", {"hidden": 16, "encoding": "planes"}).eval())
 
 
+@pytest.mark.slow
 def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
     path = tmp_path / "rows.parquet"
     positions = distill(teacher, path, SMALL)
@@ -90,6 +91,7 @@ def test_games_of_alpha_beta(tmp_path, teacher):
         distill(teacher, tmp_path / "other.parquet", config)
 
 
+@pytest.mark.slow
 def test_rows_follow_from_the_seed_and_not_from_the_threads(tmp_path, teacher):
     files = []
     for name, threads, seed in (("a", 1, 4), ("b", 2, 4), ("c", 1, 5)):
@@ -111,6 +113,7 @@ def interrupt(calls):
     return progress
 
 
+@pytest.mark.slow
 def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
     whole, path = tmp_path / "whole.parquet", tmp_path / "rows.parquet"
     distill(teacher, whole, SMALL)
@@ -126,6 +129,7 @@ def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
     assert not (tmp_path / "rows.shards").exists()
 
 
+@pytest.mark.slow
 def test_shards_of_other_settings_are_not_taken(tmp_path, teacher):
     with pytest.raises(KeyboardInterrupt):
         distill(teacher, tmp_path / "rows.parquet", SMALL, progress=interrupt([]))
@@ -140,6 +144,7 @@ def test_an_output_that_cannot_hold_rows_is_refused_at_once(tmp_path, teacher, n
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
     source = tmp_path / "source.parquet"
     distill(teacher, source, DistillConfig(positions=300, plies=6))
@@ -186,6 +191,7 @@ def test_the_value_is_learned_where_only_q_is_known():
     assert (rows, float(loss)) == (2, pytest.approx((0.75**2 + 0.25) / 2))
 
 
+@pytest.mark.slow
 def test_the_command(tmp_path, ckai, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save_checkpoint(tmp_path / "teacher.ckpt", build("mlp", {"hidden": 8}))

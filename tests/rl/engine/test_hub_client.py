@@ -121,7 +121,10 @@ HOSTILE = [
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize(("how", "fault", "words"), HOSTILE)
+@pytest.mark.parametrize(
+    ("how", "fault", "words"),
+    [*HOSTILE[::2], *(pytest.param(*each, marks=pytest.mark.slow) for each in HOSTILE[1::2])],
+)
 def test_a_hostile_program_costs_one_line(child, how, fault, words):
     engine = child(how, 0.2 if fault == Fault.SILENCE else 30.0)
     for _ in range(2):  # it is started again

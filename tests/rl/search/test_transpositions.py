@@ -57,7 +57,7 @@ def same_trees(searcher, other):
         assert (edges[field] == other_edges[field]).all()
 
 
-@pytest.mark.parametrize("moves", [0, 3])
+@pytest.mark.parametrize("moves", [0, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_tree_is_that_of_a_search_which_evaluates_every_node(moves):
     evaluator, other = Counted(), Counted()
     sharing = searched(evaluator, moves=moves)
