@@ -15,6 +15,8 @@ from ckai.rl.games.spec import parse_games
 
 GAMES = Path("games")
 """The folder of games, under the current folder."""
+MAX_VALUE = 200
+"""Most characters of a header in a list."""
 Row: TypeAlias = dict[str, Any]
 """A game in a list: number, black, white, result, event, date, opening, plies; `start`, its first byte."""
 
@@ -32,7 +34,7 @@ def list_games(data: bytes) -> list[Row]:
         games = PdnGames(chunk, 1)
         headers = games.headers.select([*_SHOWN, "plies"]).to_pylist()
         for header, begin in zip(headers, chunk.begins.tolist(), strict=True):
-            texts = {name: header[name] or "" for name in _SHOWN}
+            texts = {name: (header[name] or "")[:MAX_VALUE] for name in _SHOWN}
             row = {"number": len(rows) + 1, **texts, "plies": header["plies"]}
             rows.append(row | {"start": chunk.offset + begin})
     if not rows:

@@ -1,19 +1,22 @@
 """Tables, progress and messages, by `rich`."""
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from ckai.game.text import printable
 
+LINE_SECONDS = 60.0
+"""Least time between two lines of progress, so that a log of hours stays short."""
 PIPE_COLUMNS = 400
 """Width of tables that are not printed to a terminal."""
 
@@ -67,21 +70,32 @@ def print_games(rows: list[dict[str, Any]], most: int | None = None) -> None:
 # --- progress -----------------------------------------------------------------------------------------------
 
 
-def progress_bars(console: Console) -> Progress:
-    """Return bars with a description, counts, a field `note` and the time left; none if it is no terminal."""
-    columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn()
-    name, hidden = TextColumn("{task.description}"), not console.is_terminal
-    return Progress(name, *columns, console=console, transient=True, disable=hidden)
+class ProgressBars(Progress):
+    """Bars with a description, counts, a field `note` and the time left; on no terminal a line a minute."""
+
+    def __init__(self, console: Console) -> None:
+        columns = BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn()
+        name, hidden = TextColumn("{task.description}"), not console.is_terminal
+        super().__init__(name, *columns, console=console, transient=True, disable=hidden)
+        self._printed = time.monotonic()
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        """See rich's `Progress`."""
+        super().update(task_id, **changes)
+        if self.disable and "completed" in changes and time.monotonic() - self._printed >= LINE_SECONDS:
+            self._printed, task = time.monotonic(), self._tasks[task_id]
+            counts = f"{task.completed:,} of {task.total or 0:,}"
+            self.console.print(f"{task.description}: {counts} {task.fields['note']}".rstrip())
 
 
 @contextmanager
 def progress_bar(label: str, unit: str, console: Console | None = None) -> Iterator[Callable[..., None]]:
-    """Show a progress bar on standard error, if that is a terminal.
+    """Show a progress bar on standard error, or lines of text where that is no terminal.
 
     Yields a function to call with the amount done, the total and, if there is more to say, a text. `console`
     prints other messages above the bar.
     """
-    with progress_bars(console or stderr_console()) as bars:
+    with ProgressBars(console or stderr_console()) as bars:
         task = bars.add_task(label, total=None, note=unit)
 
         def update(done: int, total: int, detail: str = "") -> None:

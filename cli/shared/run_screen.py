@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.console import progress_bars, stderr_console
+from ckai.cli.shared.console import ProgressBars, stderr_console
 from ckai.cli.shared.output import count_text, print_json, time_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class RunScreen:
 
     def __init__(self, run: "Run", generations: int) -> None:
         self.run, self._console = run, stderr_console()
-        self.bars = progress_bars(self._console)
+        self.bars = ProgressBars(self._console)
         self._all = self.bars.add_task("generations", total=generations, completed=run.generations, note="")
         self._stages = {stage: self.bars.add_task(STAGES[stage], visible=False, note="") for stage in STAGES}
         self._ceiling = 0.0
