@@ -130,14 +130,14 @@ def test_gate_rules(rule, sign, accepted, tmp_path):
     good, bad = by_visits(Slanted(1), 8), by_visits(Slanted(-1), 8)
     new, old = (good, bad) if sign > 0 else (bad, good)
     events = []
-    gate = GateConfig(games=24, rule=rule)
+    gate = GateConfig(games=24 if rule == "score" else 40, rule=rule)
     result = play_gate_match(
         new, old, gate, tmp_path / "match.pdn", names=("new", "old"),
         seed=0, max_plies=120, progress=lambda done, total: events.append((done, total)),
     )  # fmt: skip
     assert result["accepted"] is accepted
     assert result["wins"] + result["draws"] + result["losses"] == result["games"]
-    assert result["games"] == 24 or rule == "sprt"
+    assert result["games"] == gate.games or rule == "sprt"
     assert ("second" in result) == (accepted and rule != "none")
     assert result.get("second", result)["games"] == result["games"]
     assert (tmp_path / "match.pdn").read_text().count("[Event ") == len(events)
