@@ -83,14 +83,14 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     """Put tests that search first, and those that start programs of ckai last.
 
-    The first worker begins with the former and compiles; the others begin with what needs few kernels. Two
-    that compile at once would both compile what their kernels have in common. The programs find all compiled.
+    The first worker begins with the former and compiles; the second begins with networks, which need few
+    kernels: two that need the same ones wait for each other. The programs find all compiled.
     """
 
     def place(item):
         room, name = item.path.parts[len(ROOT.parts) + 1 :][0], item.path.stem
         searches = room == "rl" or name.startswith(SEARCHING)
-        return item.get_closest_marker("programs") is not None, not searches
+        return item.get_closest_marker("programs") is not None, not searches, room != "models"
 
     items.sort(key=place)
     if config.getoption("part"):
