@@ -273,7 +273,7 @@ class Evaluation:
     """See `Metrics.by_ply`."""
     parameters: int
     split: Split
-    """The games: "heldout", split as in the training, or "all" if the network was trained on none of them."""
+    """The games: "heldout", split as for its training, or "all" if the network learned none of them."""
     split_seed: int
     heldout: float
     """Share of the games held out with that seed."""

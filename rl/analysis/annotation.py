@@ -1,7 +1,7 @@
 """Annotated PDN: the values, glyphs, comments and best lines of an analysis in a game that was read.
 
 Every comment of an analysis begins with the score that Black can expect, `Black 65%.`, or with `[%tables]`.
-Those of an earlier analysis by ckai are replaced; what else the file had stays.
+An earlier analysis by ckai is replaced; what else the file had stays.
 """
 
 import re
@@ -15,7 +15,7 @@ ANNOTATOR = "ckai"
 """First word of the Annotator tag of a game that was analysed."""
 _TABLES = "[%tables]"
 _OURS = re.compile(r"Black \d+%\.")
-"""How the comments of an analysis begin, those of moves and of better lines."""
+"""How comments of an analysis begin, on moves and on better lines."""
 
 
 def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:

@@ -82,7 +82,7 @@ class StopReason(StrEnum):
 
     VISITS = "visits"
     SECONDS = "seconds"
-    """The time is used up; by a clock, that of the move, or more of it could not change the move."""
+    """The time is used up; with a clock, the share of this move, or more could not change the move."""
     DEPTH = "depth"
     NODES = "nodes"
     PROVEN = "proven"
