@@ -46,9 +46,9 @@ def command(checkpoint: Path, paths: tuple[Path, ...], solved: bool, as_json: bo
 
     CHECKPOINT may be the folder of a run: its best network.
 
-    The data are split by game as in the network's training; where it was trained on none of them, all games
-    count. "Unseen" positions are those that do not occur in the training games; they are left out for data
-    that the network was not trained on.
+    The data are split by game as when the network was trained; where it learned none of them, all games
+    count. "Unseen" positions occur in no game that it learned; for games that are all new to it their figures
+    are left out.
     """
     from ckai.cli.shared.found import newest_rows, row_files
     from ckai.models.checkpoint import load_checkpoint

@@ -47,7 +47,7 @@ _UTF8 = {
         b"   ": "\ufeff",
         b"  ": "\xa0",
         b" x": "\xd7",
-        b" \xbd": "\xbd",  # one _half, as a single byte
+        b" \xbd": "\xbd",  # one half, as a single byte
     }.items()
     for sign in signs
 }
@@ -180,7 +180,7 @@ def _result_of(a, b):
 
 @inner
 def _read_numbers(data, i, squares, used):
-    """(kind, value, end) of a token that starts with a digit or a _half; a MOVE's squares go to `squares`."""
+    """(kind, value, end) of a token that starts with a digit or a half; a MOVE's squares go to `squares`."""
     n = len(data)
     end = _half(data, i)
     if end >= 0:
